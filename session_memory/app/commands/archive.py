@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from ...common.errors import SessionMemoryError, WrongCallError
-from ...common.system.terminal import Terminal
+from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted
 from ...history.archives.list import KnownArchives, is_private_path, settle
 from ...history.archives.writer import ArchiveSource, archive_session
@@ -46,36 +47,75 @@ def run(arguments: argparse.Namespace) -> int:
         else [chosen_session(arguments.session, arguments, os.environ)]
     )
     if arguments.dry_run:
-        return _preview(chosen, terminal)
+        terminal.show(ArchivePreview(chosen))
+        return 0
     results = _archive_all(chosen, terminal)
     unreadable = unreadable_projects(arguments.home, os.environ) if arguments.all else ()
     for path, why in unreadable:
         terminal.note(f"{terminal.short(path)}: {why}")
-        results.append({"session": "", "name": path, "archive": None, "problem": why})
-    failed = [result for result in results if "problem" in result]
-    written = [result for result in results if result.get("archive")]
-    terminal.line(
-        f"{counted(len(written), 'conversation')} "
-        f"kept{f', {len(failed)} could not be' if failed else ''}."
-    )
-    terminal.result({"sessions": results})
-    return 1 if failed else 0
+        results.append(ArchiveOutcome("", path, None, why))
+    written = Archived(results)
+    terminal.show(written)
+    return 1 if written.failed else 0
 
 
-def _preview(chosen: list[FoundSession], terminal: Terminal) -> int:
-    """Show the sessions that would be archived, and write nothing."""
-    for session in chosen:
-        terminal.line(f"  {session.described()}")
-    terminal.line(
-        f"{counted(len(chosen), 'conversation')} would be written, those in which something "
-        f"was said."
-    )
-    would = [{"session": session.id, "name": session.name, "archive": None} for session in chosen]
-    terminal.result({"dry_run": True, "sessions": would})
-    return 0
+@dataclass(frozen=True)
+class ArchiveOutcome:
+    """A session's archive, or the problem; no archive if it has no message.
+
+    A path in the private folder is not shown. `session` is '' for a project that is unreadable."""
+
+    session: str
+    name: str
+    archive: str | None
+    problem: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the outcome as values for JSON, without `problem` if there is none."""
+        values = vars(self)
+        return values if self.problem else {key: values[key] for key in values if key != "problem"}
 
 
-def _archive_all(chosen: list[FoundSession], terminal: Terminal) -> list[dict[str, Any]]:
+@dataclass(frozen=True)
+class Archived(Result):
+    """The outcomes of all sessions; each was printed when it was known."""
+
+    outcomes: list[ArchiveOutcome]
+
+    @property
+    def failed(self) -> int:
+        """The number of sessions that could not be archived."""
+        return sum(bool(outcome.problem) for outcome in self.outcomes)
+
+    def show(self, terminal: Terminal) -> None:
+        written = sum(bool(outcome.archive) for outcome in self.outcomes)
+        failed = f", {self.failed} could not be" if self.failed else ""
+        terminal.line(f"{counted(written, 'conversation')} kept{failed}.")
+
+    def as_json(self) -> dict[str, Any]:
+        return {"sessions": [outcome.as_json() for outcome in self.outcomes]}
+
+
+@dataclass(frozen=True)
+class ArchivePreview(Result):
+    """The sessions that would be archived."""
+
+    sessions: list[FoundSession]
+
+    def show(self, terminal: Terminal) -> None:
+        for session in self.sessions:
+            terminal.line(f"  {session.described()}")
+        terminal.line(
+            f"{counted(len(self.sessions), 'conversation')} would be written, those in which "
+            "something was said."
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        sessions = [ArchiveOutcome(each.id, each.name, None).as_json() for each in self.sessions]
+        return {"dry_run": True, "sessions": sessions}
+
+
+def _archive_all(chosen: list[FoundSession], terminal: Terminal) -> list[ArchiveOutcome]:
     """Archive the sessions; return the results, leaving out private sessions."""
     rules = {session.home.config_file: Privacy(os.environ, session.home) for session in chosen}
     for directory, config_file in {
@@ -89,27 +129,25 @@ def _archive_all(chosen: list[FoundSession], terminal: Terminal) -> list[dict[st
         )
         for number, session in enumerate(chosen, 1)
     ]
-    return [result for result in results if not is_private_path(result["archive"] or "")]
+    return [result for result in results if not is_private_path(result.archive or "")]
 
 
 def _archive(
     one: FoundSession, privacy: Privacy, known: KnownArchives, progress: str, terminal: Terminal
-) -> dict[str, Any]:
-    """Return the result for a session: the path of its archive, or the problem.
-
-    The path is None if the session has no message. A path in the private folder is not shown."""
-    result: dict[str, Any] = {"session": one.id, "name": one.name, "archive": None}
+) -> ArchiveOutcome:
+    """Archive a session, and print the path or the problem."""
+    path, problem = None, ""
     try:
         with terminal.working(f"{progress} {one.name}"):
             source = ArchiveSource(one.id, one.session.path, one.runtime, name=one.session.name)
             directory, settings = one.home.conversations_dir, one.home.settings()
-            result["archive"] = archive_session(
+            path = archive_session(
                 source, directory, settings, time.time(), privacy=privacy, known=known
             )
     except Exception as error:  # it is that session's, and no other's
         is_foreseen = isinstance(error, SessionMemoryError | OSError)
-        result["problem"] = str(error) if is_foreseen else f"{type(error).__name__}: {error}"
-        terminal.note(f"{one.name}: {result['problem']}")
-    if result["archive"] and not is_private_path(result["archive"]):
-        terminal.line(f"  {terminal.short(result['archive'])}")
-    return result
+        problem = (is_foreseen and str(error)) or f"{type(error).__name__}: {error}"
+        terminal.note(f"{one.name}: {problem}")
+    if path and not is_private_path(path):
+        terminal.line(f"  {terminal.short(path)}")
+    return ArchiveOutcome(one.id, one.name, path, problem)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ...common.errors import SessionMemoryError
 from ...common.system.git import find_worktree, refusal_at
-from ...common.system.terminal import Terminal
+from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted
 from ...common.text.timestamps import iso_time
 from ...history.conflicts import Unjudged, find_conflicts, live_sessions, sides_of
@@ -48,40 +49,56 @@ def run(arguments: argparse.Namespace) -> int:
     unjudged: list[Unjudged] = []
     # each while its repository is at hand
     kept = [clash.as_kept(now) for clash in find_conflicts(wanted, SECONDS, unjudged)]
-    _show(terminal, kept, unjudged, now)
-    if not here and not arguments.all:
-        terminal.line(
-            "This directory is not in a repository; --all looks at the repositories of all "
-            "active sessions."
-        )
-    elif kept:
-        terminal.line(
-            f"{counted(len(kept), 'conflict')}, each told to the sessions of its worktree."
-        )
-    elif unjudged:
-        terminal.line("Nothing conflicts in the files that could be judged.")
-    else:
-        terminal.line("Nothing conflicts between the sessions of the last day.")
+    is_outside = not here and not arguments.all
+    terminal.show(FoundConflicts(kept, unjudged, now, is_outside=is_outside))
     return 1 if kept else 0
 
 
-def _show(
-    terminal: Terminal, kept: list[KeptConflict], unjudged: list[Unjudged], now: float
-) -> None:
-    hidden = ("file", "pair")
-    shown = [{**conflict.dump(), "at": iso_time(int(conflict.at))} for conflict in kept]
-    shown = [
-        {name: value for name, value in conflict.items() if name not in hidden}
-        for conflict in shown
-    ]
-    not_judged = [
-        {"sides": pair.names, "paths": list(pair.paths), "reason": pair.reason} for pair in unjudged
-    ]
-    terminal.result({"conflicts": shown, **({"not_judged": not_judged} if unjudged else {})})
-    for root in dict.fromkeys(conflict.root for conflict in kept):
-        terminal.heading(terminal.short(root))
-        for conflict in kept:
-            if conflict.root == root:
-                terminal.line(conflict.line(now).removeprefix("! "))
-    for pair in unjudged:
-        terminal.line(pair.line)
+@dataclass(frozen=True)
+class FoundConflicts(Result):
+    """The conflicts at a time, and the pairs that git could not judge.
+
+    `is_outside` means that only this repository was to be judged, and there is none."""
+
+    conflicts: list[KeptConflict]
+    unjudged: list[Unjudged]
+    at: float
+    is_outside: bool
+
+    def show(self, terminal: Terminal) -> None:
+        for root in dict.fromkeys(conflict.root for conflict in self.conflicts):
+            terminal.heading(terminal.short(root))
+            for conflict in self.conflicts:
+                if conflict.root == root:
+                    terminal.line(conflict.line(self.at).removeprefix("! "))
+        for pair in self.unjudged:
+            terminal.line(pair.line)
+        terminal.line(self._verdict())
+
+    def _verdict(self) -> str:
+        if self.is_outside:
+            return (
+                "This directory is not in a repository; --all looks at the repositories of all "
+                "active sessions."
+            )
+        if self.conflicts:
+            number = counted(len(self.conflicts), "conflict")
+            return f"{number}, each told to the sessions of its worktree."
+        if self.unjudged:
+            return "Nothing conflicts in the files that could be judged."
+        return "Nothing conflicts between the sessions of the last day."
+
+    def as_json(self) -> dict[str, Any]:
+        hidden = ("file", "pair")
+        shown = [
+            {**conflict.dump(), "at": iso_time(int(conflict.at))} for conflict in self.conflicts
+        ]
+        shown = [
+            {name: value for name, value in conflict.items() if name not in hidden}
+            for conflict in shown
+        ]
+        not_judged = [
+            {"sides": pair.names, "paths": list(pair.paths), "reason": pair.reason}
+            for pair in self.unjudged
+        ]
+        return {"conflicts": shown, **({"not_judged": not_judged} if self.unjudged else {})}

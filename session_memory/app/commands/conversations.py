@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import dataclass
+from typing import Any
 
+from ...common.system.terminal import Result, Terminal
 from ...common.text.format import enumerated, one_line, shorten
 from ...common.text.sanitize import for_prompt
 from ...history.store.values import STATUSES, Conversation, Filter
@@ -37,31 +40,41 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     found = found[: wanted.limit]
     if not found:
         check_names(opened, wanted)
-    opened.terminal.result({"conversations": [fields(one) for one in found], "more": is_cut})
-    if not found:
-        is_limited = wanted._replace(limit=0) != Filter(limit=0)
-        nothing = (
-            "No conversation is like that: ask with fewer options."
-            if is_limited
-            else "No conversations yet."
-        )
-        opened.terminal.line(nothing)
-        return 1 if is_limited else 0
-    headings = (
-        "ID",
-        "LAST MESSAGE",
-        "MESSAGES",
-        "WHO" if opened.team else "STATUS",
-        "PROJECT",
-        "TITLE",
+    is_limited = wanted._replace(limit=0) != Filter(limit=0)
+    opened.terminal.show(
+        FoundConversations(found, is_cut, is_limited=is_limited, is_of_team=bool(opened.team))
     )
-    rows = [headings, *map(_row, found)]
-    opened.terminal.table(rows, [0, 2])
-    if is_cut:
-        opened.terminal.line(
-            f"These are the latest {wanted.limit}; there are more: --limit N shows them."
-        )
-    return 0
+    return 0 if found or not is_limited else 1
+
+
+@dataclass(frozen=True)
+class FoundConversations(Result):
+    """The latest conversations; `is_cut` if there are more, `is_limited` if a filter applies."""
+
+    conversations: list[Conversation]
+    is_cut: bool
+    is_limited: bool
+    is_of_team: bool
+
+    def show(self, terminal: Terminal) -> None:
+        if not self.conversations:
+            terminal.line(
+                "No conversation is like that: ask with fewer options."
+                if self.is_limited
+                else "No conversations yet."
+            )
+            return
+        who = "WHO" if self.is_of_team else "STATUS"
+        headings = ("ID", "LAST MESSAGE", "MESSAGES", who, "PROJECT", "TITLE")
+        terminal.table([headings, *map(_row, self.conversations)], [0, 2])
+        if self.is_cut:
+            terminal.line(
+                f"These are the latest {len(self.conversations)}; there are more: --limit N shows "
+                "them."
+            )
+
+    def as_json(self) -> dict[str, Any]:
+        return {"conversations": [fields(one) for one in self.conversations], "more": self.is_cut}
 
 
 def _row(one: Conversation) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...awareness.events.delivery_state import DeliveryState, delivery_state
 from ...common.system.files import is_file
-from ...common.system.terminal import Terminal
+from ...common.system.terminal import Result, Terminal
 from ...common.text.sanitize import for_people
 from ...common.text.timestamps import age, iso_time
 from ...sessions.transcripts.sessions import FoundSession, find_sessions
@@ -31,7 +31,7 @@ _ARRIVED = {
 
 
 @dataclass(frozen=True)
-class SessionDelivery:
+class SessionDelivery(Result):
     """The last update of a session and what waits for it, with the names of the sessions that were
     left out, except those that may not be shown."""
 
@@ -72,9 +72,29 @@ class SessionDelivery:
             "id": self.session.id,
             "name": self.session.name,
             "delivered": delivered,
+            "is_withheld": self.state.is_withheld,
             "waiting": self.state.waiting or None,
             "left_out": self.left_out,
         }
+
+
+@dataclass(frozen=True)
+class Deliveries(Result):
+    """The sessions with their last and their next update."""
+
+    sessions: list[SessionDelivery]
+
+    def show(self, terminal: Terminal) -> None:
+        for delivery in self.sessions:
+            delivery.show(terminal)
+        if not self.sessions:
+            terminal.line(
+                "No session here has had a prompt since the hooks were installed: type "
+                "one, or see doctor."
+            )
+
+    def as_json(self) -> dict[str, Any]:
+        return {"sessions": [delivery.as_json() for delivery in self.sessions]}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,15 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
         ]
         chosen = prompted[: arguments.limit]
     names = {one.session.key: one.name for one in found}
-    deliveries = [_delivery_of(session, names) for session in chosen]
-    for delivery in deliveries:
-        delivery.show(terminal)
-    if not deliveries:
-        terminal.line(
-            "No session here has had a prompt since the hooks were installed: type "
-            "one, or see doctor."
-        )
-    terminal.result({"sessions": [delivery.as_json() for delivery in deliveries]})
+    terminal.show(Deliveries([_delivery_of(session, names) for session in chosen]))
     return 0
 
 

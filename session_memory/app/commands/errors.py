@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 from ...common.errors import WrongCallError
-from ...common.system.terminal import called_as
+from ...common.system.terminal import Result, Terminal, called_as
 from ...common.text.format import counted
 from ...common.text.sanitize import name_for_people
 from ...history.patterns.failures import ErrorQuery
@@ -52,23 +53,36 @@ def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
     shown = found[: wanted.limit]
     if not found:
         check_names(opened, wanted)
-    opened.terminal.result({"seen": [_as_json(one) for one in shown], "all": len(found)})
-    for index, one in enumerate(shown):
-        if index:
-            opened.terminal.line()
-        _show(opened, one)
-    if len(found) > len(shown):
-        opened.terminal.line(f"\n{len(found) - len(shown)} more like it: --limit N shows them.")
-    if not found:
-        opened.terminal.line(
-            f"No tool call failed with these words. To search the conversations: {called_as()} "
-            "search WORDS"
-        )
+    opened.terminal.show(SeenErrors(shown, len(found)))
     return 0 if found else 1
 
 
-def _show(opened: OpenStore, one: ErrorMatch) -> None:
-    terminal, tool, conversation = opened.terminal, one.failure.tool, one.conversation
+@dataclass(frozen=True)
+class SeenErrors(Result):
+    """The earlier occurrences that are shown, and the number of all."""
+
+    seen: list[ErrorMatch]
+    number: int
+
+    def show(self, terminal: Terminal) -> None:
+        for index, one in enumerate(self.seen):
+            if index:
+                terminal.line()
+            _show(terminal, one)
+        if self.number > len(self.seen):
+            terminal.line(f"\n{self.number - len(self.seen)} more like it: --limit N shows them.")
+        if not self.number:
+            terminal.line(
+                f"No tool call failed with these words. To search the conversations: {called_as()} "
+                "search WORDS"
+            )
+
+    def as_json(self) -> dict[str, Any]:
+        return {"seen": [_as_json(one) for one in self.seen], "all": self.number}
+
+
+def _show(terminal: Terminal, one: ErrorMatch) -> None:
+    tool, conversation = one.failure.tool, one.conversation
     times = f" ({counted(one.failure.times, 'time')})" if one.failure.times > 1 else ""
     terminal.line(
         terminal.paint("bold", brief(tool.error, ERROR_CHARACTERS) or "(no output)") + times

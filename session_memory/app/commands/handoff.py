@@ -6,11 +6,13 @@ import argparse
 import os
 import shlex
 import time
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 from ...common.errors import SessionMemoryError
 from ...common.extensions import load, load_present
-from ...common.system.terminal import called_as
+from ...common.system.terminal import Result, Terminal, called_as
 from ...extension_points import HANDOFFS, RECEIVED_HANDOFFS
 from ...history.conflicts import find_conflicts, live_sessions, sides_of
 from ...history.patterns.handoff import handed_over, page
@@ -55,7 +57,9 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
         ]
         if given and not arguments.to_team:
             session = given[0]["session"]
-            return _tell(opened, {"session_id": session}, given[0]["page"], arguments.to, session)
+            values = {"session_id": session}
+            opened.terminal.show(HandoffPage(session, values, given[0]["page"], arguments.to))
+            return 0
         raise SessionMemoryError(
             f"there is no session {arguments.session}", "session-memory conversations lists them"
         )
@@ -73,30 +77,43 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if arguments.to_team:
         return int(load(HANDOFFS.get("team", ""))(opened, last, found, is_confirmed=arguments.yes))
     values = {**fields(found), "files": [one._asdict() for one in found.files]}
-    return _tell(opened, values, page(found, called_as()), arguments.to, last.session_id, last.cwd)
-
-
-def _tell(
-    opened: OpenStore,
-    values: dict[str, Any],
-    text: str,
-    to: str | None,
-    session: str,
-    cwd: str = "",
-) -> int:
-    """Print the page, or the command that starts the runtime `to` with it.
-
-    The command runs in the session's directory."""
-    command = ""
-    if to:
-        [runtime] = [one for one in all_runtimes() if one.name == to]
-        command = runtime.install.START.format(
-            prompt=f'"$({called_as()} handoff {shlex.quote(session)})"'
-        )
-        command = f"cd {shlex.quote(cwd)} && {command}" if cwd else command
-    opened.terminal.result({**values, "page": text, "command": command}, verbatim=["page"])
-    opened.terminal.line(command or text.rstrip("\n"))
+    text = page(found, called_as())
+    opened.terminal.show(HandoffPage(last.session_id, values, text, arguments.to, last.cwd))
     return 0
+
+
+@dataclass(frozen=True)
+class HandoffPage(Result):
+    """The page to continue `session` with, and `values` of it.
+
+    If it is `to` a runtime, the text is the command that starts that, in the session's
+    directory."""
+
+    session: str
+    values: dict[str, Any]
+    page: str
+    to: str | None
+    directory: str = ""
+
+    @property
+    def command(self) -> str:
+        """The command that starts the runtime with the page; '' without a runtime."""
+        if not self.to:
+            return ""
+        [runtime] = [one for one in all_runtimes() if one.name == self.to]
+        page = f'"$({called_as()} handoff {shlex.quote(self.session)})"'
+        command = runtime.install.START.format(prompt=page)
+        return f"cd {shlex.quote(self.directory)} && {command}" if self.directory else command
+
+    @property
+    def verbatim(self) -> Collection[str]:
+        return ("page",)
+
+    def show(self, terminal: Terminal) -> None:
+        terminal.line(self.command or self.page.rstrip("\n"))
+
+    def as_json(self) -> dict[str, Any]:
+        return {**self.values, "page": self.page, "command": self.command}
 
 
 def _conflicts(last: Conversation, home: str) -> dict[str, str]:

@@ -8,11 +8,12 @@ import argparse
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ...common.errors import SessionMemoryError, WrongCallError
 from ...common.system.files import Opened
-from ...common.system.terminal import Terminal, byte_size, print_note
+from ...common.system.terminal import Result, Terminal, byte_size, print_note
 from ...common.text.format import counted
 from ...common.text.timestamps import now_milliseconds
 from ...history.store.ingest.sources import (
@@ -106,10 +107,24 @@ def _plan(arguments: argparse.Namespace) -> int:
 
         here = [one for one in directories if one.is_expected()]
         amounts = with_store(arguments, lambda opened: pending(opened.store, here)[:2])
-    again = "forgotten, and ingested again" if arguments.reimport else "ingested"
-    terminal.line(f"{counted(amounts[0], 'file')} ({byte_size(amounts[1])}) would be {again}.")
-    terminal.result({"dry_run": True, "files": amounts[0], "bytes": amounts[1]})
+    terminal.show(IngestPlan(*amounts, is_again=arguments.reimport))
     return 0
+
+
+@dataclass(frozen=True)
+class IngestPlan(Result):
+    """The number of files to ingest and their bytes; `is_again` if they are forgotten first."""
+
+    files: int
+    bytes: int
+    is_again: bool
+
+    def show(self, terminal: Terminal) -> None:
+        again = "forgotten, and ingested again" if self.is_again else "ingested"
+        terminal.line(f"{counted(self.files, 'file')} ({byte_size(self.bytes)}) would be {again}.")
+
+    def as_json(self) -> dict[str, Any]:
+        return {"dry_run": True, "files": self.files, "bytes": self.bytes}
 
 
 def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
@@ -149,7 +164,9 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     opened.store.redact_again(REDACTION_SECONDS)
     add_missing(opened.store, REDACTION_SECONDS)
     follow_rules(opened.location, os.environ, opened.note)
-    _show(opened, report, told_roots(directories), ready, time.monotonic() - began)
+    seconds = time.monotonic() - began
+    database = os.path.abspath(opened.location.database)
+    opened.terminal.show(Ingested(report, told_roots(directories), ready, seconds, database))
     return 1 if report.problems else 0
 
 
@@ -198,55 +215,59 @@ def _nothing_new(files: int) -> str:
     return f"Nothing new in {counted(files, 'file')}."
 
 
-def _show(
-    opened: OpenStore, report: IngestReport, roots: list[str], ready: int, seconds: float
-) -> None:
-    terminal = opened.terminal
-    if not report.files and not report.problems:
-        terminal.line(f"No transcripts in {', '.join(map(terminal.short, roots))}.")
-    elif not report.bytes:
-        terminal.line(_nothing_new(report.files))
-    else:
-        rate = f", {byte_size(report.bytes / seconds)}/s" if report.bytes > 1_000_000 else ""
-        amount = (
-            f"{counted(report.entries, 'entry', 'entries')} from {byte_size(report.bytes)}{rate}"
-        )
-        terminal.line(
-            f"{report.changed} of {counted(report.files, 'file')} had something new: {amount}."
-        )
-    if report.gone:
-        terminal.line(f"{counted(report.gone, 'file')} gone; the store keeps their entries.")
-    if report.unreadable:
-        terminal.line(
-            f"{counted(report.unreadable, 'record')} could not be read and were left out."
-        )
-    if report.foreign:
-        some = ", ".join([terminal.short(path) for path in report.foreign[:SHOWN_FOREIGN]])
-        more = (
-            f" and {len(report.foreign) - SHOWN_FOREIGN} more"
-            if len(report.foreign) > SHOWN_FOREIGN
-            else ""
-        )
-        terminal.note(
-            f"{counted(len(report.foreign), 'file')} left out, being {FOREIGN}: {some}{more}"
-        )
-    for path, why in report.problems[:SHOWN_PROBLEMS]:
-        terminal.note(f"{terminal.short(path)}: {why}")
-    if len(report.problems) > SHOWN_PROBLEMS:
-        terminal.note(f"and {len(report.problems) - SHOWN_PROBLEMS} more")
-    if terminal.is_json:
-        numbers = {name: value for name, value in vars(report).items() if name != "problems"}
-        problems = [{"path": path, "problem": why} for path, why in report.problems]
-        database = os.path.abspath(opened.location.database)
-        terminal.result(
-            {
-                **numbers,
-                "ready": ready,
-                "seconds": round(seconds, 3),
-                "problems": problems,
-                "store": database,
-            }
-        )
+@dataclass(frozen=True)
+class Ingested(Result):
+    """The numbers of an ingestion from the directories `roots` into the store.
+
+    `ready` conversations have ended since the last time."""
+
+    report: IngestReport
+    roots: list[str]
+    ready: int
+    seconds: float
+    store: str
+
+    def show(self, terminal: Terminal) -> None:
+        report = self.report
+        terminal.line(self._summary(terminal))
+        if report.gone:
+            terminal.line(f"{counted(report.gone, 'file')} gone; the store keeps their entries.")
+        if report.unreadable:
+            terminal.line(
+                f"{counted(report.unreadable, 'record')} could not be read and were left out."
+            )
+        if report.foreign:
+            some = ", ".join([terminal.short(path) for path in report.foreign[:SHOWN_FOREIGN]])
+            others = len(report.foreign) - SHOWN_FOREIGN
+            more = f" and {others} more" if others > 0 else ""
+            number = counted(len(report.foreign), "file")
+            terminal.note(f"{number} left out, being {FOREIGN}: {some}{more}")
+        for path, why in report.problems[:SHOWN_PROBLEMS]:
+            terminal.note(f"{terminal.short(path)}: {why}")
+        if len(report.problems) > SHOWN_PROBLEMS:
+            terminal.note(f"and {len(report.problems) - SHOWN_PROBLEMS} more")
+
+    def _summary(self, terminal: Terminal) -> str:
+        """Return how much was ingested, in a line."""
+        report = self.report
+        if not report.files and not report.problems:
+            return f"No transcripts in {', '.join(map(terminal.short, self.roots))}."
+        if not report.bytes:
+            return _nothing_new(report.files)
+        size = byte_size(report.bytes)
+        rate = f", {byte_size(report.bytes / self.seconds)}/s" if report.bytes > 1_000_000 else ""
+        amount = f"{counted(report.entries, 'entry', 'entries')} from {size}{rate}"
+        return f"{report.changed} of {counted(report.files, 'file')} had something new: {amount}."
+
+    def as_json(self) -> dict[str, Any]:
+        report = vars(self.report)
+        return {
+            **{name: value for name, value in report.items() if name != "problems"},
+            "ready": self.ready,
+            "seconds": round(self.seconds, 3),
+            "problems": [{"path": path, "problem": why} for path, why in self.report.problems],
+            "store": self.store,
+        }
 
 
 def directories_at(path: str, location: StoreLocation) -> list[SourceDirectory]:

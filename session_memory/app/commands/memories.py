@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...common.errors import SessionMemoryError, WrongCallError
 from ...common.system.files import user_dir
-from ...common.system.terminal import called_as
+from ...common.system.terminal import Result, Terminal, called_as
 from ...common.text.format import counted, enumerated, has_words, one_line
 from ...common.text.sanitize import for_prompt
 from ...memory.folders import folder_of
@@ -115,35 +116,107 @@ def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 def _list(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
     found = _doubted(opened, index.memories(_filter(opened, arguments)))
-    opened.terminal.result({"memories": [as_json(memory) for memory in found]})
-    for memory in found:
-        if memory.kind in FIRST_KINDS:  # in full
-            show_hit(opened, memory, options_of(arguments))
-        else:
-            opened.terminal.line(line_of(memory))
-    if not found and opened.team:
-        opened.terminal.line("The team remembers nothing yet.")
-    elif not found:
-        nothing = (
-            "Nothing is remembered yet: session-memory process makes memories of finished "
-            "conversations."
-        )
-        opened.terminal.line(nothing)
+    opened.terminal.show(ListedMemories(found, options_of(arguments), is_of_team=bool(opened.team)))
     return 0
 
 
 def _search(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
     query = " ".join(arguments.words)
     found = _doubted(opened, index.search(query, _filter(opened, arguments)))
-    opened.terminal.result({"memories": [as_json(memory) for memory in found]})
-    for memory in found:
-        show_hit(opened, memory, options_of(arguments))
-    if not found:
-        elsewhere = f"To search the conversations: {called_as()} search WORDS"
-        opened.terminal.line(
-            f"Nothing is remembered about {brief(query, TITLE_CHARACTERS)}. {elsewhere}"
-        )
+    opened.terminal.show(FoundMemories(found, options_of(arguments), query))
     return 0 if found else 1
+
+
+@dataclass(frozen=True)
+class _Memories(Result):
+    """Memories, and the options of a command that read their store."""
+
+    memories: list[IndexedMemory]
+    options: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {"memories": [as_json(memory) for memory in self.memories]}
+
+
+@dataclass(frozen=True)
+class ListedMemories(_Memories):
+    """The memories of a store, which may be the team's."""
+
+    is_of_team: bool
+
+    def show(self, terminal: Terminal) -> None:
+        for memory in self.memories:
+            if memory.kind in FIRST_KINDS:  # in full
+                show_hit(terminal, memory, self.options)
+            else:
+                terminal.line(line_of(memory))
+        if not self.memories:
+            terminal.line(
+                "The team remembers nothing yet."
+                if self.is_of_team
+                else "Nothing is remembered yet: session-memory process makes memories of finished "
+                "conversations."
+            )
+
+
+@dataclass(frozen=True)
+class FoundMemories(_Memories):
+    """The memories that fit a query."""
+
+    query: str
+
+    def show(self, terminal: Terminal) -> None:
+        for memory in self.memories:
+            show_hit(terminal, memory, self.options)
+        if not self.memories:
+            elsewhere = f"To search the conversations: {called_as()} search WORDS"
+            query = brief(self.query, TITLE_CHARACTERS)
+            terminal.line(f"Nothing is remembered about {query}. {elsewhere}")
+
+
+@dataclass(frozen=True)
+class WholeMemories(_Memories):
+    """Memories to show in full, and the file of each by its id, unless it is another machine's."""
+
+    files: dict[str, str]
+
+    def show(self, terminal: Terminal) -> None:
+        for number, memory in enumerate(self.memories):
+            if number:
+                terminal.line()
+            _show_one(terminal, memory, self.options, self.files.get(memory.id, ""))
+
+
+@dataclass(frozen=True)
+class ForgottenMemories(Result):
+    """The memories that were forgotten, or would be, and the command that brings them back."""
+
+    memories: list[IndexedMemory]
+    undo: str
+    is_dry_run: bool
+
+    def show(self, terminal: Terminal) -> None:
+        change = "would be forgotten" if self.is_dry_run else "forgotten"
+        _show_changed(terminal, self.memories, change)
+        if not self.is_dry_run:
+            terminal.line(f"For a day this takes it back: {self.undo}")
+
+    def as_json(self) -> dict[str, Any]:
+        ids = [memory.id for memory in self.memories]
+        return {**({"dry_run": True} if self.is_dry_run else {}), "forgotten": ids}
+
+
+@dataclass(frozen=True)
+class TakenBack(Result):
+    """The memories that are no longer forgotten."""
+
+    memories: list[IndexedMemory]
+
+    def show(self, terminal: Terminal) -> None:
+        _show_changed(terminal, self.memories, "taken back")
+
+    def as_json(self) -> dict[str, Any]:
+        return {"back": [memory.id for memory in self.memories]}
 
 
 def _filter(opened: OpenStore, arguments: argparse.Namespace) -> MemoryFilter:
@@ -160,11 +233,10 @@ def _doubted(opened: OpenStore, found: list[IndexedMemory]) -> list[IndexedMemor
     return with_doubts(found, user_dir(os.environ))
 
 
-def show_hit(opened: OpenStore, memory: IndexedMemory, options: str) -> None:
+def show_hit(terminal: Terminal, memory: IndexedMemory, options: str) -> None:
     """Print a found memory: its text, its source, and how to read there.
 
     `options` select its store."""
-    terminal = opened.terminal
     terminal.line(line_of(memory))
     for text in (memory.text, memory.quote and f'"{memory.quote}"'):
         if text.strip('"') not in ("", memory.title):
@@ -213,22 +285,22 @@ def as_json(memory: IndexedMemory) -> dict[str, Any]:
 def _show(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
     every = index.memories(_filter(opened, arguments)._replace(limit=NO_LIMIT))
     found = [_chosen(opened, index, id, every) for id in arguments.words]
-    show_memories(opened, found, options_of(arguments))
+    opened.terminal.show(whole_memories(opened, found, options_of(arguments)))
     return 0
 
 
-def show_memories(opened: OpenStore, memories: list[IndexedMemory], options: str) -> None:
-    """Show memories in full. `options` select their store."""
+def whole_memories(opened: OpenStore, memories: list[IndexedMemory], options: str) -> WholeMemories:
+    """Return memories to show in full. `options` select their store."""
     found = _doubted(opened, memories)
-    opened.terminal.result({"memories": [as_json(memory) for memory in found]})
-    for number, memory in enumerate(found):
-        if number:
-            opened.terminal.line()
-        _show_one(opened, memory, options)
+    files = {
+        memory.id: file_of(folder_of(opened.location, memory.home), memory.path)
+        for memory in found
+        if not memory.who
+    }
+    return WholeMemories(found, options, files)
 
 
-def _show_one(opened: OpenStore, memory: IndexedMemory, options: str) -> None:
-    terminal = opened.terminal
+def _show_one(terminal: Terminal, memory: IndexedMemory, options: str, file: str) -> None:
     terminal.line(terminal.paint("bold", one_line(for_prompt(memory.title))))
     for text in (memory.text, f'"{memory.quote}"' if memory.quote else ""):
         if text:
@@ -250,9 +322,7 @@ def _show_one(opened: OpenStore, memory: IndexedMemory, options: str) -> None:
         where = one_line(for_prompt(memory.origins[-1][-1]))
         terminal.line(f"  of {one_line(for_prompt(memory.who))}, in {where}")
     else:
-        terminal.line(
-            f"  {terminal.short(file_of(folder_of(opened.location, memory.home), memory.path))}"
-        )
+        terminal.line(f"  {terminal.short(file)}")
 
 
 def _forget(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
@@ -262,15 +332,8 @@ def _forget(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> i
     if not arguments.dry_run:
         forget_memories(opened.location, chosen.values(), opened.note)
         _withdraw(opened, {memory.home: list(chosen) for memory in chosen.values()})
-    opened.terminal.result(
-        {**({"dry_run": True} if arguments.dry_run else {}), "forgotten": list(chosen)}
-    )
-    _show_changed(
-        opened, chosen.values(), "would be forgotten" if arguments.dry_run else "forgotten"
-    )
-    if not arguments.dry_run:
-        undo = f"{called_as()} memories forget --undo{options_of(arguments)}"
-        opened.terminal.line(f"For a day this takes it back: {undo}")
+    undo = f"{called_as()} memories forget --undo{options_of(arguments)}"
+    opened.terminal.show(ForgottenMemories(list(chosen.values()), undo, arguments.dry_run))
     return 0
 
 
@@ -286,10 +349,10 @@ def _withdraw(opened: OpenStore, memories: dict[str, list[str]]) -> None:
         opened.note(f"the team's copy stays until the next push: {error}")
 
 
-def _show_changed(opened: OpenStore, memories: Collection[IndexedMemory], change: str) -> None:
-    opened.terminal.line(f"{counted(len(memories), 'memory', 'memories')} {change}:")
+def _show_changed(terminal: Terminal, memories: Collection[IndexedMemory], change: str) -> None:
+    terminal.line(f"{counted(len(memories), 'memory', 'memories')} {change}:")
     for memory in memories:
-        opened.terminal.line(f"  {line_of(memory)}")
+        terminal.line(f"  {line_of(memory)}")
 
 
 def _take_back(opened: OpenStore, arguments: argparse.Namespace) -> int:
@@ -297,8 +360,7 @@ def _take_back(opened: OpenStore, arguments: argparse.Namespace) -> int:
     found = take_back(opened.location, ids, opened.note)
     if not found:
         raise UnknownMemoryError("nothing like that was forgotten within a day")
-    opened.terminal.result({"back": [memory.id for memory in found]})
-    _show_changed(opened, found, "taken back")
+    opened.terminal.show(TakenBack(found))
     return 0
 
 

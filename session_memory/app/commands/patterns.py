@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted
 from ...common.text.sanitize import for_prompt
 from ...history.patterns.habits import FailingCommand, Habits, find_habits, short_names
@@ -33,72 +35,85 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     found = find_habits(conversation_steps(opened.store, wanted))
     if not found.tool_uses:
         check_names(opened, wanted)
-    opened.terminal.result(_as_json(found, arguments.limit))
-    if not found.tool_uses:
-        opened.terminal.line("No tool was used yet.")
-        return 0
-    with opened.terminal.paged():
-        _show(opened, found, arguments)
+    opened.terminal.show(FoundHabits(found, arguments.limit))
     return 0
 
 
-def _show(opened: OpenStore, habits: Habits, arguments: argparse.Namespace) -> None:
-    opened.terminal.line(
-        f"{counted(habits.tool_uses, 'tool use')} in "
-        f"{counted(habits.conversations, 'conversation')}."
-    )
-    _show_commands(opened, habits.commands[: arguments.limit])
-    orders = [
-        f"{one.times:>4} times  {for_prompt(' → '.join(one.tools))}: "
-        f"the last succeeds {(one.times - one.failures) / one.times:.0%}"
-        for one in habits.orders[: arguments.limit]
-    ]
-    _show_lines(opened, "In which order (✗ failed)", orders)
-    names = {path: _brief(name) for path, name in short_names(habits).items()}
-    together = [
-        f"{one.times:>4} times  {names[one.first]} ({one.first_times})  with  "
-        f"{names[one.second]} ({one.second_times})"
-        for one in habits.together[: arguments.limit]
-    ]
-    _show_lines(opened, "Changed together (how often at all)", together)
+@dataclass(frozen=True)
+class FoundHabits(Result):
+    """The habits of the sessions; at most `limit` of each kind are shown."""
+
+    habits: Habits
+    limit: int
+
+    def show(self, terminal: Terminal) -> None:
+        habits = self.habits
+        if not habits.tool_uses:
+            terminal.line("No tool was used yet.")
+            return
+        with terminal.paged():
+            terminal.line(
+                f"{counted(habits.tool_uses, 'tool use')} in "
+                f"{counted(habits.conversations, 'conversation')}."
+            )
+            _show_commands(terminal, habits.commands[: self.limit])
+            _show_lines(terminal, "In which order (✗ failed)", self._orders())
+            _show_lines(terminal, "Changed together (how often at all)", self._together())
+
+    def _orders(self) -> list[str]:
+        return [
+            f"{one.times:>4} times  {for_prompt(' → '.join(one.tools))}: "
+            f"the last succeeds {(one.times - one.failures) / one.times:.0%}"
+            for one in self.habits.orders[: self.limit]
+        ]
+
+    def _together(self) -> list[str]:
+        names = {path: _brief(name) for path, name in short_names(self.habits).items()}
+        return [
+            f"{one.times:>4} times  {names[one.first]} ({one.first_times})  with  "
+            f"{names[one.second]} ({one.second_times})"
+            for one in self.habits.together[: self.limit]
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        habits, limit = self.habits, self.limit
+        return {
+            "conversations": habits.conversations,
+            "tool_uses": habits.tool_uses,
+            "commands": [
+                {
+                    **one._asdict(),
+                    "errors": [{"error": error, "times": times} for error, times in one.errors],
+                    "then_worked": [
+                        {"what": what, "times": times} for what, times in one.then_worked
+                    ],
+                }
+                for one in habits.commands[:limit]
+            ],
+            "together": [one._asdict() for one in habits.together[:limit]],
+            "tools": [one._asdict() for one in habits.tools[:limit]],
+            "orders": [one._asdict() for one in habits.orders[:limit]],
+        }
 
 
-def _show_commands(opened: OpenStore, commands: Sequence[FailingCommand]) -> None:
+def _show_commands(terminal: Terminal, commands: Sequence[FailingCommand]) -> None:
     if commands:
-        opened.terminal.heading("Commands that fail")
+        terminal.heading("Commands that fail")
     for one in commands:
         share = (
             f"{one.failures} of {counted(one.runs, 'run')} failed ({one.failures / one.runs:.0%})"
         )
-        opened.terminal.line(f"  {_brief(one.command)}: {share}")
+        terminal.line(f"  {_brief(one.command)}: {share}")
         for error, times in one.errors:
-            opened.terminal.line(f"      {times}x  {_brief(error) or 'no output'}")
+            terminal.line(f"      {times}x  {_brief(error) or 'no output'}")
         for followed, times in one.then_worked:
-            opened.terminal.line(
+            terminal.line(
                 f"      worked {_brief(followed)}" + (f" ({times} times)" if times > 1 else "")
             )
 
 
-def _show_lines(opened: OpenStore, title: str, lines: Sequence[str]) -> None:
+def _show_lines(terminal: Terminal, title: str, lines: Sequence[str]) -> None:
     if lines:
-        opened.terminal.heading(title)
+        terminal.heading(title)
     for line in lines:
-        opened.terminal.line(f"  {line}")
-
-
-def _as_json(found: Habits, limit: int) -> dict[str, Any]:
-    return {
-        "conversations": found.conversations,
-        "tool_uses": found.tool_uses,
-        "commands": [
-            {
-                **one._asdict(),
-                "errors": [{"error": error, "times": times} for error, times in one.errors],
-                "then_worked": [{"what": what, "times": times} for what, times in one.then_worked],
-            }
-            for one in found.commands[:limit]
-        ],
-        "together": [one._asdict() for one in found.together[:limit]],
-        "tools": [one._asdict() for one in found.tools[:limit]],
-        "orders": [one._asdict() for one in found.orders[:limit]],
-    }
+        terminal.line(f"  {line}")

@@ -1,22 +1,25 @@
 """`session-memory read`: the last messages of one session of any runtime.
 
-It is also scripts/session_reader.py: `sessions` and `read` in one script, which skills name and
-which loads next to nothing."""
+It is also scripts/session_reader.py: `sessions` and `read` in one script, which skills name."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
 
-from ...common.system.terminal import Terminal, exit_code
+from ...common.system.terminal import Result, Terminal, exit_code
 from ...common.text.format import counted
 from ...common.text.timestamps import iso_time
 from ...sessions.runtimes.detection import is_started_by_agent
 from ...sessions.settings.homes import drop_set_by_project
+from ...sessions.transcripts.entries import Entry
 from ...sessions.transcripts.log import render
 from ...sessions.transcripts.sessions import FoundSession
 from .arguments import OnlyForPeopleError, add_common, positive
-from .sessions import add_all, chosen_session, is_own, known_sessions, show_sessions
+from .sessions import ListedSessions, add_all, chosen_session, is_own, known_sessions
 
 SUMMARY = "read the last messages of a session"
 LINES = 50
@@ -53,38 +56,63 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = chosen_session(arguments.name, arguments, os.environ, with_private=with_private)
     if is_agent_s and not is_own(chosen, os.environ):
         raise OnlyForPeopleError("--include-private and --raw")
+    # in JSON each entry counts, with its tools
+    with_tools = arguments.tools or terminal.is_json
+    entries, unreadable = chosen.last_entries(arguments.lines, counts_said=not with_tools)
     with terminal.paged():
-        _show(chosen, arguments, terminal)
+        terminal.show(LastEntries(chosen, entries, unreadable, arguments.raw, with_tools))
     return 0
 
 
-def _show(one: FoundSession, arguments: argparse.Namespace, terminal: Terminal) -> None:
-    raw, folds = arguments.raw, not (arguments.tools or terminal.is_json)
-    entries, unreadable = one.last_entries(arguments.lines, counts_said=folds)
-    as_json = [
-        {
-            "role": entry.role,
-            "text": entry.text,
-            "timestamp": None if entry.timestamp is None else iso_time(entry.timestamp),
-            "tools": [{"name": tool.name, "argument": tool.argument} for tool in entry.tools],
+@dataclass(frozen=True)
+class LastEntries(Result):
+    """The last entries of a session and how many could not be read; if `is_raw`, as they are.
+
+    `with_tools` gives each tool use a line of the text."""
+
+    session: FoundSession
+    entries: list[Entry]
+    unreadable: int
+    is_raw: bool
+    with_tools: bool
+
+    @property
+    def verbatim(self) -> Collection[str]:
+        return ("entries",) if self.is_raw else ()
+
+    def show(self, terminal: Terminal) -> None:
+        one, entries, folds = self.session, self.entries, not self.with_tools
+        if not entries:
+            terminal.line(f"{one.name}: nothing was said yet.")
+            return
+        said = sum([bool(entry.text) for entry in entries])
+        shown = counted(said, "message") if folds else counted(len(entries), "entry", "entries")
+        terminal.line(
+            f"Session {one.name} ({one.id}, {one.runtime.TITLE}, {one.project}), the last "
+            f"{shown}:\n"
+        )
+        text = render(entries, self.unreadable, raw=self.is_raw, folds=folds)
+        if self.is_raw:
+            terminal.verbatim(f"{text}\n")
+        else:
+            terminal.line(text)
+
+    def as_json(self) -> dict[str, Any]:
+        entries = [
+            {
+                "role": entry.role,
+                "text": entry.text,
+                "timestamp": None if entry.timestamp is None else iso_time(entry.timestamp),
+                "tools": [{"name": tool.name, "argument": tool.argument} for tool in entry.tools],
+            }
+            for entry in self.entries
+        ]
+        return {
+            "name": self.session.name,
+            "id": self.session.id,
+            "unreadable": self.unreadable,
+            "entries": entries,
         }
-        for entry in (entries if terminal.is_json else ())
-    ]
-    terminal.result(
-        {"name": one.name, "id": one.id, "unreadable": unreadable, "entries": as_json},
-        verbatim=["entries"] if raw else [],
-    )
-    if not entries:
-        terminal.line(f"{one.name}: nothing was said yet.")
-        return
-    said = sum([bool(entry.text) for entry in entries])
-    shown = counted(said, "message") if folds else counted(len(entries), "entry", "entries")
-    terminal.line(
-        f"Session {one.name} ({one.id}, {one.runtime.TITLE}, {one.project}), the last {shown}:\n"
-    )
-    if not terminal.is_json:
-        show = terminal.verbatim if raw else terminal.line
-        show(render(entries, unreadable, raw=raw, folds=folds) + ("\n" if raw else ""))
 
 
 def main(words: list[str] | None = None) -> int:
@@ -108,5 +136,5 @@ def _list(options: argparse.Namespace) -> int:
     if (options.include_private or options.raw) and is_started_by_agent(os.environ):
         raise OnlyForPeopleError("--include-private and --raw")
     listed = known_sessions(options, os.environ, with_private=options.include_private)
-    show_sessions(listed, Terminal(os.environ, is_json=options.json))
+    Terminal(os.environ, is_json=options.json).show(ListedSessions(listed, os.environ))
     return 0

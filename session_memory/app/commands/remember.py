@@ -5,10 +5,14 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import dataclass
+from typing import Any
 
 from ...common.errors import WrongCallError
 from ...common.system.git import find_worktree
+from ...common.system.terminal import Result, Terminal
 from ...common.text.sanitize import name_for_people
+from ...memory.memory_index import IndexedMemory
 from ...memory.writer import note_by_person
 from ...sessions.runtimes.detection import is_started_by_agent
 from ...sessions.settings.homes import user_dir
@@ -67,6 +71,18 @@ def _remember(opened: OpenStore, arguments: argparse.Namespace, text: str) -> in
         kept = backend.remember(arguments.kind, f"{text}{about}", arguments.quote)
     else:
         kept = note_by_person(opened.location, arguments.kind, text, file, root, opened.note)
-    opened.terminal.result({"memory": as_json(kept)})
-    opened.terminal.line(line_of(kept))
+    opened.terminal.show(Remembered(kept))
     return 0
+
+
+@dataclass(frozen=True)
+class Remembered(Result):
+    """The memory that was noted."""
+
+    memory: IndexedMemory
+
+    def show(self, terminal: Terminal) -> None:
+        terminal.line(line_of(self.memory))
+
+    def as_json(self) -> dict[str, Any]:
+        return {"memory": as_json(self.memory)}

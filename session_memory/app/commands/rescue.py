@@ -7,13 +7,14 @@ import argparse
 import os
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from ... import NAME
 from ...common.errors import SessionMemoryError, WrongCallError
 from ...common.system.git import Worktree, find_worktree, refusal_at
 from ...common.system.git_process import GitUnavailableError
-from ...common.system.terminal import Terminal, called_as
+from ...common.system.terminal import Result, Terminal, called_as
 from ...common.text.format import counted
 from ...common.text.sanitize import for_people
 from ...common.text.timestamps import age, iso_time
@@ -80,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
             work = [each for each in work if each.session and each.session.id == chosen.id]
         if arguments.ids:
             return _restore(arguments.ids, work, rescue, terminal)
-        _list(work, rescue, terminal, arguments)
+        terminal.show(_rescuable(work, rescue, arguments))
     except GitUnavailableError as error:
         raise SessionMemoryError(
             f"git found no lost work: {error}", "try `git fsck` in this directory"
@@ -128,33 +129,56 @@ def _sessions(home: str | None) -> tuple[list[FoundSession], list[FoundSession]]
     return list(visible.values()), [every[path] for path in every if path not in visible]
 
 
-def _list(
-    work: list[Rescuable], rescue: Rescue, terminal: Terminal, arguments: argparse.Namespace
-) -> None:
+def _rescuable(
+    work: list[Rescuable], rescue: Rescue, arguments: argparse.Namespace
+) -> RescuableWork:
     shown = [each for each in work if each.session or arguments.unknown]
     diffs = {} if arguments.list else {each.id: each.diff(rescue.objects) for each in shown}
-    terminal.result({"rescuable": [_as_json(each, diffs.get(each.id)) for each in shown]})
-    if not shown:
-        terminal.line("No work of these sessions is lost, as far as git and transcripts tell.")
-    with terminal.paged():
-        if arguments.list and shown:
-            terminal.table([("ID", "KIND", "AGE", "SESSION", "ABOUT"), *map(_row, shown)], [])
-        for each in shown if diffs else ():
-            id, kind, when, session, about = _row(each)
-            terminal.line(
-                terminal.paint("bold", f"{id}  {kind}  {about}") + f"  ({when}, {session})"
+    return RescuableWork(shown, diffs, len(work) - len(shown), is_full=arguments.full)
+
+
+@dataclass(frozen=True)
+class RescuableWork(Result):
+    """Lost work with its diffs by id, none for a list; `unknown` more is of unknown sessions.
+
+    If it `is_full`, diffs are printed whole."""
+
+    shown: list[Rescuable]
+    diffs: dict[str, str]
+    unknown: int
+    is_full: bool
+
+    def show(self, terminal: Terminal) -> None:
+        if not self.shown:
+            terminal.line("No work of these sessions is lost, as far as git and transcripts tell.")
+        with terminal.paged():
+            if self.shown and not self.diffs:
+                terminal.table(
+                    [("ID", "KIND", "AGE", "SESSION", "ABOUT"), *map(_row, self.shown)], []
+                )
+            for each in self.shown if self.diffs else ():
+                self._show_one(each, terminal)
+        if self.shown:
+            terminal.line(f"To restore: {called_as()} rescue {self.shown[0].id}")
+        if self.unknown:
+            more = counted(
+                self.unknown, "more commit or staged file", "more commits or staged files"
             )
-            if each.kind == TEXT:
-                terminal.line(f"  {NOT_THE_FILE}")
-            _show_diff(diffs[each.id], terminal, is_whole=arguments.full)
-            terminal.line()
-    if shown:
-        terminal.line(f"To restore: {called_as()} rescue {shown[0].id}")
-    if unknown := len(work) - len(shown):
-        terminal.line(
-            f"{counted(unknown, 'more commit or staged file', 'more commits or staged files')} by "
-            "an unknown session or person: --unknown shows them."
-        )
+            terminal.line(f"{more} by an unknown session or person: --unknown shows them.")
+
+    def _show_one(self, each: Rescuable, terminal: Terminal) -> None:
+        id, kind, when, session, about = _row(each)
+        terminal.line(terminal.paint("bold", f"{id}  {kind}  {about}") + f"  ({when}, {session})")
+        if each.kind == TEXT:
+            terminal.line(f"  {NOT_THE_FILE}")
+        _show_diff(self.diffs[each.id], terminal, is_whole=self.is_full)
+        terminal.line()
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "rescuable": [_as_json(each, self.diffs.get(each.id)) for each in self.shown],
+            "unknown": self.unknown,
+        }
 
 
 def _row(each: Rescuable) -> tuple[str, str, str, str, str]:
@@ -187,18 +211,37 @@ def _as_json(each: Rescuable, diff: str | None) -> dict[str, Any]:
 
 def _restore(ids: list[str], work: list[Rescuable], rescue: Rescue, terminal: Terminal) -> int:
     """Restore each, all or none of an unknown id. Raises SessionMemoryError, OSError."""
-    restored = []
-    for each in [_with_id(id, work) for id in dict.fromkeys(ids)]:
-        place = restore(each, rescue.objects)
-        restored.append({"id": each.id, "kind": each.kind, "place": place})
-        if each.commit:
-            terminal.line(f"{each.id} is branch {place} now: git diff HEAD...{place}")
-            continue
-        terminal.line(f"{each.id} is {for_people(terminal.short(place))} now.")
-        if each.kind == TEXT:
-            terminal.note(NOT_THE_FILE)
-    terminal.result({"restored": restored})
+    restored: list[tuple[Rescuable, str]] = []
+    try:
+        for each in [_with_id(id, work) for id in dict.fromkeys(ids)]:
+            restored.append((each, restore(each, rescue.objects)))
+    except BaseException:  # earlier ones stay restored
+        RestoredWork(restored).show(terminal)
+        raise
+    terminal.show(RestoredWork(restored))
     return 0
+
+
+@dataclass(frozen=True)
+class RestoredWork(Result):
+    """The restored work, each with its branch or file."""
+
+    restored: list[tuple[Rescuable, str]]
+
+    def show(self, terminal: Terminal) -> None:
+        for each, place in self.restored:
+            if each.commit:
+                terminal.line(f"{each.id} is branch {place} now: git diff HEAD...{place}")
+                continue
+            terminal.line(f"{each.id} is {for_people(terminal.short(place))} now.")
+            if each.kind == TEXT:
+                terminal.note(NOT_THE_FILE)
+
+    def as_json(self) -> dict[str, Any]:
+        places = [
+            {"id": each.id, "kind": each.kind, "place": place} for each, place in self.restored
+        ]
+        return {"restored": places}
 
 
 def _with_id(id: str, work: list[Rescuable]) -> Rescuable:

@@ -7,11 +7,13 @@ from __future__ import annotations
 import argparse
 import os
 from contextlib import closing, suppress
+from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from ...common.errors import SessionMemoryError
 from ...common.system.files import expanded
-from ...common.system.terminal import Terminal
+from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted
 from ...common.text.sanitize import name_for_people
 from ...history.copies.pack import REDACTED, KeptSession, open_if_there, pack_path
@@ -23,6 +25,10 @@ from ...sessions.runtimes.table import all_runtimes
 from ...sessions.transcripts.earlier_paths import note_repositories, present_directory
 from .arguments import OnlyForPeopleError, add_common
 from .output import brief, iso, moment
+
+if TYPE_CHECKING:
+    from ...history.copies.pack import Pack
+    from ...history.copies.restore import Restored
 
 SUMMARY = "bring back a session that its runtime has deleted"
 TITLE_CHARACTERS = 60
@@ -68,8 +74,8 @@ def run(arguments: argparse.Namespace) -> int:
         hint = hint if keep in ("text", "none") else "upkeep keeps them soon"
         if arguments.session:
             raise SessionMemoryError("no transcripts are kept", hint)
-        terminal.line(f"No transcripts are kept; {hint}.")
-        return _list([], terminal)
+        terminal.show(KeptSessions([], hint))
+        return 0
     with closing(pack):
         if pack.quarantined:
             hint = (
@@ -77,48 +83,109 @@ def run(arguments: argparse.Namespace) -> int:
             )
             raise SessionMemoryError(f"{pack.path} was damaged: it is {pack.quarantined} now", hint)
         if not arguments.session:
-            return _list(pack.sessions(), terminal)
+            terminal.show(KeptSessions(pack.sessions()))
+            return 0
         session = _chosen(pack.sessions(), arguments.session, is_earlier=arguments.earlier)
-        runtime = next(one for one in all_runtimes() if one.name == session.runtime)
-        to = os.path.abspath(expanded(arguments.to, os.environ)) if arguments.to else ""
-        config_dir = runtime.config_dir({runtime.CONFIG_VARIABLE: to}) if to else session.config_dir
-        deletion = runtime.backup.deletion(config_dir, {one.cwd for one in pack.sessions()})
-        days = deletion.days if deletion.shortest is None else deletion.shortest
-        place = RestorePlace(config_dir, days, partial(present_directory, _notes_file(location)))
-        done = restore(pack, session, runtime, place, os.environ)
-    for path in done.others:
-        terminal.note(f"{terminal.short(path)}: another file is there, and stays")
-    for gap in done.gaps:
-        terminal.note(
-            f"{gap.path}: bytes {gap.start:,} to {gap.end:,} were damaged, and "
-            f"their lines are missing"
-        )
-    if session.form == REDACTED:
-        terminal.note(
-            "it was kept redacted: it resumes with [redacted: ...] instead of each secret"
-        )
+        done = _restored(pack, session, location, arguments.to)
+    terminal.show(done)
+    return int(bool(done.files.gaps))
+
+
+def _restored(
+    pack: Pack, session: KeptSession, location: StoreLocation, directory: str
+) -> RestoredSession:
+    """Restore a session into a directory, '' for its runtime's. Raises SessionMemoryError,
+    OSError."""
+    runtime = next(one for one in all_runtimes() if one.name == session.runtime)
+    to = os.path.abspath(expanded(directory, os.environ)) if directory else ""
+    config_dir = runtime.config_dir({runtime.CONFIG_VARIABLE: to}) if to else session.config_dir
+    deletion = runtime.backup.deletion(config_dir, {one.cwd for one in pack.sessions()})
+    days = deletion.days if deletion.shortest is None else deletion.shortest
+    place = RestorePlace(config_dir, days, partial(present_directory, _notes_file(location)))
+    files = restore(pack, session, runtime, place, os.environ)
     cwd = place.present(session.cwd)
     command = runtime.backup.resume_command(
         session.session_id,
         cwd if os.path.isdir(cwd) else "",
         to or _variable(runtime, config_dir),
     )
-    terminal.line(
-        f"Restored: {counted(len(done.written), 'file')}, {terminal.short(done.written[-1])}"
-    )
-    terminal.line(f"Go on with it: {command}")
-    terminal.result(
-        {
-            "session": session.session_id,
-            "runtime": session.runtime,
-            "written": done.written,
-            "others": done.others,
-            "missing": [gap._asdict() for gap in done.gaps],
-            "form": session.form,
-            "resume": command,
+    return RestoredSession(session, files, command)
+
+
+@dataclass(frozen=True)
+class RestoredSession(Result):
+    """A session that was restored, its files, and the command that resumes it."""
+
+    session: KeptSession
+    files: Restored
+    command: str
+
+    def show(self, terminal: Terminal) -> None:
+        files = self.files
+        for path in files.others:
+            terminal.note(f"{terminal.short(path)}: another file is there, and stays")
+        for gap in files.gaps:
+            terminal.note(
+                f"{gap.path}: bytes {gap.start:,} to {gap.end:,} were damaged, and "
+                f"their lines are missing"
+            )
+        if self.session.form == REDACTED:
+            terminal.note(
+                "it was kept redacted: it resumes with [redacted: ...] instead of each secret"
+            )
+        number, last = counted(len(files.written), "file"), terminal.short(files.written[-1])
+        terminal.line(f"Restored: {number}, {last}")
+        terminal.line(f"Go on with it: {self.command}")
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "session": self.session.session_id,
+            "runtime": self.session.runtime,
+            "written": self.files.written,
+            "others": self.files.others,
+            "missing": [gap._asdict() for gap in self.files.gaps],
+            "form": self.session.form,
+            "resume": self.command,
         }
-    )
-    return int(bool(done.gaps))
+
+
+@dataclass(frozen=True)
+class KeptSessions(Result):
+    """The kept sessions; without any pack, a hint how to get one."""
+
+    sessions: list[KeptSession]
+    hint: str = ""
+
+    @property
+    def gone(self) -> list[KeptSession]:
+        """The sessions that their runtime has deleted."""
+        return [one for one in self.sessions if one.gone_at is not None]
+
+    def show(self, terminal: Terminal) -> None:
+        if self.hint:
+            terminal.line(f"No transcripts are kept; {self.hint}.")
+        if self.sessions:
+            terminal.line(
+                f"{counted(len(self.sessions), 'session')} kept, {len(self.gone)} of them deleted "
+                "by the runtime."
+            )
+        for one in self.gone:
+            terminal.line(f"  {_line(one)}")
+
+    def as_json(self) -> dict[str, Any]:
+        gone = [
+            {
+                "session": one.session_id,
+                "runtime": one.runtime,
+                "title": one.title,
+                "cwd": one.cwd,
+                "form": one.form,
+                "modified": iso(one.modified),
+                "gone_at": iso(one.gone_at),
+            }
+            for one in self.gone
+        ]
+        return {"kept": len(self.sessions), "gone": gone}
 
 
 def _notes_file(location: StoreLocation) -> str:
@@ -130,34 +197,6 @@ def _notes_file(location: StoreLocation) -> str:
         with suppress(OSError):
             note_repositories(home.repositories_file, [os.getcwd()], home.user_dir)
     return home.repositories_file
-
-
-def _list(sessions: list[KeptSession], terminal: Terminal) -> int:
-    gone = [one for one in sessions if one.gone_at is not None]
-    if sessions:
-        terminal.line(
-            f"{counted(len(sessions), 'session')} kept, {len(gone)} of them deleted by the runtime."
-        )
-    for one in gone:
-        terminal.line(f"  {_line(one)}")
-    terminal.result(
-        {
-            "kept": len(sessions),
-            "gone": [
-                {
-                    "session": one.session_id,
-                    "runtime": one.runtime,
-                    "title": one.title,
-                    "cwd": one.cwd,
-                    "form": one.form,
-                    "modified": iso(one.modified),
-                    "gone_at": iso(one.gone_at),
-                }
-                for one in gone
-            ],
-        }
-    )
-    return 0
 
 
 def _line(one: KeptSession) -> str:

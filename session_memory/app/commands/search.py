@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ...common.errors import WrongCallError
-from ...common.system.terminal import called_as, print_note
+from ...common.system.terminal import Result, Terminal, called_as, print_note
 from ...common.text.format import one_line
 from ...common.text.sanitize import for_prompt, name_for_people
 from ...history.search.query import asks_for_last_work, verbatim_form
 from ...history.store.values import ENTRY_ROLES, KINDS, TOOL_ROLE, Conversation, Filter, Hit, Hits
 from .arguments import add_common
 from .opened_store import OpenStore, check_names, options_of, refresh, wanted_of, with_store
-from .output import brief, fields, moment
+from .output import brief, fields, iso, moment
 
 if TYPE_CHECKING:
     from ...history.git.commits import Commit, Repository
@@ -67,8 +68,12 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     may_be_hash = len(query) in _HASH_LENGTHS and not query.strip(_HASH_DIGITS) and not opened.team
     of_commit = _hits_of_commit(opened, query, wanted) if may_be_hash else None
     if last := _last_work(opened, query, wanted):
-        return _show_last(opened, last, options_of(arguments))
-    query, hits = of_commit or (query, opened.store.search(query, wanted))
+        opened.terminal.show(LastWork(last, options_of(arguments)))
+        return 0
+    if of_commit:
+        query, hits = of_commit.commit.words, of_commit.hits
+    else:
+        hits = opened.store.search(query, wanted)
     if not hits:
         check_names(opened, wanted)
     options = options_of(arguments)
@@ -78,22 +83,66 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
         [_command(hit, options) for hit in hits],
         [] if _is_limited(arguments) else _memories(opened, query),
         _absent_words(opened, query, wanted, hits),
+        options,
+        of_commit,
     )
-    _show(opened, result, options)
+    opened.terminal.show(result)
+    if not (hits or result.memories):
+        for fault in opened.location.home.settings().faults:  # which may exclude existing text
+            print_note(fault)
     return 0 if hits or result.memories else 1
 
 
-class SearchOutput(NamedTuple):
+@dataclass(frozen=True)
+class SearchOutput(Result):
     """The hits of a search.
 
-    It has the command that shows each, the matching memories, and the words of the query that no
-    entry has."""
+    It has the command that shows each, the matching memories, the words of the query that no
+    entry has, the options of a command that select the same store, and the commit that was named,
+    if one was."""
 
     query: str
     hits: Hits
     commands: list[str]
     memories: list[IndexedMemory]
     absent: list[str]
+    options: str
+    of_commit: CommitHits | None
+
+    def show(self, terminal: Terminal) -> None:
+        """Show noted memories, hits by conversation, episodes."""
+        hits = self.hits
+        if self.of_commit:
+            self.of_commit.show_head(terminal)
+        if noted := [memory for memory in self.memories if memory.kind != _EPISODE]:
+            _show_memories(terminal, noted, self.options)
+            terminal.line()
+        if not hits and not self.memories:
+            terminal.line(f"Nothing found for {brief(self.query, TITLE_CHARACTERS)}. {_HINT}")
+        self._show_hits(terminal)
+        if episodes := [memory for memory in self.memories if memory.kind == _EPISODE]:
+            if hits:
+                terminal.line()
+            _show_memories(terminal, episodes, self.options)
+        if self.absent and hits:
+            present = ", ".join([word for word in _words_of(self.query) if word not in self.absent])
+            terminal.line(
+                f"\nFound: {brief(present, TITLE_CHARACTERS)}. "
+                f"Not found: {brief(', '.join(self.absent), TITLE_CHARACTERS)}."
+            )
+        if hits.notice:
+            terminal.line(("\n" if hits else "") + hits.notice)
+
+    def _show_hits(self, terminal: Terminal) -> None:
+        by_conversation: dict[int, list[tuple[Hit, str]]] = {}
+        for hit, command in zip(self.hits, self.commands):
+            by_conversation.setdefault(hit.conversation.id, []).append((hit, command))
+        for position, hits in enumerate(by_conversation.values()):
+            if position:
+                terminal.line()
+            _print_title(terminal, hits[0][0].conversation)
+            for hit, command in hits:
+                _print(terminal, hit, command, _missing_words(self.query, hit))
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as values for JSON."""
@@ -102,7 +151,67 @@ class SearchOutput(NamedTuple):
             "hits": [_as_json(hit, command) for hit, command in zip(self.hits, self.commands)],
             "unchecked": self.hits.unchecked,
             "words_not_found": self.absent,
+            **({"commit": self.of_commit.head_as_json()} if self.of_commit else {}),
         }
+
+
+@dataclass(frozen=True)
+class CommitHits:
+    """The hits for a commit, and how many of its added lines were too many to compare."""
+
+    commit: Commit
+    hits: Hits
+    not_compared: int
+
+    def show_head(self, terminal: Terminal) -> None:
+        """Print the commit, and the command that explains it."""
+        commit = self.commit
+        subject = brief(commit.subject, TITLE_CHARACTERS)
+        terminal.line(f"Commit {commit.id[:8]}, {moment(commit.at)}: {subject}")
+        if self.not_compared:
+            terminal.line(
+                f"  {self.not_compared:,} of its added lines were not compared with what sessions "
+                "wrote: too many."
+            )
+        terminal.line(f"  {called_as()} why {commit.id[:8]}\n")
+
+    def head_as_json(self) -> dict[str, Any]:
+        """Return the commit as values for JSON."""
+        return {
+            "id": self.commit.id,
+            "at": iso(self.commit.at),
+            "subject": self.commit.subject,
+            "lines_not_compared": self.not_compared,
+        }
+
+
+@dataclass(frozen=True)
+class LastWork(Result):
+    """The last conversations with their log lines, for a question that names nothing."""
+
+    conversations: list[tuple[Conversation, str]]
+    options: str
+
+    def show(self, terminal: Terminal) -> None:
+        for conversation, line in self.conversations:
+            _print_title(terminal, conversation)
+            terminal.line(f"  {one_line(for_prompt(line))}")
+            terminal.line(terminal.paint("dim", f"    {moment(conversation.last_message_at)}"))
+            terminal.line(f"    {self._command(conversation)}")
+
+    def _command(self, conversation: Conversation) -> str:
+        return f"{called_as()} show {conversation.id}{self.options}"
+
+    def as_json(self) -> dict[str, Any]:
+        last = [
+            {
+                "conversation": fields(conversation),
+                "text": line,
+                "command": self._command(conversation),
+            }
+            for conversation, line in self.conversations
+        ]
+        return {"memories": [], "hits": [], "last": last}
 
 
 def _command(hit: Hit, options: str) -> str:
@@ -127,49 +236,10 @@ def _last_work(
     return last_work(opened.store, wanted, running_session(os.environ, os.getppid())[1])
 
 
-def _show(opened: OpenStore, result: SearchOutput, options: str) -> None:
-    """Show the result of a search: noted memories, hits by conversation, episodes."""
-    terminal, hits = opened.terminal, result.hits
-    if noted := [memory for memory in result.memories if memory.kind != _EPISODE]:
-        _show_memories(opened, noted, options)
-        terminal.line()
-    terminal.result(result.as_json())
-    if not hits and not result.memories:
-        terminal.line(f"Nothing found for {brief(result.query, TITLE_CHARACTERS)}. {_HINT}")
-        for fault in opened.location.home.settings().faults:  # which may exclude existing text
-            print_note(fault)
-    _show_hits(opened, result)
-    if episodes := [memory for memory in result.memories if memory.kind == _EPISODE]:
-        if hits:
-            terminal.line()
-        _show_memories(opened, episodes, options)
-    if result.absent and hits:
-        present = ", ".join([word for word in _words_of(result.query) if word not in result.absent])
-        terminal.line(
-            f"\nFound: {brief(present, TITLE_CHARACTERS)}. "
-            f"Not found: {brief(', '.join(result.absent), TITLE_CHARACTERS)}."
-        )
-    if hits.notice:
-        terminal.line(("\n" if hits else "") + hits.notice)
-
-
-def _show_hits(opened: OpenStore, result: SearchOutput) -> None:
-    by_conversation: dict[int, list[tuple[Hit, str]]] = {}
-    for hit, command in zip(result.hits, result.commands):
-        by_conversation.setdefault(hit.conversation.id, []).append((hit, command))
-    for position, hits in enumerate(by_conversation.values()):
-        if position:
-            opened.terminal.line()
-        _print_title(opened, hits[0][0].conversation)
-        for hit, command in hits:
-            _print(opened, hit, command, _missing_words(result.query, hit))
-
-
-def _hits_of_commit(opened: OpenStore, hash: str, wanted: Filter) -> tuple[str, Hits] | None:
+def _hits_of_commit(opened: OpenStore, hash: str, wanted: Filter) -> CommitHits | None:
     """Search for a commit of the current repository by its subject, branch and files.
 
-    Its sessions come first, by its lines and its date. Return the searched words, and the hits;
-    None if `hash` is not a commit."""
+    Its sessions come first, by its lines and its date. Return None if `hash` is not a commit."""
     from ...history.patterns.why import Reasons  # imported late, with all that starts git
     from ...history.store.sqlite.written_lines import known_key
 
@@ -192,9 +262,8 @@ def _hits_of_commit(opened: OpenStore, hash: str, wanted: Filter) -> tuple[str, 
     ]
     known = {hit.entry.id: hit for batch in [*by_session, hits] for hit in batch}.values()
     best = sorted(known, key=lambda hit: place.get(hit.conversation.session_id, len(place)))
-    _show_commit(opened, commit, reasons.not_compared(commit))
     hits[:] = best[: wanted.limit]
-    return commit.words, hits
+    return CommitHits(commit, hits, reasons.not_compared(commit))
 
 
 def _repository_here(opened: OpenStore) -> Repository | None:
@@ -222,18 +291,6 @@ def _commit(opened: OpenStore, repository: Repository, hash: str) -> Commit | No
         return None
 
 
-def _show_commit(opened: OpenStore, commit: Commit, not_compared: int) -> None:
-    opened.terminal.line(
-        f"Commit {commit.id[:8]}, {moment(commit.at)}: {brief(commit.subject, TITLE_CHARACTERS)}"
-    )
-    if not_compared:
-        opened.terminal.line(
-            f"  {not_compared:,} of its added lines were not compared with what sessions wrote: "
-            f"too many."
-        )
-    opened.terminal.line(f"  {called_as()} why {commit.id[:8]}\n")
-
-
 def _sessions_of_commit(
     opened: OpenStore, reasons: Reasons, commit: Commit, by_words: list[str]
 ) -> list[str]:
@@ -249,29 +306,6 @@ def _sessions_of_commit(
             f"were compared: {error}"
         )
         return by_words
-
-
-def _show_last(opened: OpenStore, found: list[tuple[Conversation, str]], options: str) -> int:
-    """Show the last conversations with their log lines, for a question that names nothing."""
-    commands = [f"{called_as()} show {conversation.id}{options}" for conversation, _ in found]
-    opened.terminal.result(
-        {
-            "memories": [],
-            "hits": [],
-            "last": [
-                {"conversation": fields(conversation), "text": line, "command": command}
-                for (conversation, line), command in zip(found, commands)
-            ],
-        }
-    )
-    for (conversation, line), command in zip(found, commands):
-        _print_title(opened, conversation)
-        opened.terminal.line(f"  {one_line(for_prompt(line))}")
-        opened.terminal.line(
-            opened.terminal.paint("dim", f"    {moment(conversation.last_message_at)}")
-        )
-        opened.terminal.line(f"    {command}")
-    return 0
 
 
 def _words_of(query: str) -> list[str]:
@@ -326,13 +360,13 @@ def _memories(opened: OpenStore, query: str) -> list[IndexedMemory]:
     return []
 
 
-def _show_memories(opened: OpenStore, memories: list[IndexedMemory], options: str) -> None:
+def _show_memories(terminal: Terminal, memories: list[IndexedMemory], options: str) -> None:
     """Show memories, and the command that shows all of them."""
     from .memories import show_hit
 
     for memory in memories:
-        show_hit(opened, memory, options)
-    opened.terminal.line(
+        show_hit(terminal, memory, options)
+    terminal.line(
         f"  {called_as()} memories show {' '.join(memory.id for memory in memories)}{options}"
     )
 
@@ -343,8 +377,8 @@ def _memory_as_json(memory: IndexedMemory) -> dict[str, Any]:
     return as_json(memory)
 
 
-def _print_title(opened: OpenStore, conversation: Conversation) -> None:
-    terminal, where = opened.terminal, conversation.cwd or "-"
+def _print_title(terminal: Terminal, conversation: Conversation) -> None:
+    where = conversation.cwd or "-"
     title = brief(conversation.title, TITLE_CHARACTERS) or f"Conversation {conversation.id}"
     terminal.line(terminal.paint("bold", title))
     origin = f", {one_line(conversation.origin)}" if conversation.origin else ""
@@ -355,17 +389,17 @@ def _print_title(opened: OpenStore, conversation: Conversation) -> None:
     terminal.line(terminal.paint("dim", name_for_people(about)))
 
 
-def _print(opened: OpenStore, hit: Hit, command: str, missing: list[str]) -> None:
+def _print(terminal: Terminal, hit: Hit, command: str, missing: list[str]) -> None:
     who = hit.entry.tool if hit.entry.role == TOOL_ROLE else hit.entry.role
     who = name_for_people(f"{who} of {hit.conversation.who}" if hit.conversation.who else who)
-    opened.terminal.line(f"  {_highlighted(opened, [for_prompt(piece) for piece in hit.pieces])}")
+    terminal.line(f"  {_highlighted(terminal, [for_prompt(piece) for piece in hit.pieces])}")
     when = moment(hit.entry.timestamp or hit.conversation.last_message_at)
     without = f"; without {brief(', '.join(missing), TITLE_CHARACTERS)}" if missing else ""
-    opened.terminal.line(opened.terminal.paint("dim", f"    {when}, {who}{without}"))
-    opened.terminal.line(f"    {command}")
+    terminal.line(terminal.paint("dim", f"    {when}, {who}{without}"))
+    terminal.line(f"    {command}")
 
 
-def _highlighted(opened: OpenStore, pieces: list[str]) -> str:
+def _highlighted(terminal: Terminal, pieces: list[str]) -> str:
     """Return the snippet on one line, with the matching words in bold.
 
     Without colours they are in asterisks. Asterisks of the text around a matching word are
@@ -377,7 +411,7 @@ def _highlighted(opened: OpenStore, pieces: list[str]) -> str:
     if any(touching):
         pieces = [piece.replace("**", "") for piece in pieces]
     for index in _marked(pieces):
-        bold = opened.terminal.paint("bold", pieces[index])
+        bold = terminal.paint("bold", pieces[index])
         pieces[index] = bold if bold != pieces[index] else f"**{pieces[index]}**"
     return one_line("".join(pieces))
 

@@ -6,8 +6,11 @@ import argparse
 import os
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-from ...common.system.terminal import Terminal
+from ...common.system.terminal import Result, Terminal
 from ...common.text.sanitize import for_people
 from ...common.text.timestamps import age, iso_time
 from ...history.archives.list import former_names
@@ -46,7 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
     listed = known_sessions(
         arguments, os.environ, with_private=arguments.include_private, most=most
     )
-    show_sessions(listed[: arguments.limit], terminal, is_cut=len(listed) > arguments.limit)
+    is_cut = len(listed) > arguments.limit
+    terminal.show(ListedSessions(listed[: arguments.limit], os.environ, is_cut))
     return 0
 
 
@@ -112,39 +116,49 @@ def is_own(one: FoundSession, environ: Mapping[str, str]) -> bool:
     return one.id == environ.get(one.runtime.OWN_ID_VARIABLE)
 
 
-def show_sessions(listed: list[FoundSession], terminal: Terminal, *, is_cut: bool = False) -> None:
-    """Show a line for each session; `is_cut` means that there are more."""
-    counts = [one.message_count(COUNTED) for one in listed]
-    shown = [_as_json(one, count) for one, count in zip(listed, counts)]
-    terminal.result({"sessions": shown, "more": is_cut})
-    if not listed:
-        terminal.line("No sessions yet: start one of your agents, then ask again.")
-        return
-    if all(one.session.is_elsewhere for one in listed):
-        terminal.line("This directory's project has no session yet. These are of all projects:")
-    length, ids = SHORT_ID, {one.id for one in listed}
-    while len({id[:length] for id in ids}) < len(ids):  # they must be distinguishable
-        length += 1
-    rows = [("ID", "PROJECT", "RUNTIME", "MESSAGES", "AGE", "TITLE")]
-    for one, count in zip(listed, counts):
-        number = f"{count}{'+' if count >= COUNTED else ''}"
-        runtime = f"{one.runtime.name}{' (this one)' if is_own(one, terminal.environ) else ''}"
-        rows.append(
-            (
-                one.id[:length],
-                one.project,
-                runtime,
-                number,
-                age(time.time() - one.modified),
-                for_people(one.name),
+@dataclass(frozen=True)
+class ListedSessions(Result):
+    """The sessions, the latest first; `is_cut` means that there are more."""
+
+    sessions: list[FoundSession]
+    environ: Mapping[str, str]
+    is_cut: bool = False
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """The number of messages of each, up to COUNTED."""
+        return [one.message_count(COUNTED) for one in self.sessions]
+
+    def show(self, terminal: Terminal) -> None:
+        if not self.sessions:
+            terminal.line("No sessions yet: start one of your agents, then ask again.")
+            return
+        if all(one.session.is_elsewhere for one in self.sessions):
+            terminal.line("This directory's project has no session yet. These are of all projects:")
+        length, ids = SHORT_ID, {one.id for one in self.sessions}
+        while len({id[:length] for id in ids}) < len(ids):  # they must be distinguishable
+            length += 1
+        rows = [("ID", "PROJECT", "RUNTIME", "MESSAGES", "AGE", "TITLE")]
+        for one, count in zip(self.sessions, self.counts):
+            number = f"{count}{'+' if count >= COUNTED else ''}"
+            runtime = f"{one.runtime.name}{' (this one)' if is_own(one, self.environ) else ''}"
+            when, title = age(time.time() - one.modified), for_people(one.name)
+            rows.append((one.id[:length], one.project, runtime, number, when, title))
+        terminal.table(rows, [3])
+        if self.is_cut:
+            terminal.line(
+                f"These are the latest {len(self.sessions)}; there are more: --limit N shows them."
             )
-        )
-    terminal.table(rows, [3])
-    if is_cut:
-        terminal.line(f"These are the latest {len(listed)}; there are more: --limit N shows them.")
+
+    def as_json(self) -> dict[str, Any]:
+        listed = [
+            {**_as_json(one, count), "is_this_one": is_own(one, self.environ)}
+            for one, count in zip(self.sessions, self.counts)
+        ]
+        return {"sessions": listed, "more": self.is_cut}
 
 
-def _as_json(one: FoundSession, count: int) -> dict[str, object]:
+def _as_json(one: FoundSession, count: int) -> dict[str, Any]:
     return {
         "name": one.name,
         "id": one.id,

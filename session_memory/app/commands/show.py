@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
+from typing import Any
 
 from ...common.errors import SessionMemoryError
-from ...common.system.terminal import Terminal
+from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted, one_line, shorten
 from ...common.text.sanitize import for_people, for_prompt, name_for_people
 from ...history.store.values import TOOL_ROLE, Conversation, StoredEntry
@@ -44,9 +46,9 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if conversation is None and not arguments.around:
         memory = memory_called(opened, word)
         if memory:
-            from .memories import show_memories
+            from .memories import whole_memories
 
-            show_memories(opened, [memory], options_of(arguments))
+            opened.terminal.show(whole_memories(opened, [memory], options_of(arguments)))
             return 0
         conversation = last_conversation(opened, word)
     if conversation is None:
@@ -55,17 +57,40 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
         )
     entries = list(opened.store.entries(conversation.id))
     shown, before, after = _part(entries, arguments.around, arguments.lines)
-    opened.terminal.result(
-        {
-            "conversation": fields(conversation),
-            "entries": [{"number": one.number, **fields(one)} for one in shown],
-            "before": before,
-            "after": after,
-        }
-    )
-    if not opened.terminal.is_json:
-        _print(opened, conversation, shown, before, after, arguments)
+    opened.terminal.show(ShownConversation(conversation, shown, before, after, arguments))
     return 0
+
+
+@dataclass(frozen=True)
+class ShownConversation(Result):
+    """A conversation with the entries that are shown, and how many come before and after them.
+
+    `options` are the arguments of the command."""
+
+    conversation: Conversation
+    entries: list[StoredEntry]
+    before: int
+    after: int
+    options: argparse.Namespace
+
+    def show(self, terminal: Terminal) -> None:
+        with terminal.paged():
+            _print_head(terminal, self.conversation)
+            if not self.entries:
+                terminal.line("\n[the rules in config.yaml hide the text]")
+            if self.before:
+                terminal.line(f"\n[{counted(self.before, 'earlier item')}]")
+            _print_items(terminal, self.entries, self.options)
+            if self.after:
+                terminal.line(f"\n[{counted(self.after, 'later item')}]")
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "conversation": fields(self.conversation),
+            "entries": [{"number": one.number, **fields(one)} for one in self.entries],
+            "before": self.before,
+            "after": self.after,
+        }
 
 
 def _part(
@@ -84,26 +109,6 @@ def _part(
         )
     first, last = max(0, at - lines), min(len(entries), at + lines + 1)
     return entries[first:last], first, len(entries) - last
-
-
-def _print(
-    opened: OpenStore,
-    conversation: Conversation,
-    shown: list[StoredEntry],
-    before: int,
-    after: int,
-    arguments: argparse.Namespace,
-) -> None:
-    terminal = opened.terminal
-    with terminal.paged():
-        _print_head(terminal, conversation)
-        if not shown:
-            terminal.line("\n[the rules in config.yaml hide the text]")
-        if before:
-            terminal.line(f"\n[{counted(before, 'earlier item')}]")
-        _print_items(terminal, shown, arguments)
-        if after:
-            terminal.line(f"\n[{counted(after, 'later item')}]")
 
 
 def _print_head(terminal: Terminal, conversation: Conversation) -> None:

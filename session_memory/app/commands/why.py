@@ -8,12 +8,13 @@ import os
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from ... import NAME, __version__
 from ...common.errors import SessionMemoryError, WrongCallError
 from ...common.system.git_process import GitUnavailableError
-from ...common.system.terminal import called_as
+from ...common.system.terminal import Result, Terminal, called_as
 from ...common.text.format import counted
 from ...common.text.sanitize import for_prompt
 from ...common.text.timestamps import iso_time, now_milliseconds
@@ -76,29 +77,48 @@ def _why(opened: OpenStore, arguments: argparse.Namespace) -> int:
     except GitUnavailableError as error:
         raise SessionMemoryError(f"git cannot tell: {error}") from error
     if arguments.format == "agent-trace":
-        opened.terminal.is_json = True
         with suppress(GitUnavailableError):
             commit = commit or repository.resolved("HEAD")
-        opened.terminal.result(agent_trace(reasons, commit))
+        opened.terminal.show(AgentTrace(reasons, commit))
         return 0
-    opened.terminal.result({"reasons": [_as_json(one) for one in reasons]})
-    shown = reasons if arguments.all else reasons[:MOST_REASONS]
-    for place, one in enumerate(shown):
-        if place:
-            opened.terminal.line()
-        for line in told(one):
-            opened.terminal.line(line)
-    if len(shown) < len(reasons):
-        opened.terminal.line(
-            f"\n{counted(len(reasons) - len(shown), 'more reason')}: --all shows them."
+    opened.terminal.show(
+        FoundReasons(
+            reasons, MOST_REASONS if not arguments.all else None, repository.lacks, arguments.staged
         )
-    if repository.lacks:
-        opened.terminal.line(f"\n{repository.lacks}")
-    if not reasons:
-        opened.terminal.line("Nothing is staged." if arguments.staged else "There are no lines.")
+    )
     if arguments.notes:
         _note(opened, repository, reasons, commit, arguments)
     return 0 if any(one.asked for one in reasons) else 1
+
+
+@dataclass(frozen=True)
+class FoundReasons(Result):
+    """The reasons for lines, at most `limit` for people, and what git `lacks`.
+
+    They are of the staged changes if `is_staged`."""
+
+    reasons: list[Reason]
+    limit: int | None
+    lacks: str
+    is_staged: bool
+
+    def show(self, terminal: Terminal) -> None:
+        shown = self.reasons[: self.limit]
+        for place, one in enumerate(shown):
+            if place:
+                terminal.line()
+            for line in told(one):
+                terminal.line(line)
+        if len(shown) < len(self.reasons):
+            more = counted(len(self.reasons) - len(shown), "more reason")
+            terminal.line(f"\n{more}: --all shows them.")
+        if self.lacks:
+            terminal.line(f"\n{self.lacks}")
+        if not self.reasons:
+            terminal.line("Nothing is staged." if self.is_staged else "There are no lines.")
+
+    def as_json(self) -> dict[str, Any]:
+        return {"reasons": [_as_json(one) for one in self.reasons], "lacks": self.lacks or None}
 
 
 def _as_json(reason: Reason) -> dict[str, Any]:
@@ -148,38 +168,48 @@ def _asked_as_json(asked: Asked | None) -> dict[str, Any] | None:
     }
 
 
-def agent_trace(reasons: Sequence[Reason], revision: str) -> dict[str, Any]:
-    """Return a record of Agent Trace 0.1 (agent-trace.dev): the lines of each file by conversation.
+@dataclass(frozen=True)
+class AgentTrace(Result):
+    """A record of Agent Trace 0.1 (agent-trace.dev): the lines of each file by conversation.
 
-    The record has no revision if one line is not committed."""
-    files: dict[str, dict[str, list[dict[str, int]]]] = {}
-    for one in reasons:
-        for path, first, last in one.ranges or ((one.path, one.first, one.last),):
-            if one.asked and path and not one.is_by_commit:
-                address = f"urn:session-memory:{one.asked.runtime}:{one.asked.session_id}"
-                ranges = files.setdefault(path, {}).setdefault(address, [])
-                ranges.append({"start_line": first, "end_line": last})
-    return {
-        "version": "0.1",
-        "id": str(uuid.uuid4()),
-        "timestamp": iso_time(now_milliseconds() / 1000),
-        **(
-            {"vcs": {"type": "git", "revision": revision}}
-            if revision and all(one.commit for one in reasons)
-            else {}
-        ),
-        "tool": {"name": NAME, "version": __version__},
-        "files": [
-            {
-                "path": path,
-                "conversations": [
-                    {"url": address, "contributor": {"type": "ai"}, "ranges": ranges}
-                    for address, ranges in conversations.items()
-                ],
-            }
-            for path, conversations in files.items()
-        ],
-    }
+    The record has no revision if one line is not committed. People get the JSON too."""
+
+    reasons: Sequence[Reason]
+    revision: str
+
+    def show(self, terminal: Terminal) -> None:
+        terminal.show_json(self)
+
+    def as_json(self) -> dict[str, Any]:
+        is_committed = self.revision and all(one.commit for one in self.reasons)
+        return {
+            "version": "0.1",
+            "id": str(uuid.uuid4()),
+            "timestamp": iso_time(now_milliseconds() / 1000),
+            **({"vcs": {"type": "git", "revision": self.revision}} if is_committed else {}),
+            "tool": {"name": NAME, "version": __version__},
+            "files": [
+                {
+                    "path": path,
+                    "conversations": [
+                        {"url": address, "contributor": {"type": "ai"}, "ranges": ranges}
+                        for address, ranges in conversations.items()
+                    ],
+                }
+                for path, conversations in self._ranges().items()
+            ],
+        }
+
+    def _ranges(self) -> dict[str, dict[str, list[dict[str, int]]]]:
+        """Return the lines of each file by the address of the conversation that asked for them."""
+        files: dict[str, dict[str, list[dict[str, int]]]] = {}
+        for one in self.reasons:
+            for path, first, last in one.ranges or ((one.path, one.first, one.last),):
+                if one.asked and path and not one.is_by_commit:
+                    address = f"urn:session-memory:{one.asked.runtime}:{one.asked.session_id}"
+                    ranges = files.setdefault(path, {}).setdefault(address, [])
+                    ranges.append({"start_line": first, "end_line": last})
+        return files
 
 
 def note_text(reasons: Sequence[Reason], with_prompts: bool) -> str:

@@ -200,9 +200,33 @@ def called_as() -> str:
     return NAME if is_found and directory != f"{program_dir}/bin" else quote(script)
 
 
+class Result:
+    """The outcome of a command, as a dataclass: its text and its JSON both follow from it.
+
+    Without an own `as_json`, the fields are the keys of the JSON."""
+
+    def show(self, terminal: Terminal) -> None:
+        """Print the result for people."""
+        raise NotImplementedError
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the result as a JSON object."""
+        return dict(vars(self))
+
+    @property
+    def verbatim(self) -> Collection[str]:
+        """The keys of the JSON whose texts are printed as they are."""
+        return ()
+
+    @property
+    def indent(self) -> int | None:
+        """The indentation of the JSON; None prints it on one line, as for streams."""
+        return 2
+
+
 class Terminal:
     """The output of a command, stdout unless `out` is given. With `is_json` it prints only
-    `result`."""
+    results."""
 
     def __init__(
         self, environ: Mapping[str, str], *, is_json: bool = False, out: TextIO | None = None
@@ -352,26 +376,40 @@ class Terminal:
         if not self.is_json:
             print(text, file=plain_output(sys.stderr), flush=True)
 
+    def show(self, result: Result) -> None:
+        """Print a result: as one JSON object if JSON was requested, else for people."""
+        if self.is_json:
+            self.show_json(result)
+        else:
+            result.show(self)
+
+    def show_json(self, result: Result) -> None:
+        """Print a result as JSON.
+
+        Texts are as a model may read them, except under the keys that it has verbatim."""
+        self._print_json(result.as_json(), result.verbatim, result.indent)
+
     def result(
         self, value: dict[str, Any], *, verbatim: Collection[str] = (), indent: int | None = 2
     ) -> None:
-        """Print the result as JSON, if JSON was requested. Texts are as a model may read them,
-        except under the keys in `verbatim`."""
         if self.is_json:
-            import json
+            self._print_json(value, verbatim, indent)
 
-            shown = {
-                key: item if key in verbatim else _for_models(item) for key, item in value.items()
-            }
-            text = json.dumps(shown, indent=indent, ensure_ascii=False)
-            for character in set(text) - {"\n"}:
-                if plain_text(character) != character:  # escaped, nothing is lost
-                    text = text.replace(character, json.dumps(character)[1:-1])
-            try:
-                text.encode(self._out.encoding)
-            except UnicodeEncodeError:  # then all but ASCII is escaped
-                text = json.dumps(shown, indent=indent)
-            print(text, file=self._out, flush=True)
+    def _print_json(
+        self, value: dict[str, Any], verbatim: Collection[str], indent: int | None
+    ) -> None:
+        import json
+
+        shown = {key: item if key in verbatim else _for_models(item) for key, item in value.items()}
+        text = json.dumps(shown, indent=indent, ensure_ascii=False)
+        for character in set(text) - {"\n"}:
+            if plain_text(character) != character:  # escaped, nothing is lost
+                text = text.replace(character, json.dumps(character)[1:-1])
+        try:
+            text.encode(self._out.encoding)
+        except UnicodeEncodeError:  # then all but ASCII is escaped
+            text = json.dumps(shown, indent=indent)
+        print(text, file=self._out, flush=True)
 
     def verbatim(self, text: str) -> None:
         """Print text as it is, without a line feed: a script, a page or a transcript. A terminal
