@@ -37,17 +37,24 @@ def _of_one_version(package: str) -> str:
 __path__ = [_of_one_version(path) for path in __path__]
 
 
+_MOVED = ("archives", "memories", "store", "testing", "text", "tools")  # packages of 0.4
+
+
 class _FormerNames:
-    """Finds modules by their names in 0.4, if nothing else found them."""
+    """Finds modules by their names in 0.4.
+
+    It comes before the directories: one that an update by git left behind, with nothing but
+    compiled files in it, would count as a package."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> "ModuleSpec | None":
         """Return the spec of a module that moved; None for any other."""
-        if not name.startswith(f"{__name__}.") or name == f"{__name__}.former_names":
+        package, _, module = name.partition(".")
+        if package != __name__ or module.partition(".")[0] not in _MOVED:
             return None
         from .former_names import spec_of
 
         return spec_of(name)
 
 
-sys.meta_path.append(_FormerNames)
+sys.meta_path.insert(1, _FormerNames)

@@ -1,6 +1,6 @@
 """Imports by the names that 0.4 documented, for one more release. Each leads to the module of today.
 
-The package asks `spec_of` for modules that nothing else finds, so an import of a module of today
+The package asks `spec_of` only for modules of these packages, so an import of a module of today
 never loads this one."""
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -37,9 +38,9 @@ assert all(getattr(former, name) is getattr(today, name) for name in vars(today)
 """
 
 
-def run(code: str, *options: str) -> subprocess.CompletedProcess[str]:
+def run(code: str, *options: str, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "ignore::DeprecationWarning", *options, "-c", code]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("code", SHOWN)
@@ -71,3 +72,17 @@ def test_a_former_name_warns_and_says_the_new_one() -> None:
 def test_a_name_that_never_was_is_not_there() -> None:
     done = run("import session_memory.harbour")
     assert "No module named 'session_memory.harbour'" in done.stderr
+
+
+def test_a_directory_that_an_update_by_git_left_behind_hides_no_former_name(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "session_memory", tmp_path / "session_memory")
+    for name in FORMER_NAMES:
+        directory = tmp_path / "session_memory" / name.replace(".", "/") / "__pycache__"
+        directory.mkdir(parents=True)
+    done = run("\n".join(SHOWN), root=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_packages_that_moved_are_those_of_the_former_names() -> None:
+    code = "import session_memory; print(*session_memory._MOVED)"
+    assert run(code).stdout.split() == sorted({name.split(".")[0] for name in FORMER_NAMES})
