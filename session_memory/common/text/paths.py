@@ -53,6 +53,9 @@ def relative(path: str, directory: str) -> str:
 def dashed(path: str) -> str:
     """Return `path` as several runtimes name a folder for it: with `-` for each UTF-16 unit outside
     `[A-Za-z0-9]`."""
+    plain = path.replace("/", "-").replace("_", "-").replace(".", "-")
+    if plain.isascii() and plain.replace("-", "").isalnum():
+        return plain  # nearly every path
     # by hand: loading the codec takes longer
     return "".join(
         [

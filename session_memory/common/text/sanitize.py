@@ -9,7 +9,7 @@ with `beginning` first."""
 from __future__ import annotations
 
 from .format import one_line, shorten
-from .secrets.redaction import redact
+from .secrets import redact, spots
 
 # Drawn as nothing although `str.isprintable` accepts them: joiners, fillers and variation selectors
 # (Mn, Lo, So). It refuses control, format, bidi, tag, surrogate, private-use and unassigned
@@ -75,8 +75,13 @@ def for_prompt(text: str) -> str:
 def quotable(texts: list[str]) -> list[str]:
     """Return the beginning of each of `texts` for a model, on one line. Single quotation marks
     replace double ones, so no text ends its quotation."""
-    beginnings = [for_prompt(beginning(text, 2 * QUOTABLE_CHARACTERS)) for text in texts]
-    return [" ".join(text[:QUOTABLE_CHARACTERS].split()).replace('"', "'") for text in beginnings]
+    beginnings = [beginning(text, 2 * QUOTABLE_CHARACTERS) for text in texts]
+    together = "\n".join(beginnings)  # nearly always one look at all of them is enough
+    if plain(together) is together and not spots(together):
+        sanitized = [text.translate(_ANGLES) for text in beginnings]
+    else:
+        sanitized = [for_prompt(text) for text in beginnings]
+    return [" ".join(text[:QUOTABLE_CHARACTERS].split()).replace('"', "'") for text in sanitized]
 
 
 def plain(text: str) -> str:

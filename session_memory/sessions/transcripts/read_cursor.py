@@ -23,7 +23,7 @@ _CHECKED_BYTES = 1024  # of a file's beginning, and before a read cursor
 _OF_THE_POSITION = ("offset", "size", "inode", "mtime", "head")
 _OF_THE_SESSION = ("first", "start", "compacted", "kin", "own_title", "titled")
 _INTEGER, _STRING = {int}, {str}
-_NUMBER, _TEXT, _FLAG = {int, type(None)}, {str, type(None)}, {bool, type(None)}
+_FLAG = {bool, type(None)}
 
 
 class ReadCursor:
@@ -74,40 +74,55 @@ class ReadCursor:
         """Return the cursor from a dump; None if a part is wrong or a later version wrote it."""
         if not isinstance(kept, dict) or kept.get("version", 1) != cls.VERSION:
             return None
-        get, cursor = kept.get, cls()
-        position = [get(name, 0) for name in _OF_THE_POSITION]
-        numbers = get("tail"), get("titled"), get("sub_agents")
-        texts = get("first"), get("start"), get("own_title")
+        get, cursor = kept.get, cls.__new__(cls)
+        cursor.title, cursor.unread = None, []
+        cursor.offset, cursor.size = get("offset", 0), get("size", 0)
+        cursor.inode, cursor.mtime = get("inode", 0), get("mtime", 0)
+        cursor.head, cursor.tail = get("head", 0), get("tail")
+        cursor.titled, sub_agents = get("titled"), get("sub_agents")
+        cursor.sub_agents = 0 if sub_agents is None else sub_agents
+        cursor.first, cursor.start = get("first"), get("start")
+        cursor.own_title, cursor.kin = get("own_title"), get("kin")
+        cursor.seen, cursor.ids = get("seen", 0.0), get("ids", [])
         compacted = get("compacted")
-        if {*map(type, position)} != {int} or not {*map(type, numbers)} <= _NUMBER:
-            return None
-        if not {*map(type, texts)} <= _TEXT or type(compacted) not in _FLAG:
-            return None
-        if min(position) < 0 or min([number or 0 for number in numbers]) < 0:
-            return None
-        cursor.offset, cursor.size, cursor.inode, cursor.mtime, cursor.head = position
-        cursor.tail, cursor.titled, sub_agents = numbers
-        cursor.sub_agents = sub_agents or 0
-        cursor.first, cursor.start, cursor.own_title = texts
         cursor.compacted = compacted is True
-        return cursor if cursor._load_lists(kept) else None
+        if type(compacted) not in _FLAG or not cursor._has_numbers() or not cursor._has_texts():
+            return None
+        return cursor if cursor._load_lists(get("title"), get("unread", [])) else None
 
-    def _load_lists(self, kept: dict[str, object]) -> bool:
-        """Load the other parts; False if one is wrong."""
-        title, ids, unread = kept.get("title"), kept.get("ids", []), kept.get("unread", [])
-        seen, kin = kept.get("seen", 0.0), kept.get("kin")
-        if type(ids) is not list or type(unread) is not list or not is_time(seen):
+    def _has_numbers(self) -> bool:
+        """Check that each number of a dump is one."""
+        for number in (self.offset, self.size, self.inode, self.mtime, self.head, self.sub_agents):
+            if type(number) is not int or number < 0:
+                return False
+        for limit in (self.tail, self.titled):
+            if limit is not None and (type(limit) is not int or limit < 0):
+                return False
+        return is_time(self.seen)
+
+    def _has_texts(self) -> bool:
+        """Check that each text of a dump is one."""
+        for text in (self.first, self.start, self.own_title):
+            if text is not None and type(text) is not str:
+                return False
+        return self.kin is None or (type(self.kin) is list and {*map(type, self.kin)} <= _STRING)
+
+    def _load_lists(self, title: object, unread: object) -> bool:
+        """Load the title and the unread parts, and check the ids; False if one is wrong."""
+        if type(self.ids) is not list or not {*map(type, self.ids)} <= _INTEGER:
             return False
-        if not {*map(type, ids)} <= _INTEGER or not all(map(_is_part, unread)):
-            return False
-        if kin is not None and not (type(kin) is list and {*map(type, kin)} <= _STRING):
+        if type(unread) is not list:
             return False
         if title is not None:
-            if type(title) is not list or [*map(type, title)] != [int, str]:
+            if type(title) is not list or len(title) != 2:
                 return False
-            self.title = (title[0], title[1])
-        self.seen, self.ids, self.kin = seen, ids, kin
+            rank, text = title
+            if type(rank) is not int or type(text) is not str:
+                return False
+            self.title = rank, text
         if unread:
+            if not all(map(_is_part, unread)):
+                return False
             self.unread = [(low, high, since) for low, high, since in unread]
         return True
 
@@ -123,8 +138,8 @@ class ReadCursor:
         }
         if self.tail is not None:
             kept["tail"] = self.tail
-        for name in _OF_THE_SESSION:
-            value = getattr(self, name)
+        values = self.first, self.start, self.compacted, self.kin, self.own_title, self.titled
+        for name, value in zip(_OF_THE_SESSION, values):
             if value is not None and value is not False:
                 kept[name] = value
         if self.title is not None:
