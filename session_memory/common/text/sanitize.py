@@ -9,7 +9,7 @@ with `beginning` first."""
 from __future__ import annotations
 
 from .format import one_line, shorten
-from .secrets import redact, spots
+from .secrets.redaction import redact, spots
 
 # Drawn as nothing although `str.isprintable` accepts them: joiners, fillers and variation selectors
 # (Mn, Lo, So). It refuses control, format, bidi, tag, surrogate, private-use and unassigned

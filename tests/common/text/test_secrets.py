@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from share import some
 from text_scene import RULES, Sample, fill, samples
 
+from session_memory.common.text.sanitize import quotable
 from session_memory.common.text.secrets import scan
 from session_memory.common.text.secrets.redaction import Secret, find_secrets, redact
 from session_memory.common.text.secrets.rules import SecretRule
@@ -281,6 +282,12 @@ PIECES = st.one_of(
 TEXTS = st.lists(PIECES, max_size=6).map("".join)
 
 
+def test_a_secret_of_each_kind_is_redacted_among_other_quoted_texts() -> None:
+    for sample in SAMPLES:
+        texts = ["fix the parser", sample.text, "src/parser.py"]
+        assert quotable(texts) == [quotable([text])[0] for text in texts], sample
+
+
 class TestProperties:
     @settings(max_examples=some(1000), deadline=None)
     @given(TEXTS)
@@ -293,6 +300,11 @@ class TestProperties:
         ends = [(secret.start, secret.end) for secret in find_secrets(text)]
         assert all(start < end for start, end in ends)
         assert all(end <= start for (_, end), (start, _) in pairwise(ends))
+
+    @settings(max_examples=some(1000), deadline=None)
+    @given(st.lists(TEXTS, max_size=4))
+    def test_texts_that_are_quoted_together_are_as_each_alone(self, texts):
+        assert quotable(texts) == [quotable([text])[0] for text in texts]
 
     @settings(max_examples=some(500), deadline=None)
     @given(st.text(st.characters(exclude_categories=())))
