@@ -154,6 +154,13 @@ VIEWS = {
     "why": "extras.page.views.why:VIEWS",
 }
 
+# The kinds of notes that upkeep keeps in the inbox for prompts: subclasses of `Note` in
+# awareness/activity/inbox.py, which word them. An install compiles these rows into the bundle.
+NOTES = {
+    "conflicts": "awareness.activity.conflicts:KeptConflict",
+    "handoffs": "extras.team.handoffs:OfferedHandoff",
+}
+
 # Work of features at an event, and the text that sessions get from it: a function of the `Context`
 # in awareness/events/context.py and of values of the event; a file below a directory of `Home`, without
 # which a hook loads nothing ('' for none); and the setting that is 0 if the person does not want it
@@ -167,8 +174,6 @@ EVENTS = {
             "memories.prompt_characters",
         )
     },
-    # Nothing else: a text, '' for none.
-    "first prompt": {"team": ("extras.team.handoffs:offer", "state_dir/team-handoffs.json", "")},
     # Nothing else: a function that adds to the `CallDelivery`.
     "call": {
         "memories": (

@@ -13,7 +13,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ..awareness.activity.conflicts import KeptConflict, keep
+from ..awareness.activity.conflicts import KeptConflict
 from ..awareness.activity.session_edits import SessionCalls
 from ..common.errors import SessionMemoryError, described
 from ..common.extensions import load_present
@@ -196,9 +196,8 @@ def keep_conflicts(home: Home, path: str, environ: Mapping[str, str], now: float
     listed = live_sessions(path, environ, now)
     conflicts = [clash.as_kept(now) for clash in find_conflicts(sides_of(listed, home.user_dir))]
     privacy = Privacy(environ, home)
-    keep(
-        home, conflicts, dict.fromkeys(file for one in listed for file in privacy.files(one.start))
-    )
+    rules = dict.fromkeys(file for one in listed for file in privacy.files(one.start))
+    KeptConflict.keep(home, conflicts, rules)
     return len(conflicts)
 
 

@@ -7,6 +7,7 @@ changes: the sessions that wrote something since they were last read, and moves 
 collisions: two sessions on the same file, branch or worktree
 conflicts: conflicts with other branches, which upkeep stored
 delivery: how an update is prepared, printed, committed and acknowledged
+inbox: notes that upkeep keeps for prompts
 report: the activity of one session as a value
 session_edits: the edits of a session that its transcript proves
 session_state: everything kept about a session between its prompts

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...common.system.files import is_file, without_links
 from .call_log import ActionIndex, CallLog, edited_key
-from .changes import OwnSession, changed_sessions, conflicts_stamp, seen_until
+from .changes import OwnSession, changed_sessions, inbox_stamp, seen_until
 from .session_state import KnownState, OwnState, SessionState
 
 TYPE_CHECKING = False
@@ -118,7 +118,7 @@ class CallSearch:
         LockedError if another call is reporting, OSError if the log cannot be written."""
         self._index.read_on(self._own, self._sessions, self._now, self._oldest)
         concerned = [one for one in self._sessions if self._may_concern(one)]
-        conflicts = self._conflicts() if conflicts_stamp(self._own) else []
+        conflicts = self._conflicts() if inbox_stamp(self._own) else []
         if not (concerned or conflicts):
             return CallDelivery(self._log)
         others, answered = self._read_again(concerned) if concerned else ([], set())
@@ -130,7 +130,7 @@ class CallSearch:
             lines, reported, edit = self._lines(facts, others, room)
             told: list[str] = []
             if conflicts:
-                from .conflicts import lines_about
+                from .inbox import lines_about
 
                 room -= sum([len(line) + 1 for line in lines])
                 more, told = lines_about(conflicts, self._log.settled, self._now, room)
@@ -166,7 +166,7 @@ class CallSearch:
         """Return the conflicts in the files that the agent has not heard about."""
         from .conflicts import of_files
 
-        known = () if self._agent else self._own_state.conflicts_told
+        known = () if self._agent else self._own_state.notes_told
         asked = (self._own, self._paths, self._now)
         found = self._own.deadline.attempt("conflicts", of_files, *asked) or ()
         return [one for one in found if one.key not in known and one.key not in self._log.settled]

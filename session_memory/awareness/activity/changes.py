@@ -169,11 +169,11 @@ def _branch_file(git_dir: str) -> str:
     return f"{shared_dir(git_dir)}/{head[len(_REFERENCE) :].decode('utf-8', 'surrogateescape')}"
 
 
-def conflicts_stamp(own: OwnSession) -> list[int]:
-    """Return a stamp that changes when upkeep stores other conflicts between branches.
+def inbox_stamp(own: OwnSession) -> list[int]:
+    """Return a stamp that changes when upkeep stores other notes in the inbox.
 
-    Return [] if there are none or collisions do not matter."""
-    found = path_stamp(own.home.conflicts_file) if own.directory and own.home else ()
+    Return [] without one."""
+    found = path_stamp(own.home.inbox_file) if own.start and own.home else ()
     return [*found] if any(found) else []
 
 
@@ -191,8 +191,8 @@ def standstill(observed: Observation, state: OwnState | None) -> list[object]:
     comparison with the others."""
     own_directory = observed.own.directory
     git_dir, stamp = (state.git_dir, state.stamp) if state and own_directory else ("", [])
-    kept = state.conflicts if state else []
-    return [_fingerprint(observed, git_dir, [*stamp, *kept]), git_dir]
+    inbox = state.inbox if state else []
+    return [_fingerprint(observed, git_dir, [*stamp, *inbox]), git_dir]
 
 
 def is_standstill(observed: Observation) -> bool:
@@ -211,7 +211,7 @@ def is_standstill(observed: Observation) -> bool:
         return False
     if not found or not isinstance(git_dir, str):
         return False
-    stamp = [*(head_stamp(git_dir) if git_dir else []), *conflicts_stamp(observed.own)]
+    stamp = [*(head_stamp(git_dir) if git_dir else []), *inbox_stamp(observed.own)]
     return bool(fingerprint == _fingerprint(observed, git_dir, stamp))
 
 
@@ -230,8 +230,9 @@ def _fingerprint(observed: Observation, git_dir: str, stamp: list[int]) -> int:
 class OwnSession:
     """The session that the hook runs for.
 
-    It has its key, runtime, state file (`cursor_file`), transcript, start directory ('' if
-    collisions do not matter), and home if known. `deadline` is the hook's.
+    It has its key, runtime, state file (`cursor_file`), transcript, start directory (`start`, and
+    `directory`, which is '' if collisions do not matter), and home if known. `deadline` is the
+    hook's.
 
     `keeps_transcript` says if a transcript exists once a prompt was answered, None if unknown.
     `prompt` is the current prompt, `prompt_id` its id; a prompt in the middle of a turn has the
@@ -253,6 +254,7 @@ class OwnSession:
         self.cursor_file = cursor_file
         self.path = path
         self.directory = directory if path else ""
+        self.start = directory
         self.home = home
         self.deadline = deadline or Deadline()
         self.keeps_transcript: bool | None = None

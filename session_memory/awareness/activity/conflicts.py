@@ -1,37 +1,32 @@
-"""Conflicts with other branches, found and stored by upkeep.
+"""Conflicts with other branches, found by upkeep and stored in the inbox.
 
-Upkeep stores them in a file of the home. A prompt reports the conflicts of its session's worktree,
-and a call reports the conflicts of the file that it edits, each once."""
+A prompt reports the conflicts of its session's worktree, and a call reports the conflicts of the
+file that it edits, each once."""
 
 from __future__ import annotations
 
-from ...common.system.files import os, read_whole, write_atomically
-from ...common.system.git import find_worktree
-from ...common.system.json import decode, encode
+from ...common.system.files import os, read_whole
 from ...common.text.format import shorten
 from ...common.text.timestamps import age
-from ...sessions.settings.compiled import stamp
-from .call_log import reported_with_calls
-from .changes import OwnSession, conflicts_stamp
+from .inbox import Inbox, Note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from ...sessions.settings.homes import Home
+    from ...common.system.git import Worktree
+    from .changes import OwnSession
     from .collisions.facts import Fact
-    from .session_state import OwnState
 
     Hunk = Sequence[Sequence[int]]  # the first and last lines of both sides, (0, 0) for none
 
-MOST_LINES = 2
 TEAM = "team:"  # how the key of a session of another machine begins
 PATH_CHARACTERS = 60
 OLD_SECONDS = 24 * 3600  # older conflicts are not reported
 
 
-class KeptConflict:
+class KeptConflict(Note):
     """A conflict as upkeep keeps it, for the session in the worktree `root`; texts are sanitized.
 
     `path` is the file in the worktree, `file` its absolute path. `hunks` are the places that clash,
@@ -49,7 +44,6 @@ class KeptConflict:
         "file",
         "hunks",
         "is_certain",
-        "key",
         "lines",
         "name",
         "pair",
@@ -58,6 +52,8 @@ class KeptConflict:
         "runtime",
         "sessions",
     )
+    KIND = "conflicts"
+    IS_JUDGED = True
 
     def __init__(
         self,
@@ -95,15 +91,26 @@ class KeptConflict:
         self.pair = pair
 
     @classmethod
-    def load(cls, kept: dict[str, Any]) -> KeptConflict:
+    def load(cls, kept: Any) -> KeptConflict:
         """Return the conflict from a dump. Raises TypeError for any other object."""
-        return cls(**{name: kept[name] for name in cls.__slots__ if name in kept})
+        names = ("key", *cls.__slots__)
+        return cls(**{name: kept[name] for name in names if name in kept})
+
+    def may_be_told(self, session_id: str, now: float) -> bool:
+        """Check that the conflict has not expired and concerns the session with this id."""
+        return session_id not in self.sessions and now - self.at <= OLD_SECONDS
+
+    def is_for(self, reader: OwnSession, worktree: Worktree | None, now: float) -> bool:
+        """Check that the conflict is in the worktree of a session that wants collisions."""
+        if not reader.directory or worktree is None or worktree.root != self.root:
+            return False
+        return self.may_be_told(reader.runtime.session_id_of(reader.path), now)
 
     def line(self, now: float) -> str:
         """Return the line about the conflict for an agent."""
         return _line_of(self, now)
 
-    def dump(self) -> dict[str, Any]:
+    def dump(self) -> dict[str, object]:
         """Return the conflict as an object to store."""
         return {
             "path": self.path,
@@ -124,51 +131,25 @@ class KeptConflict:
         }
 
 
-def keep(home: Home, conflicts: list[KeptConflict], rules: Iterable[str]) -> bool:
-    """Store the conflicts that upkeep found; return whether they have changed.
-
-    They are stored with stamps of the files with `rules`, by which they were judged. Raises
-    OSError."""
-    kept = {
-        "rules": [(path, stamp(path)) for path in rules],
-        "conflicts": [conflict.dump() for conflict in conflicts],
-    }
-    content = encode(kept).encode()
-    try:
-        before = read_whole(home.conflicts_file)
-    except FileNotFoundError:
-        before = b""
-    if content == before or (not conflicts and not before):
-        return False
-    write_atomically(home.conflicts_file, content)
-    return True
-
-
-def judged(own: OwnSession, now: float) -> list[KeptConflict] | None:
-    """Return the conflicts that upkeep keeps and that may be told to the session; None if it has to
-    judge again, as rules have changed. Raises OSError, ValueError, TypeError."""
+def judged(own: OwnSession, now: float) -> tuple[list[KeptConflict], int]:
+    """Return the conflicts that may be told to the session in its files, and when upkeep judged
+    them, in nanoseconds since 1970. There are none if upkeep has to judge again, as rules have
+    changed. Raises OSError, ValueError, TypeError."""
     if own.home is None:
-        return None
-    try:
-        kept = decode(read_whole(own.home.conflicts_file).decode())
-    except FileNotFoundError:
-        return []
-    if not all([stamp(path) == known for path, known in kept["rules"]]):
-        return None
+        return [], 0
+    inbox = Inbox.read(own.home)
+    if not inbox.is_valid:
+        return [], 0
+    loaded = [KeptConflict.load(dumped) for dumped in inbox.dumps.get(KeptConflict.KIND, ())]
     session_id = own.runtime.session_id_of(own.path)
-    conflicts = [KeptConflict.load(dumped) for dumped in kept["conflicts"]]
-    return [
-        conflict
-        for conflict in conflicts
-        if session_id not in conflict.sessions and now - conflict.at <= OLD_SECONDS
-    ]
+    return [conflict for conflict in loaded if conflict.may_be_told(session_id, now)], inbox.judged
 
 
 def of_files(own: OwnSession, paths: list[str], now: float) -> list[KeptConflict]:
     """Return the conflicts in the files at `paths` (absolute, without links).
 
     Raises OSError, ValueError."""
-    return [one for one in judged(own, now) or () if one.file in paths]
+    return [conflict for conflict in judged(own, now)[0] if conflict.file in paths]
 
 
 def of_copies(own: OwnSession, facts: list[Fact], ids: Mapping[str, str], now: float) -> list[Fact]:
@@ -192,12 +173,9 @@ def hit(own: OwnSession, path: str, replaced: list[str], now: float) -> KeptConf
     The result includes these lines. Return None if the file at `path` was written after upkeep
     judged it, because its lines have changed. A text that is not exactly once in the file has no
     place. Raises OSError, ValueError."""
-    found = [one for one in of_files(own, [path], now) if one.hunks]
-    if (
-        not found
-        or own.home is None
-        or os.stat(path).st_mtime_ns > os.stat(own.home.conflicts_file).st_mtime_ns
-    ):
+    conflicts, judged_at = judged(own, now)
+    conflicts = [conflict for conflict in conflicts if conflict.file == path and conflict.hunks]
+    if not conflicts or os.stat(path).st_mtime_ns > judged_at:
         return None
     content = read_whole(path).decode("utf-8", "replace").replace("\r\n", "\n")
     spans = []
@@ -205,49 +183,12 @@ def hit(own: OwnSession, path: str, replaced: list[str], now: float) -> KeptConf
         if text and content.count(text) == 1:
             first = content[: content.index(text)].count("\n") + 1
             spans.append((first, first + text.removesuffix("\n").count("\n")))
-    for one in found:
-        for hunk in one.hunks:
+    for conflict in conflicts:
+        for hunk in conflict.hunks:
             if any([first <= hunk[0][1] and last >= hunk[0][0] for first, last in spans]):
-                one.lines = hunk
-                return one
+                conflict.lines = hunk
+                return conflict
     return None
-
-
-def new_lines(own: OwnSession, state: OwnState, now: float, room: int) -> list[str]:
-    """Return lines about new conflicts of the session's worktree, and note them in its own `state`.
-
-    The lines take at most `room` characters, with a line feed each. Solved conflicts are dropped
-    from the state. Raises OSError, ValueError."""
-    stamped = conflicts_stamp(own)  # before it is read: a later change is seen next time
-    found = judged(own, now)
-    if found is None:
-        return []
-    worktree = find_worktree(own.directory, own.user_dir)
-    found = [one for one in found if one.root == (worktree.root if worktree else "")]
-    told = {*state.conflicts_told, *reported_with_calls(own.cursor_file, now)}
-    lines, state.conflicts_told = lines_about(found, told, now, room)
-    if len(state.conflicts_told) == len(found):
-        state.conflicts = stamped
-    return lines
-
-
-def lines_about(
-    conflicts: Iterable[KeptConflict], told: Container[str], now: float, room: int
-) -> tuple[list[str], list[str]]:
-    """Return lines about conflicts whose keys are not `told`, and the keys of all told by now.
-
-    The lines take at most `room` characters, with a line feed each."""
-    lines: list[str] = []
-    keys: list[str] = []
-    for one in conflicts:
-        if one.key not in told:
-            line = one.line(now)
-            if len(lines) == MOST_LINES or len(line) >= room:
-                continue
-            room -= len(line) + 1
-            lines.append(line)
-        keys.append(one.key)
-    return lines, keys
 
 
 def _line_of(conflict: KeptConflict, now: float) -> str:

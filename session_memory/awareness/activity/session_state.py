@@ -44,8 +44,8 @@ _KEPT = {  # the parts of an OwnState by their names in the file
     "left_out": "left_out",
     "pending": "pending",
     "open": "has_open_calls",
-    "conflicts": "conflicts",
-    "conflicts_told": "conflicts_told",
+    "conflicts": "inbox",
+    "conflicts_told": "notes_told",
 }
 
 
@@ -59,8 +59,8 @@ class OwnState:
     1970.
 
     `left_out` are sessions that were last active too long ago. `pending` are sessions that could
-    not be compared, with how often that was late. `conflicts` is the stamp of the reported
-    conflicts, `conflicts_told` has their keys."""
+    not be compared, with how often that was late. `inbox` is the stamp of the inbox whose notes
+    were reported, `notes_told` has their keys."""
 
     __slots__ = ("cursor", *_KEPT.values())
     VERSION = 1
@@ -74,8 +74,8 @@ class OwnState:
         self.left_out: list[str] = []
         self.pending: dict[str, int] = {}
         self.has_open_calls = False
-        self.conflicts: list[int] = []
-        self.conflicts_told: list[str] = []
+        self.inbox: list[int] = []
+        self.notes_told: list[str] = []
 
     @classmethod
     def load(cls, kept: object) -> OwnState | None:
@@ -92,11 +92,11 @@ class OwnState:
         own.updated, own.asked = [
             kept[name] if is_time(get(name)) else 0.0 for name in ("at", "asked")
         ]
-        own.stamp, own.conflicts = _numbers(get("stamp")), _numbers(get("conflicts"))
+        own.stamp, own.inbox = _numbers(get("stamp")), _numbers(get("conflicts"))
         left_out, told, pending = get("left_out"), get("conflicts_told"), get("pending")
         # 0.2.3 kept a number
         own.left_out = [*map(str, left_out)] if isinstance(left_out, list) else []
-        own.conflicts_told = [*map(str, told)] if isinstance(told, list) else []
+        own.notes_told = [*map(str, told)] if isinstance(told, list) else []
         if isinstance(pending, dict):
             own.pending = {key: late for key, late in pending.items() if type(late) is int}
         own.has_open_calls = bool(get("open"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ...common.system.files import is_file
 from ...common.text.timestamps import age
 from ...sessions.transcripts.read_cursor import ReadCursor, ReadCursors
-from .changes import OLD_SECONDS, conflicts_stamp, is_head_known, seen_until, standstill
+from .changes import OLD_SECONDS, inbox_stamp, is_head_known, seen_until, standstill
 from .delivery import Delivery, resolved, with_last
 from .session_state import KnownState, OwnState, SessionState, StateFile
 
@@ -213,9 +213,9 @@ def changed_since(context: UpdateContext) -> list[Changed]:
 
 
 def _is_at_rest(context: UpdateContext) -> bool:
-    """Check that no conflict is new, and HEAD has not moved."""
+    """Check that all notes were told, and HEAD has not moved."""
     own, state = context.reader, context.state.own
-    if _has_conflicts(own, state):
+    if _has_notes(own, state):
         return False
     return not own.directory or is_head_known(state, own.directory)
 
@@ -257,14 +257,18 @@ def _compose(context: UpdateContext, changed: list[Changed]) -> UpdateParts:
     """Return the update about `changed`: its text is '' if nothing is new in them."""
     from .update_text import text_of
 
+    first, limit = start_notes(context), context.limit
+    if first:
+        context = context.after(context.state, limit - sum([len(line) + 1 for line in first]))
     news = read_news(context, changed)
     pairs = news.pairs
     reports = [(report, new) for report, new in pairs if report is not None]
     found = find_collisions(context, reports, news.pending)
-    add_conflicts(context, found)
+    add_notes(context, found)
     add_same_task(context, found)
     choice = select(context, found.reports, news)
-    text, shown = text_of(choice.selection, context.now, context.limit, found.lines, context.form)
+    lines = [*first, *found.lines]
+    text, shown = text_of(choice.selection, context.now, limit, lines, context.form)
     moved = SessionState()
     silent = [new for report, new in pairs if report is None]
     for new in [*silent, *choice.reported(shown)]:
@@ -573,21 +577,33 @@ def _add_lines(known: Known, found: PromptCollisions, room: int) -> None:
         found.withheld |= {fact.session for fact in findings.facts if fact not in reported}
 
 
-def add_conflicts(context: UpdateContext, found: PromptCollisions) -> None:
-    """Add the lines about conflicts with other branches."""
+def start_notes(context: UpdateContext) -> list[str]:
+    """Return the lines from the inbox for the first update of a session, such as a handoff."""
+    own, limit = context.reader, context.limit
+    if context.state.own is not None or not inbox_stamp(own):
+        return []
+    from .inbox import start_lines
+    from .update_text import HEADER
+
+    inputs = (own, context.now, limit - len(HEADER))
+    return own.deadline.attempt("inbox", start_lines, *inputs) or []
+
+
+def add_notes(context: UpdateContext, found: PromptCollisions) -> None:
+    """Add the lines about new notes in the inbox, such as conflicts with other branches."""
     own = context.reader
-    if _has_conflicts(own, context.state.own):
-        from .conflicts import new_lines
+    if _has_notes(own, context.state.own):
+        from .inbox import new_lines
 
         state = (found.moved.own or context.state.own or OwnState()).copy()
         inputs = (own, state, context.now, found.room(context.limit))
-        found.lines += own.deadline.attempt("conflicts", new_lines, *inputs) or ()
+        found.lines += own.deadline.attempt("inbox", new_lines, *inputs) or ()
         found.moved.own = state
 
 
-def _has_conflicts(own: OwnSession, state: OwnState | None) -> bool:
-    """Check if upkeep has other conflicts between branches than at the last prompt."""
-    return conflicts_stamp(own) != (state.conflicts if state else [])
+def _has_notes(own: OwnSession, state: OwnState | None) -> bool:
+    """Check if the inbox has changed since all its notes were told."""
+    return inbox_stamp(own) != (state.inbox if state else [])
 
 
 def add_same_task(context: UpdateContext, found: PromptCollisions) -> None:

@@ -1,8 +1,8 @@
 """Bundle of the modules that a prompt loads: one file of code objects, made by an install.
 
 Without it, Python looks into directories for each of 24 to 34 modules, and opens, checks and reads
-a file. The entries in `hooks/` load the bundle. The rows of `extension_points.EVENTS` are in it
-too, each with its module. The install computes a module's PREBUILT: the code has its value.
+a file. The entries in `hooks/` load the bundle. The rows EVENTS and NOTES of `extension_points` are
+in it too, each with its module. The install computes a module's PREBUILT: the code has its value.
 
 An interpreter with another magic number does not load it, and none loads it if it is cut off. A
 module whose source has a different size or mtime by now is loaded from its source, as all modules
@@ -25,7 +25,7 @@ from importlib import import_module
 from importlib.util import MAGIC_NUMBER, resolve_name
 
 from ...common.system.files import is_directory, is_file, os, read_whole, write_atomically
-from ...extension_points import EVENTS
+from ...extension_points import EVENTS, NOTES
 from . import _bundle_finder as bundle_finder
 
 TYPE_CHECKING = False
@@ -136,10 +136,12 @@ def has_usable_bundle(root: str) -> bool:
 
 
 def _feature_parts(root: str) -> list[tuple[str, ...]]:
-    """Return the parts of the features of events: shared imports first, then each feature.
+    """Return the parts of the features of events and notes: shared imports first, then each
+    feature.
 
     A deleted feature has none."""
-    modules = {place.partition(":")[0] for rows in EVENTS.values() for place, *_ in rows.values()}
+    places = [*NOTES.values(), *[row[0] for rows in EVENTS.values() for row in rows.values()]]
+    modules = {place.partition(":")[0] for place in places}
     imported = Counter(
         name.removeprefix(f"{_PACKAGE}.")
         for module in modules

@@ -28,14 +28,13 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
     """Print an update, if there is news, then move the cursors.
 
     Raises SessionMemoryError, OSError: then no cursor moved."""
-    handed = _first_features(context)
-    notice = joined("" if context.runtime.START_EVENT else _notice_at_first(context), handed)
+    notice = "" if context.runtime.START_EVENT else _notice_at_first(context)
     observed = observation(context)
     is_quiet = not notice and not context.features("prompt")
     if is_quiet and is_standstill(observed):
         note_status(context, observed, None, is_new=False)
         return
-    with open_delivery(context, observed, len(handed) + 2 if handed else 0) as delivery:
+    with open_delivery(context, observed) as delivery:
         added, keys = additions(context, delivery, notice)
         text = joined(notice, delivery.text, added)
         if text and delivery.is_first_to_answer(_key(context)):
@@ -73,13 +72,12 @@ def observation(context: Context) -> Observation:
     return Observation(own_session(context), others, context.settings)
 
 
-def open_delivery(context: Context, observed: Observation, taken: int = 0) -> Delivery:
-    """Return the delivery of the next update, for a `with` block.
-
-    `taken` is how many of its characters are already used. Raises SessionMemoryError, OSError."""
+def open_delivery(context: Context, observed: Observation) -> Delivery:
+    """Return the delivery of the next update, for a `with` block. Raises SessionMemoryError,
+    OSError."""
     from ..activity.updates import open_update
 
-    limit = context.settings.max_characters - taken
+    limit = context.settings.max_characters
     return open_update(observed, now=time.time(), limit=limit, introduction=INTRODUCTION)
 
 
@@ -109,6 +107,7 @@ def own_session(context: Context) -> OwnSession:
     own = OwnSession(
         context.session, runtime, file, context.own_path, directory, home, context.deadline
     )
+    own.start = context.directory
     own.keeps_transcript = runtime.keeps_transcript(event, environ)
     own.prompt, own.prompt_id = str(event.get("prompt") or ""), runtime.prompt_id(event)
     own.process = runtime.process(event, environ)
@@ -145,17 +144,6 @@ def _key(context: Context) -> str:
 
     prompt_id = context.runtime.prompt_id(context.event)
     return prompt_id and f"{prompt_id} {id_checksum(str(context.event.get('prompt', '')))}"
-
-
-def _first_features(context: Context) -> str:
-    """Return what features say at the first prompt, such as a handoff on its branch; '' if that is
-    too long."""
-    features = context.features("first prompt")
-    if not features or is_file(context.cursor_file + ".lock"):
-        return ""
-    answers = [context.ask(feature) for feature in features]
-    text = joined(*[answer for answer in answers if isinstance(answer, str)])
-    return text if len(text) <= context.settings.max_characters else ""
 
 
 def _notice_at_first(context: Context) -> str:

@@ -13,7 +13,7 @@ from ...sessions.settings.compiled import ASK, OFF
 from ...sessions.transcripts.entries import INTRODUCTION, ToolUse
 from ..activity.call_collisions import CallDelivery, CallSearch
 from ..activity.call_log import CallLog
-from ..activity.changes import conflicts_stamp
+from ..activity.changes import inbox_stamp
 from .prompt import note_status, observation, own_session
 
 TYPE_CHECKING = False
@@ -194,9 +194,7 @@ def find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, O
     others = context.other_sessions()
     own = own_session(context)
     search = ObjectionSearch(own, others, settings, time.time())
-    replaced = (
-        context.runtime.replaced_texts(context.event) if can_ask and conflicts_stamp(own) else []
-    )
+    replaced = context.runtime.replaced_texts(context.event) if can_ask and inbox_stamp(own) else []
     found = []
     for tool in tools:
         is_edit, before = tool.kind == _EDIT, len(deadline.late)

@@ -20,7 +20,7 @@ from ...history.store.values import TOOL_ROLE, StoredEntry
 from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.homes import Home
 from ...sessions.transcripts.team_sessions import ENDING, file_name, read_start, start_content
-from .handoffs import handoffs_file
+from .handoffs import OfferedHandoff, handoffs_file
 from .postgres.engine import RecentSession
 from .postgres.rows import OthersHandoff
 
@@ -73,11 +73,12 @@ def activity_count(home: Home) -> int:
 
 
 def drop_activity(home: Home) -> None:
-    """Delete all that is stored here. Raises OSError."""
+    """Delete all that is stored here. Raises LockedError, OSError."""
     with suppress(FileNotFoundError):
         shutil.rmtree(home.team_dir)
     with suppress(FileNotFoundError):
         os.unlink(handoffs_file(home))
+    OfferedHandoff.keep(home, [])
 
 
 def _content(session: RecentSession) -> bytes:
@@ -119,9 +120,9 @@ def keep_handoffs(
     roots: Mapping[str, tuple[str, str]],
     own_ids: set[str],
 ) -> None:
-    """Store the handoffs of others, for `handoffs.received`.
+    """Store the handoffs of others, for `handoffs.received` and the inbox.
 
-    `roots` maps directories to projects with their local roots. Raises OSError."""
+    `roots` maps directories to projects with their local roots. Raises LockedError, OSError."""
     repositories: dict[str, set[str]] = {}
     for project, root in set(roots.values()):
         if worktree := find_worktree(root, home.user_dir):
@@ -140,6 +141,8 @@ def keep_handoffs(
     ]
     if kept or os.path.exists(handoffs_file(home)):
         write_atomically(handoffs_file(home), json.dumps(kept).encode())
+    rows = [(one["session"], one["repository"], one["branch"], one["line"]) for one in kept]
+    OfferedHandoff.keep(home, [OfferedHandoff(*row) for row in rows])
 
 
 def _safe(page: str) -> str:

@@ -1,22 +1,60 @@
-"""Sessions that others of a team handed over: upkeep keeps them in a file of the home, and a
-session's first prompt on their branch offers them."""
+"""Sessions that others of a team handed over.
+
+Upkeep keeps their pages in a file of the home, and a line about each in the inbox: the first update
+of a session on their branch offers them."""
 
 from __future__ import annotations
 
+from ...awareness.activity.inbox import Note
 from ...common.system.files import read_whole
-from ...common.system.git import find_worktree, head_of
+from ...common.system.git import head_of
 from ...common.system.json import decode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ...awareness.events.context import Context
+    from ...awareness.activity.changes import OwnSession
+    from ...common.system.git import Worktree
     from ...sessions.settings.homes import Home
 
 
+class OfferedHandoff(Note):
+    """A line about a session with the id `key` that was handed over on a `branch` of the
+    `repository`, named by its common directory. The latest one on a branch is offered."""
+
+    __slots__ = ("branch", "repository", "text")
+    KIND = "handoffs"
+    AT_START = True
+
+    def __init__(self, key: str, repository: str, branch: str, text: str) -> None:
+        self.key = key
+        self.repository = repository
+        self.branch = branch
+        self.text = text
+
+    @classmethod
+    def load(cls, kept: Any) -> OfferedHandoff:
+        """Return the handoff from a dump. Raises TypeError for any other object."""
+        return cls(**kept)
+
+    def dump(self) -> dict[str, object]:
+        """Return the handoff as an object to store."""
+        return {name: getattr(self, name) for name in ("key", *self.__slots__)}
+
+    def is_for(self, reader: OwnSession, worktree: Worktree | None, now: float) -> bool:
+        """Check that its branch is checked out; the team's store drops handoffs that are old."""
+        if worktree is None or worktree.common_dir != self.repository:
+            return False
+        return bool(self.branch) and head_of(worktree.git_dir) == self.branch
+
+    def line(self, now: float) -> str:
+        """Return the line for an agent."""
+        return self.text
+
+
 def handoffs_file(home: Home) -> str:
-    """Return the path of the file that keeps them."""
+    """Return the path of the file with the pages. 0.4.2 reads the lines from it too."""
     return home.state_dir + "/team-handoffs.json"
 
 
@@ -28,17 +66,3 @@ def received(home: Home) -> list[dict[str, Any]]:
         return [handoff for handoff in handoffs if isinstance(handoff, dict)]
     except (OSError, ValueError, TypeError):
         return []
-
-
-def offer(context: Context) -> str:
-    """Return the line for the latest handoff on the branch that is checked out in the directory of
-    an event, or ''."""
-    home, directory = context.home, context.directory
-    worktree = find_worktree(directory, home.user_dir) if directory else None
-    branch = head_of(worktree.git_dir) if worktree else ""
-    if not worktree or not branch:
-        return ""
-    for handoff in received(home):
-        if (handoff["repository"], handoff["branch"]) == (worktree.common_dir, branch):
-            return str(handoff["line"])
-    return ""

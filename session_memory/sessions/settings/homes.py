@@ -78,7 +78,7 @@ class Home:
         self.state_dir = memory_dir + "/state"
         self.team_dir = self.state_dir + "/team"
         self.team_starts = self.team_dir + "/starts"
-        self.conflicts_file = self.state_dir + "/conflicts.json"
+        self.inbox_file = self.state_dir + "/conflicts.json"  # the name in 0.4.2, which had no more
         self.log_file = self.state_dir + "/hook.log"
         self.config_file = memory_dir + "/config.yaml"
         # not 0.2.0's name: that file has other keys
@@ -108,6 +108,11 @@ class Home:
     def upkeep_lock(self) -> str:
         """The lock file of the upkeep of this home's store, written when upkeep begins."""
         return self.state_dir + "/upkeep.lock"
+
+    @property
+    def inbox_lock(self) -> str:
+        """The lock file for changes of the inbox."""
+        return self.state_dir + "/inbox.lock"
 
     @property
     def conflicts_lock(self) -> str:

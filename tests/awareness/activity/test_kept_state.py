@@ -45,9 +45,9 @@ def own_states(draw: st.DrawFn) -> OwnState:
     cursor = draw(st.none() | read_cursors())
     own.cursor = cursor if cursor is not None and cursor.tail is not None else None
     own.directory, own.git_dir, own.branch = draw(st.none() | TEXTS), draw(TEXTS), draw(TEXTS)
-    own.stamp, own.conflicts = draw(st.lists(NUMBERS)), draw(st.lists(NUMBERS))
+    own.stamp, own.inbox = draw(st.lists(NUMBERS)), draw(st.lists(NUMBERS))
     own.updated, own.asked, own.has_open_calls = draw(TIMES), draw(TIMES), draw(st.booleans())
-    own.left_out, own.conflicts_told = draw(st.lists(TEXTS)), draw(st.lists(TEXTS))
+    own.left_out, own.notes_told = draw(st.lists(TEXTS)), draw(st.lists(TEXTS))
     own.pending = draw(st.dictionaries(KEYS, st.integers(0, 9)))
     return own
 

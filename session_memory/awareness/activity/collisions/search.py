@@ -13,7 +13,7 @@ from ..actions import (
     sub_agent_actions,
 )
 from ..call_log import reported_with_calls
-from ..changes import OwnSession, conflicts_stamp
+from ..changes import OwnSession, inbox_stamp
 from ._edits import OthersActions, edit_facts
 from ._evidence import Evidence
 from ._working_set import CollisionState, KnownFiles, WorkingSet
@@ -121,7 +121,7 @@ def _drop_conflicts(known: Known, found: Findings, entries: Others) -> None:
     is_copied = any([new.session.team_root for _, new in entries]) or any(
         [fact.worktree for fact in found.facts]
     )
-    if is_copied and conflicts_stamp(own):
+    if is_copied and inbox_stamp(own):
         from ..conflicts import of_copies
 
         ids = {new.session.key: own.id_of(new.session) for _, new in entries}
