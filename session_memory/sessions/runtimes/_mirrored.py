@@ -33,7 +33,7 @@ class MirroredSessions(CopiedSessions, ProjectFolders):
 
     def refresh(self, config_dir: str, everything: bool = False) -> None:
         """Update the mirrors, if a session has changed. A prompt reads only a bounded amount."""
-        if any([status_at(config_dir + one) for one in self.SOURCES]):
+        if any([status_at(config_dir + source) for source in self.SOURCES]):
             home = self.home_of(config_dir)
             root = f"{home.state_dir}/{self.name}"
             if everything or has_changed(root):

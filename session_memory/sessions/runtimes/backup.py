@@ -71,8 +71,8 @@ class Backup:
     def sessions(self, config_dir: str) -> Iterator[FilesOfSession]:
         for path in self.transcripts(config_dir):
             files = [
-                SessionFile(os.path.relpath(one, config_dir), one)
-                for one in (path, *self.files_beside(path))
+                SessionFile(os.path.relpath(file, config_dir), file)
+                for file in (path, *self.files_beside(path))
             ]
             yield FilesOfSession(self.runtime.session_id_of(path), files)
 
@@ -124,11 +124,11 @@ class Backup:
 
 
 def files_below(directory: str) -> list[str]:
-    found: list[str] = []
+    files: list[str] = []
     if os.path.islink(directory):
-        return found
+        return files
     for folder, folders, names in os.walk(directory):
         folders.sort()
         paths = [f"{folder}/{name}" for name in sorted(names)]
-        found += [path for path in paths if not os.path.islink(path) and os.path.isfile(path)]
-    return found
+        files += [path for path in paths if not os.path.islink(path) and os.path.isfile(path)]
+    return files

@@ -95,8 +95,8 @@ class Runtime:
 
             return Backup(self)
         module = __import__(f"{self.__module__}.{part}", fromlist=[part])
-        found = getattr(module, type(self).__name__ + part.capitalize())
-        return found() if part == "records" else found(self)
+        part_class = getattr(module, type(self).__name__ + part.capitalize())
+        return part_class() if part == "records" else part_class(self)
 
     # Where sessions are stored
 
@@ -332,8 +332,8 @@ class Runtime:
 
     def missed_file(self, event: Event) -> str:
         """Return the path that a failed call tried to read or edit; '' if it did something else."""
-        found = called(event, {**self.TOOLS, **self.FAILING_TOOLS})
-        return found[0].argument if found and found[0].kind != "command" else ""
+        calls = called(event, {**self.TOOLS, **self.FAILING_TOOLS})
+        return calls[0].argument if calls and calls[0].kind != "command" else ""
 
     def can_ask(self, event: Event, environ: Mapping[str, str]) -> bool:
         """Tell whether the user can be asked whether a tool may run."""
@@ -402,13 +402,13 @@ class ProjectFolders(Runtime):
     def folders_below(self, config_dir: str, *directories: str) -> list[str]:
         root, names = (
             self.transcripts_dir(config_dir),
-            {self.folder_name(one) for one in directories},
+            {self.folder_name(directory) for directory in directories},
         )
         inside = tuple([self.name_inside(name) for name in names])
         return [
-            f"{root}/{one}{self.INNER}"
-            for one in names_in(root)
-            if one in names or one.startswith(inside)
+            f"{root}/{name}{self.INNER}"
+            for name in names_in(root)
+            if name in names or name.startswith(inside)
         ]
 
     def sessions_in(

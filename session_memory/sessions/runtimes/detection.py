@@ -26,21 +26,27 @@ def runtime_of(descriptor: int) -> Runtime | None:
     head = read_at(descriptor, 0, HEAD_BYTES)
     if unusual_form(head):
         return None
-    found = _runtime_in(head)
+    runtime = _runtime_in(head)
     size = os.fstat(descriptor).st_size
     start = HEAD_BYTES
-    while not found and start < min(size, FURTHER_BYTES):
+    while not runtime and start < min(size, FURTHER_BYTES):
         # The line may begin in the block before. Quoted, unescaped text is still a key.
-        found = _runtime_in(
+        runtime = _runtime_in(
             b"{" + read_at(descriptor, start - _OVERLAP_BYTES, start + _BLOCK_BYTES)
         )
         start += _BLOCK_BYTES
-    if found:
-        return found
+    if runtime:
+        return runtime
     # Another program may have rewritten the file: look for the first complete record that shows it.
     records = [record for line in head.split(b"\n") for record in objects_in(line)]
     return next(
-        (one for record in records for one in all_runtimes() if one.records.owns(record)), None
+        (
+            runtime
+            for record in records
+            for runtime in all_runtimes()
+            if runtime.records.owns(record)
+        ),
+        None,
     )
 
 
@@ -57,7 +63,10 @@ def _runtime_in(content: bytes) -> Runtime | None:
     """Return the runtime of the first line that shows it; the first and last may be cut off."""
     runtimes = all_runtimes()
     lines = (line.lstrip(b"\0") for line in content.split(b"\n"))
-    return next((one for line in lines for one in runtimes if one.records.recognises(line)), None)
+    return next(
+        (runtime for line in lines for runtime in runtimes if runtime.records.recognises(line)),
+        None,
+    )
 
 
 def source_of(descriptor: int, runtime: Runtime) -> str:

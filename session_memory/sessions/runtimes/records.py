@@ -235,21 +235,21 @@ class Records:
 
     def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
         """Return the events in a record at byte `offset` that are `wanted`; an entry first."""
-        found: list[Event] = []
+        events: list[Event] = []
         is_counted = self.counts(record, of_sub_agents=bool(wanted & SUB_AGENTS))
         if wanted & MESSAGES and is_counted:
-            found += self.messages(record, offset)
+            events += self.messages(record, offset)
         if wanted & RESULTS and is_counted:
-            found += self.results(record)
+            events += self.results(record)
         if wanted & INJECTED:
-            found += self.injected(record)
+            events += self.injected(record)
         if wanted & TURNS:
-            found += self.turns(record)
+            events += self.turns(record)
         if wanted & USAGE:
-            found += self.usage(record)
+            events += self.usage(record)
         if wanted & LINKS:
-            found += self.links(record)
-        return found
+            events += self.links(record)
+        return events
 
     def counts(self, record: Record, *, of_sub_agents: bool) -> bool:
         """Check if the messages and results in a record are the session's; with `of_sub_agents`,
@@ -295,25 +295,25 @@ class Records:
         """Return the arguments of a call in the record, wherever they are; {} if there are none."""
         parts: list[object] = [record]
         while parts:
-            one = parts.pop()
-            if isinstance(one, list):
-                parts += one
-            elif isinstance(one, dict):
-                if call_id in [one.get(key) for key in _CALL_IDS]:
+            part = parts.pop()
+            if isinstance(part, list):
+                parts += part
+            elif isinstance(part, dict):
+                if call_id in [part.get(key) for key in _CALL_IDS]:
                     given = next(
-                        (one[key] for key in _GIVEN if key in one),
-                        as_object(one.get("state")).get("input"),
+                        (part[key] for key in _GIVEN if key in part),
+                        as_object(part.get("state")).get("input"),
                     )
                     if isinstance(given, str):
-                        found = (
+                        decoded_input = (
                             next(iter(objects_in(given.encode())), {})
                             if given.startswith("{")
                             else {}
                         )
-                        given = found or {"input": given}
+                        given = decoded_input or {"input": given}
                     if isinstance(given, dict):
                         return given
-                parts += one.values()
+                parts += part.values()
         return {}
 
     def thinking(self, record: Record) -> str:

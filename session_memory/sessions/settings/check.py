@@ -99,52 +99,52 @@ class FileCheck:
 
     def _section(self, section: str, values: Mapping[str, object]) -> dict[str, object]:
         known = {key.last_name: key for key in SECTIONS[section].table()}
-        found: dict[str, object] = {}
+        accepted: dict[str, object] = {}
         for name, value in values.items():
             full = f"{section}.{name}" if section else name
             if full in OF_RULES:
                 self._take_rules(full, value)
             elif name in known:
-                self._take(known[name], value, found)
+                self._take(known[name], value, accepted)
             elif value is None and full in SECTIONS:
                 continue
             elif full in SECTIONS:
-                found[name] = self._subsection(full, value)
+                accepted[name] = self._subsection(full, value)
             elif section == "memories" and name in [
                 *BUILT_IN_STRATEGIES,
                 *as_list(values.get("strategies")),
             ]:
-                found[name] = value  # which the strategy checks
+                accepted[name] = value  # which the strategy checks
             else:
                 inner = [
-                    one.rpartition(".")[2]
-                    for one in SECTIONS
-                    if one and one.rpartition(".")[0] == section
+                    name.rpartition(".")[2]
+                    for name in SECTIONS
+                    if name and name.rpartition(".")[0] == section
                 ]
                 meant = closest(name, [*known, *inner])
                 self._unknown(full, value, meant)
                 if meant in known and meant not in values and known[meant].if_wrong is not SAME:
-                    found[meant] = known[meant].fallback
-        return found
+                    accepted[meant] = known[meant].fallback
+        return accepted
 
-    def _take(self, key: Key, value: object, found: dict[str, object]) -> None:
+    def _take(self, key: Key, value: object, accepted: dict[str, object]) -> None:
         if value is None:
             return
         value = as_meant(key, value)
         problem = problem_with(key, value)
         if not problem:
-            found[key.last_name] = value
+            accepted[key.last_name] = value
             return
-        found[key.last_name] = key.fallback
+        accepted[key.last_name] = key.fallback
         if key.kind == Kind.PATHS and isinstance(value, list):
-            found[key.last_name] = [path for path in value if not problem_with(key, path)]
-        self._fault(key.name, f"{problem}; {written(found[key.last_name])} holds")
+            accepted[key.last_name] = [path for path in value if not problem_with(key, path)]
+        self._fault(key.name, f"{problem}; {written(accepted[key.last_name])} holds")
 
     def _subsection(self, section: str, value: object) -> object:
         is_strategy = section.removeprefix("memories.") in BUILT_IN_STRATEGIES
         if isinstance(value, dict):
-            found = self._section(section, value)
-            return value if is_strategy else found
+            accepted = self._section(section, value)
+            return value if is_strategy else accepted
         names = [key.name for key in KEYS if key.name.startswith(section + ".")]
         self._fault(section, f"{section} should be keys and values")
         if is_strategy:
@@ -161,13 +161,13 @@ class FileCheck:
         return wrong
 
     def _unknown(self, name: str, value: object, meant: str) -> None:
-        told = self._rules.take_unknown(name.rpartition(".")[2], value)
+        hidden = self._rules.take_unknown(name.rpartition(".")[2], value)
         text = f"unknown key {name}" + (
             replacement(name) or (f", perhaps {meant}" if meant else "")
         )
-        if told:
-            text += f"; since it may be meant to exclude something, {told} is hidden"
-        self._fault(name, text, is_of_rules=bool(told))
+        if hidden:
+            text += f"; since it may be meant to exclude something, {hidden} is hidden"
+        self._fault(name, text, is_of_rules=bool(hidden))
 
     def _take_rules(self, section: str, value: object) -> None:
         self._rules.take(section, value)
@@ -186,17 +186,17 @@ def read(paths: Sequence[str], root: str = "") -> Checked:
 
     '' stands for a missing file. The file of the home `root` may set only what the second, the
     person's file, grants."""
-    found = Checked({}, [], [], [])
+    checked_files = Checked({}, [], [], [])
     for number, path in enumerate(paths):
         if path:
             checked = FileCheck(path, *((root, paths[1]) if root and not number else ()))
-            found.rules.extend(checked.rules)
-            found.projects.extend(checked.projects)
-            found.faults.extend(
+            checked_files.rules.extend(checked.rules)
+            checked_files.projects.extend(checked.projects)
+            checked_files.faults.extend(
                 [fault.text for fault in checked.faults if fault.is_of_rules or not number]
             )
-            found.values.update({} if number else checked.values)
-    return found
+            checked_files.values.update({} if number else checked.values)
+    return checked_files
 
 
 def refused(home: Home, key: str) -> list[str]:
@@ -235,10 +235,10 @@ def strategy_settings(section: type[OwnSection], values: object) -> OwnSection:
     if not isinstance(values, dict):
         raise ConfigError(f"{where} should be keys and values", known)
     given = {key: value for key, value in values.items() if value is not None}
-    for one in values:
-        if one not in by_name:
-            raise ConfigError(f"{where}: unknown key {one!r}", known)
-        problem = problem_with(by_name[one], given[one]) if one in given else ""
+    for name in values:
+        if name not in by_name:
+            raise ConfigError(f"{where}: unknown key {name!r}", known)
+        problem = problem_with(by_name[name], given[name]) if name in given else ""
         if problem:
             raise ConfigError(f"{where}: {problem}")
     return section(**given)
@@ -277,7 +277,9 @@ def _is_number(key: Key, value: object) -> bool:
 
 def _are_paths(key: Key, value: object) -> bool:
     paths = value if isinstance(value, list) else [value]
-    return bool(paths) and all(isinstance(one, str) and one.startswith(("/", "~")) for one in paths)
+    return bool(paths) and all(
+        isinstance(path, str) and path.startswith(("/", "~")) for path in paths
+    )
 
 
 def _are_prices(key: Key, value: object) -> bool:
@@ -308,7 +310,7 @@ def _is_database(value: str) -> bool:
 
 _CHECKS: Mapping[str, Callable[[Key, object], object]] = {
     Kind.ANY_OF: lambda key, value: any(
-        value == one and type(value) is type(one) for one in key.choices
+        value == choice and type(value) is type(choice) for choice in key.choices
     ),
     Kind.WHOLE: _is_number,
     Kind.NUMBER: _is_number,
@@ -318,7 +320,7 @@ _CHECKS: Mapping[str, Callable[[Key, object], object]] = {
         isinstance(value, str) and value.strip() and not value.startswith("-")
     ),
     Kind.TEXTS: lambda key, value: (
-        isinstance(value, list) and all(isinstance(one, str) and one for one in value)
+        isinstance(value, list) and all(isinstance(text, str) and text for text in value)
     ),
     Kind.ASSISTANT: lambda key, value: (
         isinstance(value, str)
@@ -332,13 +334,13 @@ _CHECKS: Mapping[str, Callable[[Key, object], object]] = {
     Kind.STRATEGIES: lambda key, value: (
         isinstance(value, list)
         and value
-        and all(isinstance(one, str) and one for one in value)
+        and all(isinstance(strategy, str) and strategy for strategy in value)
         and len(set(value)) == len(value)
     ),
     Kind.DATABASE: lambda key, value: isinstance(value, str) and _is_database(value),
     Kind.NAMES: lambda key, value: (
         isinstance(value, dict)
-        and all(isinstance(one, str) and one.strip() for pair in value.items() for one in pair)
+        and all(isinstance(text, str) and text.strip() for pair in value.items() for text in pair)
     ),
     Kind.HOMES: _are_homes,
     Kind.URL: lambda key, value: (

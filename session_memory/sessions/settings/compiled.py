@@ -137,10 +137,10 @@ class Section:
 
     @classmethod
     def table(cls) -> list[Key]:
-        return [one for one in vars(cls).values() if isinstance(one, Key)]
+        return [attribute for attribute in vars(cls).values() if isinstance(attribute, Key)]
 
     def as_dict(self) -> dict[str, object]:
-        return {one.last_name: getattr(self, one.last_name) for one in self.table()}
+        return {setting.last_name: getattr(self, setting.last_name) for setting in self.table()}
 
 
 class Settings(Section):

@@ -56,21 +56,24 @@ def read_file(path: str) -> list[Tombstone]:
         content = read_whole(path)
     except FileNotFoundError:
         return []
-    found = []
+    tombstones = []
     for line in content.splitlines():
         try:
             value = decode(line.decode())
             home, session, directory, before = [value[key] for key in _KEYS]
             if all([isinstance(part, str) for part in (home, session, directory)]):
-                found.append((home, session, directory, int(before)))
+                tombstones.append((home, session, directory, int(before)))
         except (ValueError, KeyError, TypeError, OverflowError):
             continue
-    return found
+    return tombstones
 
 
 def add(database: str, tombstones: Iterable[Tombstone]) -> None:
     """Add tombstones to a database's file. Raises OSError."""
-    lines = [encode(dict(zip(_KEYS, one))) for one in dict.fromkeys([*read(database), *tombstones])]
+    lines = [
+        encode(dict(zip(_KEYS, tombstone)))
+        for tombstone in dict.fromkeys([*read(database), *tombstones])
+    ]
     write_atomically(path_of(database), ("\n".join(lines) + "\n").encode())
 
 
@@ -80,14 +83,14 @@ def forgotten_until(
     """Return the time up to which a session from `directory` was forgotten, in milliseconds.
 
     Return None if it never was."""
-    own = [one for one in tombstones if one[0] == home]
-    if not own:
+    of_home = [tombstone for tombstone in tombstones if tombstone[0] == home]
+    if not of_home:
         return None
     hashed = _hash(session_id)
     steps = directory.replace("\\", "/").rstrip("/").split("/") if directory else []
     above = {_hash("/".join(steps[: count + 1])) for count in range(len(steps))}
     return max(
-        [before for _, session, path, before in own if session == hashed or path in above],
+        [before for _, session, path, before in of_home if session == hashed or path in above],
         default=None,
     )
 

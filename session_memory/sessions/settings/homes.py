@@ -139,9 +139,9 @@ class Home:
         host, is_group, name = self.config_file.removesuffix(".yaml").partition(
             f"/{MEMORY_DIR}/groups/"
         )
-        found = [(host, name) if is_group else (self.memory_dir, "")]
-        found += [(path.rpartition("/")[0], "") for path in self.rules_files[:1]]
-        return [(f"{place}/{STORE_FILE}{FORGOTTEN}", group) for place, group in found]
+        places = [(host, name) if is_group else (self.memory_dir, "")]
+        places += [(path.rpartition("/")[0], "") for path in self.rules_files[:1]]
+        return [(f"{place}/{STORE_FILE}{FORGOTTEN}", group) for place, group in places]
 
     def has_forgotten(self) -> bool:
         """Check if any of these files exists."""
@@ -173,12 +173,12 @@ def environment() -> dict[str, str]:
 
     The processes it starts get the same environment."""
     if isinstance(next(iter(os.environ), ""), str):  # Windows
-        found: dict[str, str] = dict(os.environ)  # type: ignore[arg-type]
+        variables: dict[str, str] = dict(os.environ)  # type: ignore[arg-type]
     else:
-        found = {_decoded(key): _decoded(value) for key, value in os.environ.items()}
-    for name in drop_set_by_project(found):
+        variables = {_decoded(key): _decoded(value) for key, value in os.environ.items()}
+    for name in drop_set_by_project(variables):
         os.unsetenv(name)
-    return found
+    return variables
 
 
 def drop_set_by_project(environ: MutableMapping[str, str]) -> list[str]:
@@ -220,12 +220,12 @@ def _env_files(start: str, stop: str) -> Iterator[bytes]:
 
 def required_user_dir(environ: Mapping[str, str]) -> str:
     """Return `user_dir`. Raises SessionMemoryError if it is unknown."""
-    found = user_dir(environ)
-    if not found:
+    directory = user_dir(environ)
+    if not directory:
         from ...common.errors import SessionMemoryError
 
         raise SessionMemoryError("no home directory is known", "set HOME")
-    return found
+    return directory
 
 
 def person_home(environ: Mapping[str, str]) -> Home:
@@ -240,13 +240,22 @@ def runtime_home(config_dir: str, usual_dir: str, environ: Mapping[str, str]) ->
     their home directory. Otherwise it is a separate place that shares only the person's rules."""
     place, user = _person_dir(environ), user_dir(environ)
     usual = f"{user}/{usual_dir}"
-    one, two = status_at(config_dir), status_at(usual)
+    config_status, usual_status = status_at(config_dir), status_at(usual)
     if config_dir == usual or (
-        one and two and (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino)
+        config_status
+        and usual_status
+        and (config_status.st_dev, config_status.st_ino)
+        == (usual_status.st_dev, usual_status.st_ino)
     ):
         return Home(config_dir, place, place, user_dir=user)
-    own = f"{place}/homes/{_name_and_checksum(_absolute(config_dir.rstrip('/'), ''))}"
-    return Home(config_dir, own, own, rules_files=(f"{place}/config.yaml",), user_dir=user)
+    directory = f"{place}/homes/{_name_and_checksum(_absolute(config_dir.rstrip('/'), ''))}"
+    return Home(
+        config_dir,
+        directory,
+        directory,
+        rules_files=(f"{place}/config.yaml",),
+        user_dir=user,
+    )
 
 
 def home_at(

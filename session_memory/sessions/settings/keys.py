@@ -58,7 +58,9 @@ def written(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, dict):
         return (
-            "{" + ", ".join(f"{written(key)}: {written(one)}" for key, one in value.items()) + "}"
+            "{"
+            + ", ".join(f"{written(key)}: {written(inner)}" for key, inner in value.items())
+            + "}"
         )
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(written, value)) + "]"
@@ -100,8 +102,8 @@ def reference() -> str:
 
 def with_reference(page: str) -> str:
     """Return a page of documentation with the current reference between its two marks."""
-    before, _, rest = page.partition(_BEGIN)
-    return f"{before}{_BEGIN}\n{reference()}\n{_END}{rest.partition(_END)[2]}"
+    before, _, after = page.partition(_BEGIN)
+    return f"{before}{_BEGIN}\n{reference()}\n{_END}{after.partition(_END)[2]}"
 
 
 def _commented() -> str:
@@ -157,12 +159,12 @@ def set_key(path: str, at: KeyPath, value: object) -> None:
     end of its section. Raises ConfigError if this is impossible without further changes,
     OSError."""
     path = os.path.realpath(path)  # replace the file that a link leads to, not the link
-    before, found, lines = _read(path)
-    at = as_written(found, at)
-    if at in found:
-        _replace(lines, found[at] - 1, at[-1], value, path)
+    before, lines_by_key, lines = _read(path)
+    at = as_written(lines_by_key, at)
+    if at in lines_by_key:
+        _replace(lines, lines_by_key[at] - 1, at[-1], value, path)
     else:
-        _insert(lines, found, at, value)
+        _insert(lines, lines_by_key, at, value)
     _write(path, lines, before, at, value)
 
 
@@ -172,15 +174,17 @@ def unset_key(path: str, at: KeyPath) -> bool:
     Then the key's default applies. Raises ConfigError if this is impossible without further
     changes, OSError."""
     path = os.path.realpath(path)
-    before, found, lines = _read(path)
-    at = as_written(found, at)
-    if at not in found:
+    before, lines_by_key, lines = _read(path)
+    at = as_written(lines_by_key, at)
+    if at not in lines_by_key:
         return False
-    _replace(lines, found[at] - 1, at[-1], None, path)  # raises if the key takes more than its line
+    _replace(
+        lines, lines_by_key[at] - 1, at[-1], None, path
+    )  # raises if the key takes more than its line
     for depth in range(len(at), 0, -1):  # and sections that contain nothing else
-        index = found[at[:depth]] - 1
-        rest = lines[index + 1 :]
-        has_inner = bool(rest) and _indent(rest[0]) > _indent(lines[index])
+        index = lines_by_key[at[:depth]] - 1
+        lines_below = lines[index + 1 :]
+        has_inner = bool(lines_below) and _indent(lines_below[0]) > _indent(lines[index])
         if depth < len(at) and (has_inner or lines[index].rstrip()[-1:] != ":"):
             break
         del lines[index]
@@ -223,10 +227,10 @@ def _is_as_meant(path: str, before: object, at: KeyPath, value: object) -> bool:
         after = read_document(path).values
     except ConfigError:
         return False
-    found: object = after
+    current: object = after
     for part in at:
-        found = found.get(part) if isinstance(found, dict) else None
-    return bool(found == value and _without(after, at) == _without(before, at))
+        current = current.get(part) if isinstance(current, dict) else None
+    return bool(current == value and _without(after, at) == _without(before, at))
 
 
 def _replace(lines: list[str], index: int, key: str, value: object, path: str) -> None:
@@ -241,16 +245,16 @@ def _replace(lines: list[str], index: int, key: str, value: object, path: str) -
     lines[index] = f"{match[1]} {written(value)}{match[3] or ''}\n"
 
 
-def _insert(lines: list[str], found: dict[KeyPath, int], at: KeyPath, value: object) -> None:
+def _insert(lines: list[str], lines_by_key: dict[KeyPath, int], at: KeyPath, value: object) -> None:
     """Add a line for the key where it belongs, with lines for its missing sections."""
-    depth = max(depth for depth in range(len(at)) if not depth or at[:depth] in found)
+    depth = max(depth for depth in range(len(at)) if not depth or at[:depth] in lines_by_key)
     new = [f"{'  ' * level}{at[level]}:\n" for level in range(depth, len(at) - 1)]
     new.append(f"{'  ' * (len(at) - 1)}{at[-1]}: {written(value)}\n")
     if not depth:
         index = _after_comment(lines, at)
         lines[index:index] = new
         return
-    start = found[at[:depth]] - 1
+    start = lines_by_key[at[:depth]] - 1
     own_indent = _indent(lines[start]) if lines[start].strip() else 0
     end = start + 1
     while end < len(lines) and (not lines[end].strip() or _indent(lines[end]) > own_indent):
@@ -282,12 +286,12 @@ def _without(values: object, at: KeyPath) -> object:
     """Return `values` without the key `at` and without sections that this empties."""
     if not isinstance(values, dict):
         return values
-    rest = {key: one for key, one in values.items() if key != at[0]}
+    others = {key: inner for key, inner in values.items() if key != at[0]}
     if len(at) > 1 and at[0] in values:
         inner = _without(values[at[0]] or {}, at[1:])
         if inner:
-            rest[at[0]] = inner
-    return rest
+            others[at[0]] = inner
+    return others
 
 
 def parsed(text: str) -> object:

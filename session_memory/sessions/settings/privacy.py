@@ -42,21 +42,21 @@ class Privacy:
 
         `start_directory` is '' if unknown. The names are its name, title and id."""
         settings = self._for(start_directory)
-        rule = _strictest([one.rule(*names) for one in settings])
+        rule = _strictest([setting.rule(*names) for setting in settings])
         return stricter(rule, self.of_directory(start_directory, start_directory))
 
     def of_directory(self, directory: str, start_directory: str = "") -> Rule:
         """Return the rule for messages written while in `directory`.
 
         The session started in `start_directory`."""
-        settings = [one for one in self._for(start_directory) if one.has_project_rules]
+        settings = [setting for setting in self._for(start_directory) if setting.has_project_rules]
         if not directory or not settings:
             return Rule()
         if directory not in self._spelled:
             self._spelled[directory] = self._spellings(directory)
         spellings = self._spelled[directory]
         return _strictest(
-            [one.rule_for_directory(spelled) for one in settings for spelled in spellings]
+            [setting.rule_for_directory(spelled) for setting in settings for spelled in spellings]
         )
 
     def _spellings(self, directory: str) -> set[str]:
@@ -65,13 +65,15 @@ class Privacy:
         A project is a repository, so a rule for it counts in all its worktrees."""
         real = os.path.realpath(directory)
         # Rules only hide, so they apply even where git refuses to work
-        found = locate_worktree(real, self._user)
-        if found is None or found.git_dir == found.common_dir:
+        worktree = locate_worktree(real, self._user)
+        if worktree is None or worktree.git_dir == worktree.common_dir:
             return {directory, real}
         mains = [
-            one.root for one in worktrees_of(found.common_dir) if one.git_dir == found.common_dir
+            tree.root
+            for tree in worktrees_of(worktree.common_dir)
+            if tree.git_dir == worktree.common_dir
         ]
-        return {directory, real, *[main + real.removeprefix(found.root) for main in mains]}
+        return {directory, real, *[main + real.removeprefix(worktree.root) for main in mains]}
 
     def is_open(self, start_directory: str = "") -> bool:
         """Return whether everything from sessions started there may be shown.
@@ -81,14 +83,14 @@ class Privacy:
         return not any(forgotten) and not self.has_rules(start_directory)
 
     def has_rules(self, start_directory: str = "") -> bool:
-        return any(one.has_rules for one in self._for(start_directory))
+        return any(setting.has_rules for setting in self._for(start_directory))
 
     def has_name_rules(self, start_directory: str = "") -> bool:
         """Return whether any of these rules may apply to a name or a title."""
-        return any(one.has_name_rules for one in self._for(start_directory))
+        return any(setting.has_name_rules for setting in self._for(start_directory))
 
     def has_project_rules(self, start_directory: str = "") -> bool:
-        return any(one.has_project_rules for one in self._for(start_directory))
+        return any(setting.has_project_rules for setting in self._for(start_directory))
 
     def forgotten_until(self, session_id: str, start_directory: str) -> int | None:
         """Return the time up to which a session was forgotten anywhere, in milliseconds, or
@@ -109,8 +111,8 @@ class Privacy:
 
     def _forgotten_files(self, start_directory: str) -> dict[str, str]:
         """Return the files with forgotten sessions, each with its sessions' group."""
-        found = {**self._always, **_by_file(self.agent_homes(start_directory))}
-        return dict([pair for home in found.values() for pair in home.forgotten_files()])
+        homes_by_file = {**self._always, **_by_file(self.agent_homes(start_directory))}
+        return dict([pair for home in homes_by_file.values() for pair in home.forgotten_files()])
 
     def _forgotten_in(self, path: str) -> list[Tombstone]:
         if path not in self._forgotten:
@@ -122,18 +124,22 @@ class Privacy:
 
         They are the settings with their rules, and the files with forgotten sessions. The session
         started in `start_directory`."""
-        found = {**self._always, **_by_file(self.agent_homes(start_directory))}
-        rules = [path for home in found.values() for path in (home.config_file, *home.rules_files)]
+        homes_by_file = {**self._always, **_by_file(self.agent_homes(start_directory))}
+        rules = [
+            path
+            for home in homes_by_file.values()
+            for path in (home.config_file, *home.rules_files)
+        ]
         return list(dict.fromkeys([*rules, *self._forgotten_files(start_directory)]))
 
     def _for(self, start_directory: str) -> list[Settings]:
         """Return the settings whose rules count for a session; searched once for each directory."""
         if start_directory not in self._of_start:
-            found = {**self._always, **_by_file(self.agent_homes(start_directory))}
-            for path, home in found.items():
+            homes_by_file = {**self._always, **_by_file(self.agent_homes(start_directory))}
+            for path, home in homes_by_file.items():
                 if path not in self._settings:
                     self._settings[path] = home.settings()
-            self._of_start[start_directory] = [self._settings[path] for path in found]
+            self._of_start[start_directory] = [self._settings[path] for path in homes_by_file]
         return self._of_start[start_directory]
 
     def agent_homes(self, start_directory: str) -> list[Home]:
@@ -142,23 +148,23 @@ class Privacy:
         The search runs once for each directory. Unregistered homes count too, because rules only
         hide."""
         if start_directory not in self._homes:
-            found = []
+            agent_homes = []
             for folder in self._folders if start_directory.startswith("/") else ():
                 for home in homes.homes_above(start_directory, self._environ, self._user, folder):
                     host, names = homes.host_of(home.root), home.sessions_dir
-                    found.append(
+                    agent_homes.append(
                         homes.home_at(home.root, self._environ, sessions_dir=names, host=host)
                     )
-            self._homes[start_directory] = found
+            self._homes[start_directory] = agent_homes
         return self._homes[start_directory]
 
 
-def _by_file(found: Sequence[Home]) -> dict[str, Home]:
-    return {home.config_file: home for home in found}
+def _by_file(found_homes: Sequence[Home]) -> dict[str, Home]:
+    return {home.config_file: home for home in found_homes}
 
 
 def _strictest(rules: Sequence[Rule]) -> Rule:
-    found = Rule()
+    strictest = Rule()
     for rule in rules:
-        found = stricter(found, rule)
-    return found
+        strictest = stricter(strictest, rule)
+    return strictest

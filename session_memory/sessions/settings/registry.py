@@ -41,8 +41,8 @@ def unregistered_home(
     start: str, environ: Mapping[str, str], *, stop: str, folder: str = "sessions"
 ) -> str:
     """Return the nearest unregistered directory upwards that looks like an agent home, or ''."""
-    found = [home.root for home in homes_above(start, environ, stop, folder)]
-    return next((root for root in found if not is_registered(root, environ)), "")
+    above = [home.root for home in homes_above(start, environ, stop, folder)]
+    return next((root for root in above if not is_registered(root, environ)), "")
 
 
 def is_registered(directory: str, environ: Mapping[str, str]) -> bool:
@@ -118,6 +118,8 @@ def _in_ledger(path: str) -> list[str]:
 def read_noted(path: str) -> list[str]:
     """Return the texts in a file's JSON list; [] if it cannot be read."""
     try:
-        return [one for one in as_list(decode(read_whole(path).decode())) if isinstance(one, str)]
+        return [
+            text for text in as_list(decode(read_whole(path).decode())) if isinstance(text, str)
+        ]
     except (OSError, ValueError):
         return []

@@ -59,13 +59,13 @@ def current(name: str) -> str:
     The name includes the sections."""
     if name in _FORMER_KEYS:
         return _FORMER_KEYS[name].name
-    section, _, rest = name.partition(".")
-    pattern, dot, word = rest.rpartition(".")
+    section, _, remainder = name.partition(".")
+    pattern, dot, word = remainder.rpartition(".")
     path = (
         (section, pattern, word)
         if section in _OF_RULES and dot
-        else (section, rest)
-        if rest
+        else (section, remainder)
+        if remainder
         else (section,)
     )
     return ".".join(_path_of_today(path))
@@ -82,25 +82,27 @@ def renamed(document: Document) -> Document:
 def _renamed(value: object, at: KeyPath) -> object:
     """Return a file's content at a path, with current names."""
     if at[:1] == ("homes",) and isinstance(value, list):
-        return [_GRANT if one == _FORMER_GRANT else one for one in value]
+        return [_GRANT if word == _FORMER_GRANT else word for word in value]
     return _renamed_section(value, at) if isinstance(value, dict) else value
 
 
 def _renamed_section(values: dict[str, object], at: KeyPath) -> dict[str, object]:
-    found: dict[str, object] = {}
+    current_section: dict[str, object] = {}
     for name, inner in values.items():
         path = _path_of_today((*at, name))
         new = _renamed(inner, path)
-        found[path[-1]] = joined(found[path[-1]], new) if path[-1] in found else new
-    return found
+        current_section[path[-1]] = (
+            joined(current_section[path[-1]], new) if path[-1] in current_section else new
+        )
+    return current_section
 
 
 def as_written(lines: dict[KeyPath, int], path: KeyPath) -> KeyPath:
     """Return the path under which a file has a key, perhaps by former names; else `path`."""
-    found = {_path_of_today(one): one for one in lines}
+    written_paths = {_path_of_today(path): path for path in lines}
     for depth in range(len(path), 0, -1):
-        if path[:depth] in found:
-            return found[path[:depth]] + path[depth:]
+        if path[:depth] in written_paths:
+            return written_paths[path[:depth]] + path[depth:]
     return path
 
 

@@ -64,13 +64,13 @@ class NameRules:
     def strictest(self, names: Iterable[str]) -> Rule:
         """Return the rule for a session known by any of `names`."""
         folded_names = [folded(name) for name in names]
-        found = [rule for name in folded_names for rule in self._whole.get(name, ())]
-        found += [
+        matching = [rule for name in folded_names for rule in self._whole.get(name, ())]
+        matching += [
             rule
             for begin, rule in self._beginnings
-            if any([one.startswith(begin) for one in folded_names])
+            if any([name.startswith(begin) for name in folded_names])
         ]
-        return _joined(found)
+        return _joined(matching)
 
 
 def strictest_in(projects: Iterable[PatternRule], directory: str, known: KnownDirectories) -> Rule:
@@ -83,11 +83,11 @@ def strictest_in(projects: Iterable[PatternRule], directory: str, known: KnownDi
     )
 
 
-def stricter(one: Rule, other: Rule) -> Rule:
+def stricter(rule: Rule, other: Rule) -> Rule:
     """Return both rules at once."""
-    share = _stricter_share(one.share, other.share)
-    isolate = one.isolate_memories or other.isolate_memories
-    return Rule(one.ignore or other.ignore, one.quote and other.quote, isolate, share)
+    share = _stricter_share(rule.share, other.share)
+    isolate = rule.isolate_memories or other.isolate_memories
+    return Rule(rule.ignore or other.ignore, rule.quote and other.quote, isolate, share)
 
 
 def folded(name: str) -> str:
@@ -165,14 +165,14 @@ class KnownDirectories:
 
 
 def _joined(rules: Iterable[RuleWords]) -> Rule:
-    found = Rule()
+    joined = Rule()
     for rule in rules:
-        found.ignore = found.ignore or bool(rule.get("ignore"))
-        found.quote = found.quote and bool(rule.get("quote", True))
-        found.isolate_memories = found.isolate_memories or bool(rule.get("isolate_memories"))
-        found.share = _stricter_share(found.share, str(rule.get("share", "")))
-    return found
+        joined.ignore = joined.ignore or bool(rule.get("ignore"))
+        joined.quote = joined.quote and bool(rule.get("quote", True))
+        joined.isolate_memories = joined.isolate_memories or bool(rule.get("isolate_memories"))
+        joined.share = _stricter_share(joined.share, str(rule.get("share", "")))
+    return joined
 
 
-def _stricter_share(one: str, other: str) -> str:
-    return min(one, other, key=SHARES.index) if one and other else one or other
+def _stricter_share(share: str, other: str) -> str:
+    return min(share, other, key=SHARES.index) if share and other else share or other

@@ -51,9 +51,9 @@ class RulesCheck:
                 self._take_rule(section, name, rule)
         elif value is not None:
             names = _names_in(value)
-            told = self.hide(section, names)
+            hidden = self.hide(section, names)
             self.faults.append(
-                ((section,), f"{section} should map {_EXAMPLES[section]}; {told} is hidden")
+                ((section,), f"{section} should map {_EXAMPLES[section]}; {hidden} is hidden")
             )
 
     def take_unknown(self, name: str, value: object) -> str:
@@ -62,7 +62,7 @@ class RulesCheck:
         if not names:
             return ""
         section = PROJECTS if closest(name, (PROJECTS, "directories")) else SESSIONS
-        return self.hide(section, [one for one in names if one != ALL])
+        return self.hide(section, [pattern for pattern in names if pattern != ALL])
 
     def _take_rule(self, section: str, name: str, rule: object) -> None:
         at = (section, name)
@@ -73,23 +73,23 @@ class RulesCheck:
         if section == SESSIONS and is_path(pattern):
             self.faults.append((at, f"{key} is a directory: under projects; it is taken as one"))
         if section == PROJECTS and not is_path(pattern) and pattern != ALL:
-            told = self.hide(section, [pattern])
-            self.faults.append((at, f"{key} {_NO_PATH}; {told} is hidden, wherever that is"))
+            hidden = self.hide(section, [pattern])
+            self.faults.append((at, f"{key} {_NO_PATH}; {hidden} is hidden, wherever that is"))
         if not isinstance(rule, dict) or not rule:
-            told = self.hide(section, [pattern])
+            hidden = self.hide(section, [pattern])
             problem = f"{key} is {short(rule)}, not a rule such as {{ignore: true}}"
-            self.faults.append((at, f"{problem}; {told} is hidden"))
+            self.faults.append((at, f"{problem}; {hidden} is hidden"))
             return
         self._add(section, pattern, self._words(at, key, pattern, rule))
 
     def _words(
         self, at: tuple[str, ...], key: str, pattern: str, rule: dict[str, object]
     ) -> RuleWords:
-        taken: RuleWords = {}
+        words: RuleWords = {}
         for word, value in rule.items():
             if word == SHARE:
                 share = SHARES[0] if value is False else value  # YAML reads `off` as false
-                taken[word] = share if share in SHARES else SHARES[0]
+                words[word] = share if share in SHARES else SHARES[0]
                 if share not in SHARES:
                     problem = (
                         f"{key}: share is {short(value)}, not {', '.join(SHARES[:-1])} or "
@@ -98,20 +98,20 @@ class RulesCheck:
                     self.faults.append((at, f"{problem}; {SHARES[0]} holds"))
             elif word not in WORDS:
                 meant = closest(word, (*WORDS, SHARE))
-                told = self.hide(at[0], [pattern])
+                hidden = self.hide(at[0], [pattern])
                 text = f"{key}: unknown key {word}" + (
                     f", perhaps {meant}" if meant else replacement(word)
                 )
-                self.faults.append((at, f"{text}; {told} is hidden"))
+                self.faults.append((at, f"{text}; {hidden} is hidden"))
             elif isinstance(value, bool):
-                taken[word] = value
+                words[word] = value
             else:
-                taken[word] = _STRICTEST[word]
-                held = written(taken[word])
+                words[word] = _STRICTEST[word]
+                held = written(words[word])
                 self.faults.append(
                     (at, f"{key}: {word} is {short(value)}, not true or false; {held} holds")
                 )
-        return taken
+        return words
 
     def hide(self, section: str, names: Sequence[str]) -> str:
         """Hide the sessions or projects `names`, or everything if it is empty; describe them."""
@@ -124,7 +124,7 @@ class RulesCheck:
         if section == SESSIONS:
             self.sessions.append((pattern, rule))
         if section == PROJECTS or is_path(pattern):
-            self.projects += [(one, rule) for one in _spellings(pattern)]
+            self.projects += [(spelling, rule) for spelling in _spellings(pattern)]
 
 
 def is_path(name: str) -> bool:
@@ -138,7 +138,7 @@ def closest(name: str, words: Iterable[str]) -> str:
 
     by_lower = {word.lower(): word for word in words}
     return next(
-        (by_lower[one] for one in get_close_matches(name.lower(), list(by_lower), 1, 0.75)), ""
+        (by_lower[word] for word in get_close_matches(name.lower(), list(by_lower), 1, 0.75)), ""
     )
 
 
@@ -173,8 +173,8 @@ def _excluded_by(name: str, value: object) -> list[str]:
         # `email: {ignore: true}` outside `sessions`
         if any(closest(key, (*WORDS, *FORMER_WORDS)) for key in value):
             return [name]
-        found = [pattern for key, one in value.items() for pattern in _excluded_by(key, one)]
-        return found or (list(value) or [ALL] if closest(name, _EXCLUDING) else [])
+        patterns = [pattern for key, inner in value.items() for pattern in _excluded_by(key, inner)]
+        return patterns or (list(value) or [ALL] if closest(name, _EXCLUDING) else [])
     if (
         not closest(name, _EXCLUDING)
         or value is None
@@ -186,7 +186,7 @@ def _excluded_by(name: str, value: object) -> list[str]:
 
 def _names_in(value: object) -> list[str]:
     if isinstance(value, str):
-        return [one.strip() for one in value.split(",") if one.strip()]
+        return [name.strip() for name in value.split(",") if name.strip()]
     if isinstance(value, list | tuple):
-        return [name for one in value for name in _names_in(one)]
+        return [name for item in value for name in _names_in(item)]
     return list(value) if isinstance(value, dict) else []

@@ -167,9 +167,9 @@ def store_settings(section: Mapping[str, object], user_home: str) -> StoreSettin
 
 def memory_settings(section: Mapping[str, object]) -> MemorySettings:
     values = {
-        one.last_name: section[one.last_name]
-        for one in MemorySettings.table()
-        if one.last_name in section
+        setting.last_name: section[setting.last_name]
+        for setting in MemorySettings.table()
+        if setting.last_name in section
     }
     chunking, filtering = (
         Chunking(**as_object(section.get("chunking"))),

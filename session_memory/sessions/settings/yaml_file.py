@@ -162,7 +162,7 @@ class _Nodes:
 
     def value(self, node: Node, at: KeyPath = ()) -> object:
         if isinstance(node, self._yaml.SequenceNode):
-            return [self.value(one, at) for one in node.value]
+            return [self.value(item, at) for item in node.value]
         if not isinstance(node, self._yaml.MappingNode):
             return self._scalar(node)
         values: dict[str, object] = {}

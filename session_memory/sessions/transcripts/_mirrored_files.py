@@ -96,7 +96,8 @@ def _refresh(
                 left.add(source.path)
     watched = [[path, settled_stamp(path)] for path in listed]
     watched += [
-        [one.path, one.stamp if one.path not in left else []] for one in sources[:WATCHED_FILES]
+        [source.path, source.stamp if source.path not in left else []]
+        for source in sources[:WATCHED_FILES]
     ]
     if read != known:
         keep_state(f"{root}/{_READ}", {"read": read, "rules": exclusion.stamps})
@@ -107,7 +108,7 @@ def _refresh(
 def _without_source(root: str, sources: list[Source]) -> list[str]:
     """Return the mirrors of files that are gone, by their paths below `root`."""
     files = {source.key for source in sources}
-    folders, found = [name for name in names_in(root) if not name.startswith(".")], []
+    folders, mirrors = [name for name in names_in(root) if not name.startswith(".")], []
     for folder in folders:
         for name in names_in(f"{root}/{folder}"):
             if not name.endswith(".jsonl"):
@@ -115,5 +116,5 @@ def _without_source(root: str, sources: list[Source]) -> list[str]:
             else:
                 mark = mark_of(f"{root}/{folder}/{name}")
                 if mark and files.isdisjoint(mark.get("files", ())):
-                    found.append(f"{folder}/{name}")
-    return found
+                    mirrors.append(f"{folder}/{name}")
+    return mirrors

@@ -218,7 +218,14 @@ def present_directory(notes_file: str, directory: str) -> str:
     path = next((path for path in notes if _is_in(directory, path) and _is_gone(path)), "")
     if path:
         for root, note in notes.items():
-            clones = [note, *[notes[one] for one in note.continues if one in notes]]
+            clones = [
+                note,
+                *[
+                    notes[root_continued]
+                    for root_continued in note.continues
+                    if root_continued in notes
+                ],
+            ]
             if (
                 any(clone.is_same_clone(notes[path]) for clone in clones)
                 and _fingerprint(f"{root}/.git") == note.fingerprint

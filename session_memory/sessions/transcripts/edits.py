@@ -70,9 +70,9 @@ def argument_edits(arguments: object, before: str, after: str, whole: str) -> li
     several = arguments.get("edits")
     parts = objects_of(several if isinstance(several, list) else [arguments])
     pairs = [(part.get(before), part.get(after)) for part in parts]
-    found = [(old, new) for old, new in pairs if isinstance(old, str) and isinstance(new, str)]
+    edits = [(old, new) for old, new in pairs if isinstance(old, str) and isinstance(new, str)]
     content = arguments.get(whole)
-    return found or ([("", content)] if isinstance(content, str) else [])
+    return edits or ([("", content)] if isinstance(content, str) else [])
 
 
 def patched_files(patch: str) -> list[str]:
@@ -136,16 +136,16 @@ def diff_hunks(diff: str) -> list[Hunk]:
     return [
         (*edit, int(pair[0]), int(pair[1]))
         for edit, pair in zip(edits, numbers)
-        if len(pair) == 2 and all([one.isdecimal() for one in pair])
+        if len(pair) == 2 and all([number.isdecimal() for number in pair])
     ]
 
 
-def structured_hunks(found: object) -> list[Hunk]:
+def structured_hunks(patch: object) -> list[Hunk]:
     """Return the hunks in Claude Code's `structuredPatch`."""
     hunks: list[Hunk] = []
-    for one in objects_of(found):
-        lines = one.get("lines")
+    for hunk in objects_of(patch):
+        lines = hunk.get("lines")
         if isinstance(lines, list) and all([isinstance(line, str) for line in lines]):
-            place = f"@@ -{one.get('oldStart')} +{one.get('newStart')} @@"
+            place = f"@@ -{hunk.get('oldStart')} +{hunk.get('newStart')} @@"
             hunks += diff_hunks("\n".join([place, *lines]))
     return hunks

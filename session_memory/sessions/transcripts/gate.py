@@ -303,26 +303,30 @@ class Family:
         If the entry follows a compaction, return the transcripts that contain it."""
         if not first_id:
             return []
-        found = [one for one in self._by_first_id.get(first_id, ()) if one != path]
+        kin = [sibling for sibling in self._by_first_id.get(first_id, ()) if sibling != path]
         mark = f'"{first_id}"'.encode("utf-8", "replace")
         limit = OWNER_BYTES if is_compacted else _reach(path, mark)
-        for one in self._siblings():
-            if one != path and (is_compacted or one not in self._described) and one not in found:
+        for sibling in self._siblings():
+            if (
+                sibling != path
+                and (is_compacted or sibling not in self._described)
+                and sibling not in kin
+            ):
                 try:
-                    with Opened(one) as descriptor:
-                        found += [one] if holds_bytes(descriptor, mark, limit) else []
+                    with Opened(sibling) as descriptor:
+                        kin += [sibling] if holds_bytes(descriptor, mark, limit) else []
                 except OSError:
                     continue
-        return found
+        return kin
 
     def copied(self, kin: Iterable[str]) -> dict[object, Rule]:
         """Return the entries in `kin` that rules hide, by their keys, each with its rule."""
-        found: dict[object, Rule] = {}
+        hidden: dict[object, Rule] = {}
         for path in kin:
             rule = self.rule_of_path(path)
             for key in _keys_in(self._runtime, path) if rule.is_private else ():
-                found[key] = stricter(rule, found.get(key, _FREE))
-        return found
+                hidden[key] = stricter(rule, hidden.get(key, _FREE))
+        return hidden
 
     def paths_of(self, session_ids: Collection[str]) -> list[str]:
         session_id_of = self._runtime.session_id_of
@@ -376,12 +380,12 @@ def own_prompt(runtime: Runtime, path: str, gate: Gate) -> str:
     with Opened(path) as descriptor:
         lines = head_lines(descriptor, FURTHER_BYTES)
     entries = [
-        one for one in TranscriptReader(runtime, lines[0][1] if lines else b"").forward(lines)
+        entry for entry in TranscriptReader(runtime, lines[0][1] if lines else b"").forward(lines)
     ]
     said = [
-        one
-        for one in entries
-        if isinstance(one, Entry) and one.role == "user" and is_request(one.text)
+        entry
+        for entry in entries
+        if isinstance(entry, Entry) and entry.role == "user" and is_request(entry.text)
     ]
     return telling_request([entry.text for entry in said if not gate.rule_of(entry).is_private])
 
@@ -405,8 +409,8 @@ def _siblings(runtime: Runtime, path: str) -> list[Session]:
         return runtime.sessions_in(folder)
     folders = [path.rsplit("/", runtime.DEEPEST)[0]]
     for _ in range(runtime.DEEPEST - 1):
-        folders = [f"{one}/{name}" for one in folders for name in names_in(one)]
-    return [session for one in folders for session in runtime.sessions_in(one)]
+        folders = [f"{folder}/{name}" for folder in folders for name in names_in(folder)]
+    return [session for folder in folders for session in runtime.sessions_in(folder)]
 
 
 def _reach(path: str, mark: bytes) -> int:

@@ -52,19 +52,19 @@ def windows_backward(
         window = min(window * WINDOW_GROWTH, LARGEST_WINDOW_BYTES)
         lines = read_at(descriptor, begin, min(end, line_end)).split(b"\n")
         end = begin
-        rest = lines.pop(0) if begin > start else b""
+        first = lines.pop(0) if begin > start else b""
         if not lines:
             if may_matter is None or line_end - begin <= LONG_LINE_BYTES:
-                pieces.append(rest)
+                pieces.append(first)
             continue
-        found = _with_offsets(lines, begin + len(rest) + (begin > start))
-        at, last = found.pop()
+        offset_lines = _with_offsets(lines, begin + len(first) + (begin > start))
+        at, last = offset_lines.pop()
         if may_matter is None or line_end - at <= LONG_LINE_BYTES:
-            found.append((at, b"".join([last, *reversed(pieces)])))
+            offset_lines.append((at, b"".join([last, *reversed(pieces)])))
         else:
-            found.append((at, _long_line(descriptor, at, line_end, may_matter)))
-        yield found
-        line_end, pieces, is_first = begin + len(rest), [rest], False
+            offset_lines.append((at, _long_line(descriptor, at, line_end, may_matter)))
+        yield offset_lines
+        line_end, pieces, is_first = begin + len(first), [first], False
 
 
 def _long_line(descriptor: int, start: int, end: int, may_matter: Callable[[bytes], bool]) -> bytes:
@@ -135,9 +135,9 @@ def last_line_end(descriptor: int, start: int, end: int, limit: int) -> int | No
     while end > lowest:
         begin = max(lowest, end - window)
         window *= WINDOW_GROWTH
-        found = read_at(descriptor, begin, end).rfind(b"\n")
-        if found >= 0:
-            return begin + found + 1
+        line_feed = read_at(descriptor, begin, end).rfind(b"\n")
+        if line_feed >= 0:
+            return begin + line_feed + 1
         end = begin
     return start if lowest == start else None
 
@@ -157,11 +157,11 @@ def _with_offsets(lines: list[bytes], offset: int) -> list[Line]:
     """Return each line with its offset.
 
     The first begins at `offset`, and a line feed separates them."""
-    found = []
+    with_offsets = []
     for line in lines:
-        found.append((offset, line))
+        with_offsets.append((offset, line))
         offset += len(line) + 1
-    return found
+    return with_offsets
 
 
 # A file that changes twice within one tick of the clock keeps its mtime. As in git's index, an

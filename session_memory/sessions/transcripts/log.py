@@ -39,9 +39,9 @@ def last_entries(
             # so is everything before it
             if gate is not None and gate.is_of_forgotten_time(entry):
                 break
-            told = [entry] if gate is None else gate.told([entry])
-            latest += told
-            counted_so_far += sum([bool(one.text) or not counts_said for one in told])
+            permitted = [entry] if gate is None else gate.told([entry])
+            latest += permitted
+            counted_so_far += sum([bool(shown.text) or not counts_said for shown in permitted])
             if counted_so_far >= count:
                 break
         return latest[::-1], reader.unreadable
@@ -56,13 +56,18 @@ def has_entries(runtime: Runtime, path: str, gate: Gate) -> bool:
 
 def folded(entries: list[Entry]) -> list[Entry]:
     """Return the entries with the tool uses of each run merged into the message before them."""
-    found: list[Entry] = []
+    merged: list[Entry] = []
     for entry in entries:
-        if found and entry.tools and not entry.text and entry.role == "assistant" == found[-1].role:
-            found[-1] = found[-1].with_tools((*found[-1].tools, *entry.tools))
+        if (
+            merged
+            and entry.tools
+            and not entry.text
+            and entry.role == "assistant" == merged[-1].role
+        ):
+            merged[-1] = merged[-1].with_tools((*merged[-1].tools, *entry.tools))
         else:
-            found.append(entry)
-    return found
+            merged.append(entry)
+    return merged
 
 
 def summary_of_tools(tools: Sequence[ToolUse]) -> str:
@@ -101,8 +106,8 @@ def render(
         if folds and len(entry.tools) > 1:
             lines.append(shortened(summary_of_tools(entry.tools), ARGUMENT_CHARACTERS))
         else:
-            told = [f"{tool.name} {relative(tool.argument, entry.cwd)}" for tool in entry.tools]
-            lines += [f"[{shortened(one, ARGUMENT_CHARACTERS)}]" for one in told]
+            tools = [f"{tool.name} {relative(tool.argument, entry.cwd)}" for tool in entry.tools]
+            lines += [f"[{shortened(tool, ARGUMENT_CHARACTERS)}]" for tool in tools]
         same_message = entry.message_id and entry.message_id == speaker
         blocks.append(
             "\n".join(lines if same_message else [*([""] if blocks else []), head, *lines])

@@ -179,25 +179,25 @@ def copies_of(records: list[Record], is_excluded: bool) -> list[object]:
         may_change = is_excluded or spots("\n".join(_texts(record)))
         return _changed(record, "", is_excluded, redact) if may_change else record
 
-    return [copied(one) for one in records]
+    return [copied(record) for record in records]
 
 
 def _texts(record: object) -> Iterator[str]:
     """Yield the texts that `_changed` redacts in a record."""
     parts: list[tuple[str, object]] = [("", record)]
     while parts:
-        key, one = parts.pop()
-        if isinstance(one, dict):
-            parts += one.items()
-        elif isinstance(one, list):
-            parts += [(key, each) for each in one]
-        elif isinstance(one, str) and not _is_kept(one, key):
-            yield one
-            if _may_be_named(one, key):
-                yield f"{key}={one}"
-            if one.startswith("{"):
+        key, value = parts.pop()
+        if isinstance(value, dict):
+            parts += value.items()
+        elif isinstance(value, list):
+            parts += [(key, each) for each in value]
+        elif isinstance(value, str) and not _is_kept(value, key):
+            yield value
+            if _may_be_named(value, key):
+                yield f"{key}={value}"
+            if value.startswith("{"):
                 try:
-                    parts.append((key, decode(one)))
+                    parts.append((key, decode(value)))
                 except ValueError:
                     continue
 
@@ -224,23 +224,24 @@ def _changed(
         return None
     if isinstance(value, dict):
         return {
-            name: _changed(one, name, is_excluded, redact, depth + 1) for name, one in value.items()
+            name: _changed(inner, name, is_excluded, redact, depth + 1)
+            for name, inner in value.items()
         }
     if isinstance(value, list):
-        return [_changed(one, key, is_excluded, redact, depth + 1) for one in value]
+        return [_changed(item, key, is_excluded, redact, depth + 1) for item in value]
     if not isinstance(value, str) or _is_kept(value, key):
         return value
     if is_excluded and key not in _NOT_SAID:
         return EXCLUDED
-    found = redact(value)
+    redacted = redact(value)
     if value.startswith("{"):  # the arguments of a call, as JSON in a string
         try:
-            found = redact(encode(_changed(decode(value), key, is_excluded, redact, depth + 1)))
-            return found if decode(found) != decode(value) else value
+            redacted = redact(encode(_changed(decode(value), key, is_excluded, redact, depth + 1)))
+            return redacted if decode(redacted) != decode(value) else value
         except ValueError:
             return redact(value)
-    named = redact(f"{key}={value}") if found == value and _may_be_named(value, key) else ""
-    return named[len(key) + 1 :] if named.startswith(f"{key}=") else found
+    named = redact(f"{key}={value}") if redacted == value and _may_be_named(value, key) else ""
+    return named[len(key) + 1 :] if named.startswith(f"{key}=") else redacted
 
 
 class Mirror:
@@ -299,9 +300,13 @@ class Mirror:
             mark["is_excluded"] = True
         given = self._without_forgotten(list(records), mark)
         kept = iter(
-            copies_of([one for one in given if not isinstance(one, bytes)], self._is_excluded)
+            copies_of(
+                [record for record in given if not isinstance(record, bytes)], self._is_excluded
+            )
         )
-        lines = [one if isinstance(one, bytes) else encode(next(kept)).encode() for one in given]
+        lines = [
+            record if isinstance(record, bytes) else encode(next(kept)).encode() for record in given
+        ]
         content = b"\n".join([*lines, _marked(mark), b""])
         self._open()
         if not self._end:
@@ -366,11 +371,11 @@ def remove(path: str) -> None:
                     place, {key: value for key, value in state.items() if key not in _COMPLETE}
                 )
         folder = path.removesuffix(".jsonl")
-        for one in (
+        for mirror in (
             *[f"{folder}/{name}" for name in files.names_in(folder) if name.endswith(".jsonl")],
             path,
         ):
-            files.os.unlink(one)
+            files.os.unlink(mirror)
 
 
 def is_mirror(path: str) -> bool:
@@ -384,8 +389,8 @@ def is_mirror(path: str) -> bool:
 def gone(root: str) -> list[str]:
     """Return the mirrors below `root` of sessions that the runtime has deleted, by relative
     path."""
-    found: list[str] = read_state(root).get("gone", [])
-    return found
+    paths: list[str] = read_state(root).get("gone", [])
+    return paths
 
 
 def remove_gone(root: str, stored: Mapping[str, int]) -> None:

@@ -250,10 +250,10 @@ class SessionManager:
 
     def _begun(self, group: str, session_id: str) -> str:
         """Return when a session began: the first time in its transcript, else now."""
-        found = self._group_of(group)
+        session_paths = self._group_of(group)
         try:
-            with Opened(found.transcript(session_id)) as descriptor:
-                began = TranscriptHead(found.runtime, descriptor).first_time
+            with Opened(session_paths.transcript(session_id)) as descriptor:
+                began = TranscriptHead(session_paths.runtime, descriptor).first_time
         except OSError:
             began = None
         return iso_time(self._now() if began is None else began)
@@ -283,18 +283,18 @@ def earlier_names(path: str, group: str) -> dict[str, list[str]]:
     """Return a group's earlier session names by id, from the database at `path` if readable."""
     import apsw
 
-    found: dict[str, list[str]] = {}
+    names_by_id: dict[str, list[str]] = {}
     try:
         connection = open_file(path, read_only=True)
         try:
             query = "SELECT session_id, name FROM session_history WHERE group_folder = ?"
             for session_id, name in connection.execute(query, (group,)):
-                found.setdefault(str(session_id), []).append(str(name))
+                names_by_id.setdefault(str(session_id), []).append(str(name))
         finally:
             connection.close()
     except (apsw.Error, OSError):
         pass
-    return found
+    return names_by_id
 
 
 def create_sessions(connection: apsw.Connection) -> None:
@@ -322,9 +322,9 @@ MIGRATIONS: tuple[Migration, ...] = (create_sessions, create_session_history)
 
 def _checked(name: str) -> str:
     """Return a session's name on one line, redacted. Raises NoSessionError if nothing is left."""
-    found = shortened(name, NAME_CHARACTERS)
-    if not found:
+    short_name = shortened(name, NAME_CHARACTERS)
+    if not short_name:
         raise NoSessionError(
             "a session that is put by needs a name", "choose one that you will recognise"
         )
-    return found
+    return short_name

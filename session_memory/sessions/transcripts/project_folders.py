@@ -109,21 +109,25 @@ class _Search:
 
     def folders(self) -> FoldersByRuntime:
         """Return the folders by the names of the runtimes, each with the name of its worktree."""
-        own = self._own
+        worktree = self._own
         roots = {self._start}
-        if own is None:
+        if worktree is None:
             self.looked_at = [f"{self._start}/.git"]
         else:
-            is_link = own.git_dir != f"{own.root}/.git"
+            is_link = worktree.git_dir != f"{worktree.root}/.git"
             self.looked_at = [
-                f"{own.root}/.git" if is_link else f"{own.git_dir}/config",
-                f"{own.common_dir}/worktrees",
+                f"{worktree.root}/.git" if is_link else f"{worktree.git_dir}/config",
+                f"{worktree.common_dir}/worktrees",
             ]
             earlier = self._earlier.paths if self._earlier else []
             self.looked_at += earlier  # another repository may be created there
             if self._earlier and not self._earlier.is_complete:
                 self.looked_at.append(self._notes_file)
-            roots = {own.root, *[one.root for one in worktrees_of(own.common_dir)], *earlier} - {""}
+            roots = {
+                worktree.root,
+                *[tree.root for tree in worktrees_of(worktree.common_dir)],
+                *earlier,
+            } - {""}
         return {
             runtime.name: self._folders_of(runtime, config_dir, roots)
             for runtime, config_dir in self._places
@@ -137,7 +141,9 @@ class _Search:
             return [(runtime.project_dir(config_dir, self._start), "")]
         # as the index of before
         is_same = self._own is not None and self._before.get("common") == self.common_dir
-        found: dict[str, str] = dict(self.known_folders.get(runtime.name, ())) if is_same else {}
+        worktrees: dict[str, str] = (
+            dict(self.known_folders.get(runtime.name, ())) if is_same else {}
+        )
         if runtime.HAS_PROJECT_FOLDERS:
             self._root_folders = {runtime.project_dir(config_dir, root) for root in roots}
         for folder in runtime.folders_below(config_dir, *roots):
@@ -145,17 +151,17 @@ class _Search:
             if isinstance(directory, str) and directory:
                 worktree = self._worktree_name(directory)
                 if worktree is not None:
-                    found[folder] = worktree
+                    worktrees[folder] = worktree
                 elif self._own is None or self._worktrees[directory] is not None:
-                    found.pop(folder, None)
-        return list(found.items())
+                    worktrees.pop(folder, None)
+        return list(worktrees.items())
 
     def _worktree_name(self, directory: str) -> str | None:
         """Return the project's worktree that contains a directory; None outside.
 
         It is '' for the worktree of `start`."""
-        own = self._own
-        if own is None:
+        own_worktree = self._own
+        if own_worktree is None:
             return "" if directory == self._start else None
         if directory not in self._worktrees:
             present = self._earlier.present(directory) if self._earlier else directory
@@ -163,30 +169,30 @@ class _Search:
                 present, self._user_dir, self._worktrees_above
             )
         worktree = self._worktrees[directory]
-        if worktree is None or worktree.common_dir != own.common_dir:
+        if worktree is None or worktree.common_dir != own_worktree.common_dir:
             return None
         removed = self._earlier.removed_worktree(directory) if self._earlier else ""
         if removed:
             return removed
-        return "" if worktree.root == own.root else worktree.name
+        return "" if worktree.root == own_worktree.root else worktree.name
 
     def sub_agents(self) -> SubAgents:
         """Return the sub-agents' transcripts among those of all sessions, by session id."""
-        found: SubAgents = {}
+        transcripts_by_session: SubAgents = {}
         for path, directory in self.directories.items():
             if isinstance(directory, list):
-                found.setdefault(directory[0], []).append(path)
-        return found
+                transcripts_by_session.setdefault(directory[0], []).append(path)
+        return transcripts_by_session
 
     def _directory_of_folder(self, runtime: Runtime, folder: str) -> str | list[str]:
         """Return the start directory of a folder's sessions, or of a transcript, from its content.
 
         Return '' if it is unknown, and a list if the transcript is a sub-agent's."""
         is_one = not runtime.HAS_PROJECT_FOLDERS
-        found = self.directories if is_one else self.found
+        directory_by_place = self.directories if is_one else self.found
         if self._known.get(folder):
-            found[folder] = self._known[folder]
-            return found[folder]
+            directory_by_place[folder] = self._known[folder]
+            return directory_by_place[folder]
         sessions = runtime.sessions_in(folder)[:MOST_TRANSCRIPTS]
         directories = []
         for session in sessions:
@@ -203,8 +209,8 @@ class _Search:
                 folder in self._root_folders
                 and self._worktree_name(str(directories[-1])) is not None
             )
-            found[folder] = directories[-1] if is_of_project else directories[0]
-            return found[folder]
+            directory_by_place[folder] = directories[-1] if is_of_project else directories[0]
+            return directory_by_place[folder]
         # No session in it has a message yet; it is checked again once one has.
         self.looked_at += {folder, *[session.path for session in sessions]}
         return ""

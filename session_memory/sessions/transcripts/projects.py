@@ -49,12 +49,12 @@ def sessions_of(
 
     `own_path` is None for a runtime other than the current session's: then each has its runtime,
     and a key that no session of the current runtime has."""
-    found = runtime.other_sessions("", config_dir, own_path or "", scope, folders)
+    sessions = runtime.other_sessions("", config_dir, own_path or "", scope, folders)
     if own_path is None:
-        for session in found:
+        for session in sessions:
             session.runtime = runtime
             session.key = f"{runtime.name}:{session.key}"
-    return found
+    return sessions
 
 
 def take_sub_agents(sessions: list[Session], sub_agents: SubAgents) -> None:
@@ -74,16 +74,16 @@ def sessions_of_project(
 
     With the scope `all`, also return the sessions in the others of `all_folders`, which is not read
     before. `sessions_in` returns a runtime's sessions in a folder."""
-    found = sessions_in(own_dir) if own_dir else []
+    sessions = sessions_in(own_dir) if own_dir else []
     for folder, worktree in folders:
         if folder != own_dir:
-            found += sessions_in(folder, worktree=worktree)
+            sessions += sessions_in(folder, worktree=worktree)
     if scope == "all":
         of_project = {own_dir, *[folder for folder, _ in folders]}
         for folder in all_folders:
             if folder not in of_project:
-                found += sessions_in(folder, is_elsewhere=True)
-    return found
+                sessions += sessions_in(folder, is_elsewhere=True)
+    return sessions
 
 
 def is_of_namesake(runtime: Runtime, path: str, start: str, own_start: str, user_dir: str) -> bool:

@@ -437,7 +437,7 @@ def title_by_time(began: float | None) -> str:
 def _heading_of_plan(prompt: str) -> str:
     for line in prompt[len(_PLAN) :].split("\n"):
         heading = line.strip("#*_: \t\r")
-        label = next((one for one in _PLAN_LABELS if heading.casefold().startswith(one)), "")
+        label = next((label for label in _PLAN_LABELS if heading.casefold().startswith(label)), "")
         heading = heading[len(label) :].strip()
         if heading.casefold() not in _PLAN_HEADINGS:
             return heading

@@ -163,13 +163,13 @@ def _find(
         for home in {home.root: home for _, _, home in candidates}.values():
             former[home.root] = wanted.former_names(home)
         candidates += _put_by(candidates, former)
-    taken = {session.name for session, _, _ in candidates if session.name}
+    names_taken = {session.name for session, _, _ in candidates if session.name}
     latest = _latest(candidates, wanted.since)
     families = _Families(environ, _names(candidates, former), wanted)
     start = "" if all_projects else _start(path, environ)
 
     def show(batch: list[tuple[os.stat_result, Candidate]]) -> Iterator[FoundSession]:
-        return _shown(batch, families, environ, taken, former)
+        return _shown(batch, families, environ, names_taken, former)
 
     listed, are_others = _of_project(latest, wanted.most, show, start)
     if are_others and not listed:
@@ -194,10 +194,12 @@ def _names(
 
 def _latest(candidates: list[Candidate], since: float) -> list[tuple[os.stat_result, Candidate]]:
     """Return the candidates with a transcript written `since`, the latest first."""
-    statuses = [(status_at(one[0].path, follow_symlinks=False), one) for one in candidates]
+    statuses = [
+        (status_at(candidate[0].path, follow_symlinks=False), candidate) for candidate in candidates
+    ]
     latest = [
-        (status, one)
-        for status, one in statuses
+        (status, candidate)
+        for status, candidate in statuses
         if status and is_regular(status) and status.st_mtime >= since
     ]
     return sorted(latest, key=lambda pair: -pair[0].st_mtime)
@@ -236,7 +238,7 @@ def _shown(
     latest: list[tuple[os.stat_result, Candidate]],
     families: _Families,
     environ: Mapping[str, str],
-    taken: set[str],
+    names_taken: set[str],
     former: Mapping[str, Mapping[str, Sequence[str]]],
 ) -> Iterator[FoundSession]:
     """Yield the sessions that may be shown.
@@ -262,7 +264,7 @@ def _shown(
         free = [
             name
             for name in former.get(home.root, {}).get(runtime.session_id_of(session.path), ())
-            if name not in taken
+            if name not in names_taken
         ]
         had = free[-1] if free else ""
         yield FoundSession(session, runtime, home, status, described, gate, title, had)
@@ -329,14 +331,16 @@ class _Families:
         """Return the names that sessions have and had in an agent home, by id."""
         if agent.sessions_dir not in self._known_at:
             former = self._former_names(agent) if self._former_names else {}
-            found = {id: list(names) for id, names in former.items()}
+            names_by_id = {id: list(names) for id, names in former.items()}
             for runtime in all_runtimes():
                 if agent.sessions_dir.endswith(f"/{runtime.SESSIONS_FOLDER}"):
-                    for one in runtime.named_sessions(
+                    for session in runtime.named_sessions(
                         agent.sessions_dir, runtime.config_dir(self._environ), agent.root
                     ):
-                        found.setdefault(runtime.session_id_of(one.path), []).append(one.name)
-            self._known_at[agent.sessions_dir] = found
+                        names_by_id.setdefault(runtime.session_id_of(session.path), []).append(
+                            session.name
+                        )
+            self._known_at[agent.sessions_dir] = names_by_id
         return self._known_at[agent.sessions_dir]
 
     def _privacy(self, home: Home) -> Privacy:
@@ -350,7 +354,7 @@ def unreadable_projects(path: str | None, environ: Mapping[str, str]) -> list[tu
 
     They are in the home `path`, or in each runtime's own directory. `find_sessions` has none of
     their sessions."""
-    found = []
+    unreadable = []
     for runtime, home in _plain_homes(path and os.path.abspath(path), environ):
         projects = runtime.transcripts_dir(home.root)
         for name in sorted(os.listdir(projects)):
@@ -359,29 +363,29 @@ def unreadable_projects(path: str | None, environ: Mapping[str, str]) -> list[tu
             except NotADirectoryError:
                 continue
             except OSError as error:
-                found.append((f"{projects}/{name}", error.strerror or str(error)))
-    return found
+                unreadable.append((f"{projects}/{name}", error.strerror or str(error)))
+    return unreadable
 
 
-def choose(found: list[FoundSession], name: str) -> FoundSession:
+def choose(sessions: list[FoundSession], name: str) -> FoundSession:
     """Return the session that matches `name`.
 
     It matches exactly, else as the only one whose id or name begins with it, else as the only one
     with these words in its name, else as the latest session of the runtime with this name. Raises
     UnknownSessionError."""
-    fitting = _fitting(found, name)
+    fitting = _fitting(sessions, name)
     if len(fitting) == 1:
         return fitting[0]
-    if not found:
+    if not sessions:
         raise UnknownSessionError(f"no session goes by {name!r}", "there are none here yet")
     if fitting:
-        names = [f"  {one.described()}" for one in fitting[:CANDIDATES]]
+        names = [f"  {session.described()}" for session in fitting[:CANDIDATES]]
         raise AmbiguousSessionError(
             f"{name!r} could be any of {len(fitting)}; give the id of one:", "\n".join(names)
         )
-    near = _nearest(found, name)
-    candidates = near or found
-    names = [f"  {one.described()}" for one in candidates[:LATEST]]
+    near = _nearest(sessions, name)
+    candidates = near or sessions
+    names = [f"  {session.described()}" for session in candidates[:LATEST]]
     more = len(candidates) - LATEST
     if more > 0:
         names.append(f"  and {more} more: session-memory sessions --all lists them")
@@ -446,8 +450,8 @@ def _candidates(
     for scope in ("all",) if all_projects else ("project", "all"):
         if candidates := list(_in_plain_homes(plain, start, scope, environ)):
             break
-    by_path = {one[0].path: one for one in named}  # with the rules of their home
-    return iter([by_path.get(one[0].path, one) for one in candidates])
+    by_path = {candidate[0].path: candidate for candidate in named}  # with the rules of their home
+    return iter([by_path.get(candidate[0].path, candidate) for candidate in candidates])
 
 
 def _put_by(
@@ -457,21 +461,21 @@ def _put_by(
 
     Their transcripts are beside the others'."""
     ids = {runtime.session_id_of(session.path) for session, runtime, _ in candidates}
-    taken = {session.name for session, _, _ in candidates}
+    names_taken = {session.name for session, _, _ in candidates}
     folders = {
         os.path.dirname(session.path): (runtime, home) for session, runtime, home in candidates
     }
-    found = []
+    saved = []
     for folder, (runtime, home) in folders.items():
         put_by = {
             id
             for id, names in former[home.root].items()
-            if id not in ids and not taken.issuperset(names)
+            if id not in ids and not names_taken.issuperset(names)
         }
         for session in runtime.sessions_in(folder) if home.sessions_dir and put_by else ():
             if runtime.session_id_of(session.path) in put_by:
-                found.append((session, runtime, home))
-    return found
+                saved.append((session, runtime, home))
+    return saved
 
 
 def _in_agent_home(start: str, stop: str, environ: Mapping[str, str]) -> Iterator[Candidate]:
@@ -480,29 +484,29 @@ def _in_agent_home(start: str, stop: str, environ: Mapping[str, str]) -> Iterato
         if home is not None:
             places = [runtime.config_dir(environ)]
             # of an agent whose runtime starts with this
-            own = f"{home.root}/{runtime.USUAL_DIR}"
-            if os.path.isdir(runtime.transcripts_dir(own)):
-                places.append(own)
-            found = [
+            config_dir = f"{home.root}/{runtime.USUAL_DIR}"
+            if os.path.isdir(runtime.transcripts_dir(config_dir)):
+                places.append(config_dir)
+            sessions = [
                 session
                 for place in places
                 for session in runtime.named_sessions(home.sessions_dir, place, home.root)
             ]
-            for session in {session.path: session for session in found}.values():
+            for session in {session.path: session for session in sessions}.values():
                 yield session, runtime, home
 
 
 def _plain_homes(path: str | None, environ: Mapping[str, str]) -> list[tuple[Runtime, Home]]:
     """Return the runtimes' own directories with sessions: in or at `path`, else each runtime's."""
-    found = []
+    found_homes = []
     for runtime in all_runtimes():
         places = [path, f"{path}/{runtime.USUAL_DIR}"] if path else [runtime.config_dir(environ)]
         for place in places:
             runtime.refresh(place, everything=True)
             if os.path.isdir(runtime.transcripts_dir(place)):
-                found.append((runtime, homes.runtime_home(place, runtime.USUAL_DIR, environ)))
+                found_homes.append((runtime, homes.runtime_home(place, runtime.USUAL_DIR, environ)))
                 break
-    return found
+    return found_homes
 
 
 def _in_plain_homes(
@@ -513,7 +517,7 @@ def _in_plain_homes(
     If the environment names the caller's session, yield only those that share its memory."""
     asking = [home.memory_dir for runtime, home in plain if environ.get(runtime.OWN_ID_VARIABLE)]
     for runtime, home in [
-        (one, home) for one, home in plain if not asking or home.memory_dir in asking
+        (runtime, home) for runtime, home in plain if not asking or home.memory_dir in asking
     ]:
         own_id = environ.get(runtime.OWN_ID_VARIABLE, "")
         folders = project_folders(

@@ -62,14 +62,14 @@ def team_sessions(team_dir: str, start_file: str) -> list[Session]:
     """Return the sessions of the project whose folder `start_file` names; none if it is missing."""
     name, root, _ = read_start(start_file)
     folder = f"{team_dir}/{name}"
-    found = []
+    sessions = []
     for name in names_in(folder) if root else ():
         if name.endswith(ENDING):
             session = Session(f"team:{name}", f"{folder}/{name}")
             session.team_root = root
             session.runtime = TeamRuntime(name.rpartition(_SEPARATOR)[0])
-            found.append(session)
-    return found
+            sessions.append(session)
+    return sessions
 
 
 def note_start(start_file: str, start: str) -> None:

@@ -142,19 +142,19 @@ def _add(source: Source, config_dir: str, root: str, exclusion: Exclusion, most_
     repeats = exclusion.repeats(RUNTIME.records, cwd, session_id)
     place = Place(source, is_excluded, repeats)
     _mirror(f"{above}/{session_id}.jsonl", place, head, titles, _lines(document, session_id, until))
-    for number, one in enumerate(objects_of(document.get("subagent_trajectories"))):
-        own_id = _id_of(one, f"{source.key} {number}", "trajectory_id")
+    for number, trajectory in enumerate(objects_of(document.get("subagent_trajectories"))):
+        own_id = _id_of(trajectory, f"{source.key} {number}", "trajectory_id")
         make_private_dir(f"{above}/{session_id}")
         inner_head = {**head, "id": own_id, "parent_id": session_id}
         path = f"{above}/{session_id}/{own_id}.jsonl"
-        _mirror(path, place, inner_head, [], _lines(one, f"{session_id}.{own_id}", until))
+        _mirror(path, place, inner_head, [], _lines(trajectory, f"{session_id}.{own_id}", until))
     return size
 
 
 def _id_of(document: Record, key: str, *names: str) -> str:
     """Return the id of a trajectory: its value for one of `names`, or a checksum of `key`."""
     given = [as_string(document.get(name)) for name in names or ("session_id", "trajectory_id")]
-    return next((one for one in given if is_name(one)), f"atif-{_checksum(key)}")
+    return next((name for name in given if is_name(name)), f"atif-{_checksum(key)}")
 
 
 def _checksum(key: str) -> str:
@@ -256,7 +256,7 @@ def _mirror(
         added += titles if titles != mark.get("titles", []) else []
         count, known = mark.get("end", [0, 0])
         if sums[count : count + 1] != [known]:
-            same = [one for one in mark["steps"] if sums[one[1] : one[1] + 1] == one[2:]]
+            same = [step for step in mark["steps"] if sums[step[1] : step[1] + 1] == step[2:]]
             back, count = same[-1][:2] if same else (1, 0)
             added.append({"type": "taken_back", "number": back})
         added += lines[count:]

@@ -153,7 +153,7 @@ class AtifRecords(records.Records):
                 if patch := _patch(given):
                     return patch_edits(patch, int(number) if number.isdecimal() else 0)
                 return next(
-                    (found for keys in _TEXTS if (found := argument_edits(given, *keys))), []
+                    (edits for keys in _TEXTS if (edits := argument_edits(given, *keys))), []
                 )
         return []
 

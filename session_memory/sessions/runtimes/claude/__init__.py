@@ -78,21 +78,21 @@ class ClaudeCode(ProjectFolders):
         return self._sessions(config_dir, own_dir, scope, folders)
 
     def named_sessions(self, sessions_dir: str, config_dir: str, root: str) -> list[Session]:
-        found = self._named_in(sessions_dir, self.project_dir(config_dir, root))
-        for session in found:
+        sessions = self._named_in(sessions_dir, self.project_dir(config_dir, root))
+        for session in sessions:
             if not is_file(session.path):
                 session.path = (
                     self.transcript_of(config_dir, self.session_id_of(session.path)) or session.path
                 )
-        return found
+        return sessions
 
     def _named_in(self, sessions_dir: str, project_dir: str) -> list[Session]:
         """Return an agent home's sessions that have an id, with their transcripts in
         `project_dir`."""
-        found = _pointers(sessions_dir, self.session_names(sessions_dir))
+        pointers = _pointers(sessions_dir, self.session_names(sessions_dir))
         return [
             Session(path_text(name), f"{project_dir}/{id}.jsonl", path_text(name))
-            for name, id in found
+            for name, id in pointers
         ]
 
     def session_names(self, sessions_dir: str) -> list[str]:
@@ -174,10 +174,13 @@ class ClaudeCode(ProjectFolders):
         from .records import tasks_given
 
         end = monotonic() + WRITTEN_WITHIN_SECONDS
-        asked = as_string(event.get("transcript_path")), as_string(event.get("agent_type"))
-        while not (found := tasks_given(*asked)) and monotonic() < end:
+        transcript_and_type = (
+            as_string(event.get("transcript_path")),
+            as_string(event.get("agent_type")),
+        )
+        while not (prompts := tasks_given(*transcript_and_type)) and monotonic() < end:
             sleep(0.03)
-        return found
+        return prompts
 
     def can_ask(self, event: Event, environ: Mapping[str, str]) -> bool:
         """Return whether the session is interactive and its mode asks; other modes refuse

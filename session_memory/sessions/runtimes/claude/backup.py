@@ -24,7 +24,10 @@ class ClaudeCodeBackup(Backup):
         days, source, traps, shorter = DAYS, "", [], []
         user = f"{config_dir}/{_FILES[0]}"
         projects = [
-            f"{one}/.claude/{name}" for one in directories if one.startswith("/") for name in _FILES
+            f"{directory}/.claude/{name}"
+            for directory in directories
+            if directory.startswith("/")
+            for name in _FILES
         ]
         for path in dict.fromkeys([user, *projects]):
             value = values_in(path).get(_KEY)

@@ -15,15 +15,15 @@ _PROJECTS = "/projects/"
 def noted_processes(config_dir: str) -> list[NotedProcess]:
     """Return the noted processes, running or not."""
     directory = f"{config_dir}/sessions"
-    found = []
+    processes = []
     for _, content in read_each(directory, names_in(directory)):
         try:
             noted = decode(content.decode())
             words = [str(noted.get(key, "")) for key in ("procStart", "sessionId", "pidDomain")]
-            found.append(NotedProcess(int(noted["pid"]), *words))
+            processes.append(NotedProcess(int(noted["pid"]), *words))
         except (ValueError, KeyError, TypeError, AttributeError):
             continue
-    return found
+    return processes
 
 
 def has_left(path: str, program: str) -> bool:

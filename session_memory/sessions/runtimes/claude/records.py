@@ -161,8 +161,8 @@ class ClaudeCodeRecords(records.Records):
             return None
         decoded, _ = decode(line[at + _RESULTS_AT : end + 1])
         blocks = decoded[0] if len(decoded) == 1 else []
-        found = _results_of(blocks, is_denied=line.find(_DENIED, end) > 0)
-        return found if found and len(found) == len(blocks) else None
+        results = _results_of(blocks, is_denied=line.find(_DENIED, end) > 0)
+        return results if results and len(results) == len(blocks) else None
 
     def counts(self, record: Record, *, of_sub_agents: bool) -> bool:
         return of_sub_agents or not record.get("isSidechain")
@@ -540,7 +540,7 @@ def tasks_given(path: str, agent_type: str) -> list[str]:
     """Return the prompts of the last message in a transcript that starts sub-agents of a type.
 
     Return [] unless one of these calls has no result yet."""
-    found: dict[str, dict[str, str]] = {}
+    calls_by_message: dict[str, dict[str, str]] = {}
     content = read_end(path, _TASK_BYTES)
     for line in content.split(b"\n"):
         if b'"name":"Agent"' in line or b'"name":"Task"' in line:
@@ -551,8 +551,8 @@ def tasks_given(path: str, agent_type: str) -> list[str]:
                         block.get("name") in ("Agent", "Task")
                         and given.get("subagent_type", agent_type) == agent_type
                     ):
-                        calls = found.setdefault(as_string(message.get("id")), {})
+                        calls = calls_by_message.setdefault(as_string(message.get("id")), {})
                         calls[as_string(block.get("id"))] = as_string(given.get("prompt"))
-    calls = next(reversed(found.values()), {})
+    calls = next(reversed(calls_by_message.values()), {})
     is_open = any([b'"tool_use_id":"%s"' % call.encode() not in content for call in calls])
     return list(calls.values()) if is_open else []

@@ -93,14 +93,14 @@ class Codex(CopiedSessions):
 
     def listed_dirs(self, config_dir: str) -> list[str]:
         path = self.transcripts_dir(config_dir)
-        found = [path]
+        directories = [path]
         for _ in ("year", "month", "day"):
             names = [name for name in names_in(path) if name.isdigit()]
             if not names:
                 break
             path = f"{path}/{max(names)}"
-            found.append(path)
-        return found
+            directories.append(path)
+        return directories
 
     def sessions_in(
         self, folder: str, is_elsewhere: bool = False, worktree: str = ""
@@ -167,8 +167,8 @@ class Codex(CopiedSessions):
         return bool(event.get("transcript_path"))  # no transcript under `--ephemeral`
 
     def tool_calls(self, event: Event) -> tuple[ToolUse, ...]:
-        found = called(event, self.TOOLS)
-        return patch_uses(found[0]) if found and found[0].kind == "edit" else found
+        calls = called(event, self.TOOLS)
+        return patch_uses(calls[0]) if calls and calls[0].kind == "edit" else calls
 
     def tasks(self, event: Event) -> list[str]:
         return [as_string(event.get("prompt"))]
@@ -186,16 +186,16 @@ class Codex(CopiedSessions):
         """Yield the most recently written rollouts among the sessions that began last.
 
         Names of folders and files tell when a session began."""
-        found: list[str] = []
+        rollouts: list[str] = []
         for folder in _days(directory):
-            found += sorted([session.path for session in self.sessions_in(folder)], reverse=True)
-            if len(found) >= MOST_BEGUN:
+            rollouts += sorted([session.path for session in self.sessions_in(folder)], reverse=True)
+            if len(rollouts) >= MOST_BEGUN:
                 break
-        if len(found) > MOST_SESSIONS:
-            found = sorted(found[:MOST_BEGUN], key=lambda path: -path_stamp(path)[2])[
+        if len(rollouts) > MOST_SESSIONS:
+            rollouts = sorted(rollouts[:MOST_BEGUN], key=lambda path: -path_stamp(path)[2])[
                 :MOST_SESSIONS
             ]
-        yield from found
+        yield from rollouts
 
 
 def _days(directory: str) -> Iterator[str]:

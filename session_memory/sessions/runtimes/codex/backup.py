@@ -30,7 +30,7 @@ class CodexBackup(Backup):
     HAS_SUB_AGENT_SESSIONS = True
 
     def sessions(self, config_dir: str) -> Iterator[FilesOfSession]:
-        found: dict[str, str] = {}
+        paths_by_place: dict[str, str] = {}
         for folder in (ARCHIVED, SESSIONS):  # if both have a session, the rollout in use wins
             # if both exist, the uncompressed one wins
             for path in sorted(files_below(f"{config_dir}/{folder}"), reverse=True):
@@ -39,11 +39,11 @@ class CodexBackup(Backup):
                 if place and folder == SESSIONS:
                     place = os.path.relpath(plain, f"{config_dir}/{SESSIONS}")
                 if place:
-                    found[f"{SESSIONS}/{place}"] = path
-        for place, path in found.items():
+                    paths_by_place[f"{SESSIONS}/{place}"] = path
+        for place, path in paths_by_place.items():
             kind = CompressedRollout if path.endswith(COMPRESSED) else SessionFile
             yield FilesOfSession(self.runtime.session_id_of(place), [kind(place, path)])
 
     def parent_in(self, head: bytes) -> str:
-        found = _PARENT.search(head.partition(b"\n")[0])
-        return found[1].decode() if found else ""
+        parent = _PARENT.search(head.partition(b"\n")[0])
+        return parent[1].decode() if parent else ""

@@ -220,9 +220,9 @@ def entry_of_item(item: Record, payload: Record, record: Record, offset: int) ->
     if not uses:
         return None
     role = "user" if item.get("source") in ("user_shell", "userShell") else "assistant"
-    found = new_entry(role, "", uses, record, offset, entry_id)
-    found.cwd = as_string(item.get("cwd")).removeprefix("file://")
-    return found
+    entry = new_entry(role, "", uses, record, offset, entry_id)
+    entry.cwd = as_string(item.get("cwd")).removeprefix("file://")
+    return entry
 
 
 def _uses(item: Record) -> tuple[ToolUse, ...]:

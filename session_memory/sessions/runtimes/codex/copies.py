@@ -59,7 +59,7 @@ def _update(
     from ....common.system.zstd import DamagedFileError
 
     copied, noted = _done(root, exclusion)
-    unread = {key: one for key, one in noted.items() if wanted.get(key) == one[0]}
+    unread = {key: note for key, note in noted.items() if wanted.get(key) == note[0]}
     for key in read_state(root).get("copied", {}).keys() - wanted.keys():
         _remove(f"{root}/{key}")
     copied = {key: stamp for key, stamp in copied.items() if key in wanted}
@@ -133,13 +133,13 @@ def _copy(path: str, copy: str, exclusion: Exclusion, stamp: list[int]) -> None:
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the lines in blocks, each with its line feed, which may be missing from the last."""
-    rest = b""
+    partial_line = b""
     for block in blocks:
-        *lines, rest = (rest + block).split(b"\n")
+        *lines, partial_line = (partial_line + block).split(b"\n")
         for line in lines:
             yield line + b"\n"
-    if rest:
-        yield rest
+    if partial_line:
+        yield partial_line
 
 
 def _copied_line(line: bytes, is_excluded: bool, until: float, repeats: Repeats | None) -> bytes:
@@ -166,7 +166,7 @@ def _compressed(sessions_dir: str) -> dict[str, str]:
     """Return the compressed rollouts without an original beside them.
 
     The keys are their paths without `.zst`."""
-    found: dict[str, str] = {}
+    rollouts: dict[str, str] = {}
     folders = [""]
     for _ in ("year", "month", "day"):
         below = [
@@ -183,8 +183,8 @@ def _compressed(sessions_dir: str) -> dict[str, str]:
                 and plain.endswith(".jsonl")
                 and plain not in names
             ):
-                found[folder + plain] = f"{sessions_dir}/{folder}{name}"
-    return found
+                rollouts[folder + plain] = f"{sessions_dir}/{folder}{name}"
+    return rollouts
 
 
 def _archived(config_dir: str, place_of: PlaceOf) -> dict[str, str]:
@@ -192,17 +192,17 @@ def _archived(config_dir: str, place_of: PlaceOf) -> dict[str, str]:
 
     The paths are relative to the sessions directory; a rollout's name contains the day. Rollouts
     that are back at that path are left out."""
-    found: dict[str, str] = {}
+    rollouts: dict[str, str] = {}
     for name in files.names_in(f"{config_dir}/{ARCHIVED}"):
         plain = name.removesuffix(COMPRESSED)
         key = place_of(plain)
         if (
             key
             and not files.is_file(f"{config_dir}/{SESSIONS}/{key}")
-            and not (plain != name and key in found)
+            and not (plain != name and key in rollouts)
         ):
-            found[key] = f"{config_dir}/{ARCHIVED}/{name}"
-    return found
+            rollouts[key] = f"{config_dir}/{ARCHIVED}/{name}"
+    return rollouts
 
 
 def _remove(path: str) -> None:

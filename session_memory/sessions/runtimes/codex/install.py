@@ -60,8 +60,8 @@ class CodexInstall(SettingsHooks):
         entry = re.compile(
             rf"""^\[plugins\.["'](({re.escape(plugin)})@[^"']+)["']\]([^\[]*)""", re.MULTILINE
         )
-        found = entry.finditer(text_of(f"{settings_dir}/{_CONFIG_FILE}"))
-        return [match[1] for match in found if not _is_off(match[3])]
+        sections = entry.finditer(text_of(f"{settings_dir}/{_CONFIG_FILE}"))
+        return [match[1] for match in sections if not _is_off(match[3])]
 
     def adapted(self, hook: Hook) -> Hook | None:
         if hook.event == "SessionEnd":  # Codex warns of a longer limit at each start

@@ -72,8 +72,8 @@ class CodexRecords(records.Records):
     def open_transcript(self, first_line: bytes) -> CodexRollout:
         header = next(iter(objects_in(first_line)), {})
         if not header:  # it is longer than the part that was read
-            _, _, rest = first_line[:HEAD_BYTES].partition(b'"timestamp":"')
-            header = {"timestamp": rest.partition(b'"')[0].decode("utf-8", "replace")}
+            _, _, time_text = first_line[:HEAD_BYTES].partition(b'"timestamp":"')
+            header = {"timestamp": time_text.partition(b'"')[0].decode("utf-8", "replace")}
         payload = header.get("payload") if header.get("type") == "session_meta" else header
         return CodexRollout(as_object(payload), header)
 
@@ -379,9 +379,9 @@ def _entry(kind: str, payload: Record, record: Record, offset: int) -> Entry | N
     uses = calls_in(payload)
     if not uses:
         return None
-    found = new_entry("assistant", "", uses, record, offset, call_id)
-    found.cwd = as_string(as_object(decoded(payload.get("arguments"))).get("workdir"))
-    return found
+    entry = new_entry("assistant", "", uses, record, offset, call_id)
+    entry.cwd = as_string(as_object(decoded(payload.get("arguments"))).get("workdir"))
+    return entry
 
 
 def _usage(payload: Record, record: Record) -> list[ModelUsage]:
@@ -414,19 +414,19 @@ def item_began(lines: Iterable[bytes]) -> float | None:
 
     Return None for another record. A background command may have acted before the last call, and an
     item's own start may be later than its effect."""
-    found = iter(lines)
-    payloads = [as_object(record.get("payload")) for record in objects_in(next(found, b""))]
-    items = [one for one in payloads if one.get("type") == "item_completed"]
+    remaining = iter(lines)
+    payloads = [as_object(record.get("payload")) for record in objects_in(next(remaining, b""))]
+    items = [payload for payload in payloads if payload.get("type") == "item_completed"]
     if not items:
         return None
     started = items[0].get("started_at_ms")
     times = [started / 1000] if isinstance(started, int) else []
-    for line in found:
+    for line in remaining:
         at = line.find(b'"payload":{"type":"', 0, HEAD_BYTES) + 19
         said = line[at : line.find(b'"', at)] if at > 19 else b""
         if said.endswith(b"_call"):
             made = [epoch_seconds(record.get("timestamp")) for record in objects_in(line)]
-            times += [one for one in made if one is not None]
+            times += [time for time in made if time is not None]
         if said.endswith(b"_call") or said == b"task_started":
             break
     return min(times, default=None)

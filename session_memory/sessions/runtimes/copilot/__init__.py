@@ -56,11 +56,13 @@ class Copilot(Runtime):
         """Return the event files of the most recently written sessions.
 
         Ids do not tell when a session began."""
-        found = [session.path for session in self.sessions_in(self.transcripts_dir(config_dir))]
+        event_files = [
+            session.path for session in self.sessions_in(self.transcripts_dir(config_dir))
+        ]
         # a session that has started, but has no messages, has no events yet
-        if len(found) > MOST_SESSIONS:
-            found = sorted(found, key=lambda path: -path_stamp(path)[2])[:MOST_SESSIONS]
-        return found
+        if len(event_files) > MOST_SESSIONS:
+            event_files = sorted(event_files, key=lambda path: -path_stamp(path)[2])[:MOST_SESSIONS]
+        return event_files
 
     def sessions_in(
         self, folder: str, is_elsewhere: bool = False, worktree: str = ""
@@ -116,9 +118,9 @@ class Copilot(Runtime):
 
     def tool_calls(self, event: Event) -> tuple[ToolUse, ...]:
         """Return the edit or command; of a patch an edit for each file. Nothing names the call."""
-        found = called(event, self.TOOLS)
-        is_patch = bool(found) and found[0].kind == "edit" and not found[0].argument
-        return patch_uses(*called(event, _PATCHES)) if is_patch else found
+        calls = called(event, self.TOOLS)
+        is_patch = bool(calls) and calls[0].kind == "edit" and not calls[0].argument
+        return patch_uses(*called(event, _PATCHES)) if is_patch else calls
 
     def context_output(self, text: str, event: str = "") -> dict[str, Any]:
         """Return the output that gives the agent `text`.

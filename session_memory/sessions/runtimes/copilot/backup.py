@@ -20,7 +20,7 @@ class CopilotBackup(Backup):
         if not path.endswith(_EVENTS):
             return []
         return [
-            one
-            for one in files_below(path.removesuffix(_EVENTS))
-            if one != path and not one.endswith(".lock")
+            file
+            for file in files_below(path.removesuffix(_EVENTS))
+            if file != path and not file.endswith(".lock")
         ]

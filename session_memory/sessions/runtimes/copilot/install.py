@@ -37,15 +37,15 @@ class CopilotInstall(Install):
         return enabled_plugins(f"{settings_dir}/settings.json", plugin)
 
     def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
-        found: dict[str, list[dict[str, object]]] = {}
+        hooks_by_event: dict[str, list[dict[str, object]]] = {}
         for hook in hooks_declared(declared, python, app, self.runtime.PROGRAM):
             if not self.answers(hook.event):
                 continue
             entry = {"type": "command", "bash": hook.command, "timeoutSec": hook.entry["timeout"]}
             is_of_tools = hook.event in (self.runtime.TOOL_EVENT, self.runtime.FAILED_EVENT)
             matcher = {"matcher": hook.matcher} if is_of_tools else {}
-            found.setdefault(hook.event, []).append({**matcher, **entry})
-        return {_HOOKS_FILE: json.dumps({"version": 1, "hooks": found}, indent=2) + "\n"}
+            hooks_by_event.setdefault(hook.event, []).append({**matcher, **entry})
+        return {_HOOKS_FILE: json.dumps({"version": 1, "hooks": hooks_by_event}, indent=2) + "\n"}
 
     def prompt_event(
         self, session_id: str, transcript_path: str, cwd: str, prompt: str

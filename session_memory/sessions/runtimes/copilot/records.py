@@ -308,7 +308,9 @@ def _usage(data: Record) -> ModelUsage:
 
 def _typed(data: Record) -> str:
     """Return the text that the user typed, and `[image]` for each pasted image."""
-    kinds = [as_string(one.get("mimeType")) for one in objects_of(data.get("attachments"))]
+    kinds = [
+        as_string(attachment.get("mimeType")) for attachment in objects_of(data.get("attachments"))
+    ]
     images = ["[image]" for kind in kinds if kind.startswith("image/")]
     return "\n\n".join(
         [part for part in [typed_by_person(as_string(data.get("content"))), *images] if part]

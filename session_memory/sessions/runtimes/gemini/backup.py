@@ -34,14 +34,14 @@ class GeminiBackup(Backup):
             by_id: dict[str, list[str]] = {}
             for name in sorted(names_in(chats)):
                 if name.startswith("session-") and name.endswith((".json", ".jsonl")):
-                    found = _ID.search(_head(f"{chats}/{name}"))
-                    by_id.setdefault(found[1].decode() if found else "", []).append(
+                    match = _ID.search(_head(f"{chats}/{name}"))
+                    by_id.setdefault(match[1].decode() if match else "", []).append(
                         f"{chats}/{name}"
                     )
             for session_id, paths in by_id.items():
                 if session_id:
                     every = [*paths, *files_below(f"{chats}/{session_id}")]
-                    files = [SessionFile(os.path.relpath(one, config_dir), one) for one in every]
+                    files = [SessionFile(os.path.relpath(file, config_dir), file) for file in every]
                     yield FilesOfSession(session_id, files)
 
     def transcripts(self, config_dir: str) -> Iterator[str]:
@@ -55,12 +55,12 @@ class GeminiBackup(Backup):
         )
         if retention.get("enabled") is False:
             return Deletion(None, path)
-        found = _AGE.fullmatch(str(retention.get("maxAge", "")))
-        return Deletion(int(found[1]) * _DAYS[found[2]], path) if found else Deletion(DAYS)
+        age = _AGE.fullmatch(str(retention.get("maxAge", "")))
+        return Deletion(int(age[1]) * _DAYS[age[2]], path) if age else Deletion(DAYS)
 
     def last_used(self, path: str) -> float:
-        found = _UPDATED.findall(read_end(path, _END_BYTES)) or _UPDATED.findall(_head(path))
-        seconds = epoch_seconds(found[-1].decode()) if found else None
+        update_times = _UPDATED.findall(read_end(path, _END_BYTES)) or _UPDATED.findall(_head(path))
+        seconds = epoch_seconds(update_times[-1].decode()) if update_times else None
         return os.stat(path).st_mtime if seconds is None else seconds
 
     def ending(self, path: str, seconds: float) -> bytes:

@@ -105,7 +105,7 @@ def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> in
                 content = content[: content.rfind(b"\n") + 1]
             records = _records_in(content, is_log=is_log)
             if until := exclusion.forgotten(source.directory, names[0]):
-                records = [kept for one in records for kept in _said_since(until, one)]
+                records = [kept for record in records for kept in _said_since(until, record)]
             addition = ChatAddition(mark, _mirrored(path) if mark else (), is_again=not at)
             lines = addition.lines(records)
             if not mirror.mark:
@@ -161,7 +161,7 @@ def exported_lines(content: bytes) -> list[Record]:
         document = decode(content.decode("utf-8", "replace"))
         records = [document, *document["messages"]] if "messages" in document else [document]
     except (ValueError, TypeError, RecursionError):
-        records = [one for line in content.split(b"\n") for one in objects_in(line)]
+        records = [record for line in content.split(b"\n") for record in objects_in(line)]
     head = records[0] if records and isinstance(records[0], dict) else {}
     if not is_name(head.get("sessionId")) or "projectHash" not in head:
         return []
@@ -171,11 +171,11 @@ def exported_lines(content: bytes) -> list[Record]:
 
 def _header(head: bytes) -> Record:
     """Return the header in the beginning of a chat's file; without an id if it is not a chat."""
-    found: Record = next(iter(objects_in(head.partition(b"\n")[0])), {})
-    for key in _HEADER_KEYS if "sessionId" not in found else ():
+    header: Record = next(iter(objects_in(head.partition(b"\n")[0])), {})
+    for key in _HEADER_KEYS if "sessionId" not in header else ():
         value = head.partition(b'"%b":' % key.encode())[2].partition(b'"')[2].partition(b'"')[0]
-        found = {**found, key: value.decode("utf-8", "replace")} if value else found
-    return {key: as_string(found[key]) for key in _HEADER_KEYS if key in found}
+        header = {**header, key: value.decode("utf-8", "replace")} if value else header
+    return {key: as_string(header[key]) for key in _HEADER_KEYS if key in header}
 
 
 class ChatAddition:
@@ -198,16 +198,16 @@ class ChatAddition:
         self._added: dict[str, Record] = {}
 
     def lines(self, records: Iterable[Record]) -> list[Record]:
-        found: list[Record] = []
+        lines: list[Record] = []
         for record in records:
-            found += self._lines_of(record)
+            lines += self._lines_of(record)
         self._mark["ids"], self._mark["calls"] = (
             list(self._ids)[-LAST_IDS:],
             list(self._calls)[-LAST_IDS:],
         )
         if self._renamed:
             self._mark["renamed"] = dict(list(self._renamed.items())[-LAST_IDS:])
-        return found
+        return lines
 
     def _lines_of(self, record: Record) -> Iterator[Record]:
         kind, record_id = record.get("type"), as_string(record.get("id"))
@@ -239,7 +239,10 @@ class ChatAddition:
     def _note_renamed(self, messages: list[Any]) -> None:
         """Note prompts with new ids, except compressed ones, by their typed text, last first."""
         self._mirrored = list(self._mirrored)
-        known = [*[one for one in self._mirrored if one.get("type") == "user"], *self._prompts]
+        known = [
+            *[message for message in self._mirrored if message.get("type") == "user"],
+            *self._prompts,
+        ]
         for message in reversed(messages):
             text = (
                 typed(message)
@@ -280,14 +283,14 @@ def _prompt(record: Record) -> Record:
     texts = [
         as_string(part.get("text")).strip() if isinstance(part, dict) else "" for part in parts
     ]
-    told = [part for part, text in zip(parts, texts) if text.startswith(CONTEXT)]
+    context_parts = [part for part, text in zip(parts, texts) if text.startswith(CONTEXT)]
     shown = (
         record.get("displayContent")
         or parts[: texts.index(REFERENCED) if REFERENCED in texts else None]
     )
     shown = shown if isinstance(shown, list) else [{"text": shown}]
     kept: Record = {key: record[key] for key in ("id", "timestamp", "type") if key in record}
-    return {**kept, "content": shown + [part for part in told if part not in shown]}
+    return {**kept, "content": shown + [part for part in context_parts if part not in shown]}
 
 
 def _calls(record: Record) -> list[Record]:
@@ -313,7 +316,7 @@ def project_root(config_dir: str, name: str) -> str:
         projects = decode(read_whole(f"{config_dir}/projects.json").decode("utf-8", "replace"))[
             "projects"
         ]
-        named = [path for path, one in projects.items() if one == name]
+        named = [path for path, project in projects.items() if project == name]
         encoded = {path: path.encode("utf-8", "surrogateescape") for path in projects}
         return next(
             iter(named or [path for path in projects if sha256(encoded[path]).hexdigest() == name]),

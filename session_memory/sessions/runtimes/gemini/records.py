@@ -127,8 +127,8 @@ class GeminiRecords(records.Records):
     def thinking(self, record: Record) -> str:
         thoughts = objects_of(record.get("thoughts"))
         return "\n\n".join(
-            f"{as_string(one.get('subject'))}\n{as_string(one.get('description'))}"
-            for one in thoughts
+            f"{as_string(thought.get('subject'))}\n{as_string(thought.get('description'))}"
+            for thought in thoughts
         )
 
     def edits(self, record: Record, call_id: str) -> list[Edit]:
@@ -193,8 +193,8 @@ class GeminiChat(records.Branch):
         """Take the directory from Gemini's text to the model, if the header has none."""
         for message in _messages(record) if not self.directory else ():
             for text in _texts(message.get("content")):
-                _, found, after = text.partition(_DIRECTORIES)
-                if found:
+                _, mark, after = text.partition(_DIRECTORIES)
+                if mark:
                     self.directory = after.partition("\n")[0]
                     for entry in self._without_directory:
                         entry.cwd = self.directory
@@ -236,11 +236,12 @@ def _entry(record: Record, offset: int) -> Entry | None:
 
 def _injected(record: Record) -> list[Event]:
     """Return the text that hooks added to a prompt."""
-    told = [
+    contexts = [
         text[len(CONTEXT) :] for text in _texts(record.get("content")) if text.startswith(CONTEXT)
     ]
     texts = [
-        text.rpartition(_CONTEXT_END)[0].replace("&lt;", "<").replace("&gt;", ">") for text in told
+        text.rpartition(_CONTEXT_END)[0].replace("&lt;", "<").replace("&gt;", ">")
+        for text in contexts
     ]
     return [records.Injected(tuple(texts))] if texts else []
 
@@ -263,16 +264,16 @@ def _answers(record: Record, offset: int) -> list[Entry]:
 
 def _results(record: Record) -> list[records.CallResult]:
     """Return the results of a message's calls; the exit code shows if a command failed."""
-    found = []
+    results = []
     for call in objects_of(record.get("toolCalls")):
         output = "\n".join(_outputs(call))
         _, is_told, code = output.partition(_EXIT_CODE)
         has_failed = call.get("status") != "success" or (is_told != "" and not code.startswith("0"))
         has_run, time = call.get("status") == "success", epoch_seconds(call.get("timestamp"))
-        found.append(
+        results.append(
             records.CallResult(as_string(call.get("id")), has_failed, output, has_run, time)
         )
-    return found
+    return results
 
 
 def _usage(record: Record) -> ModelUsage:
@@ -357,14 +358,16 @@ def _outputs(call: Record) -> list[str]:
         for part in as_list(call.get("result"))
         if as_object(part)
     ]
-    given = [one["response"] for one in responses if isinstance(one.get("response"), dict)]
-    return [as_string(one.get("error", one.get("output"))) for one in given]
+    given = [
+        response["response"] for response in responses if isinstance(response.get("response"), dict)
+    ]
+    return [as_string(response.get("error", response.get("output"))) for response in given]
 
 
 def _texts(content: object) -> list[str]:
     parts = content if isinstance(content, list) else [content]
-    found = [part.get("text") if isinstance(part, dict) else part for part in parts]
-    return [text for text in found if isinstance(text, str)]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
+    return [text for text in texts if isinstance(text, str)]
 
 
 def _id_in(line: bytes) -> bytes:

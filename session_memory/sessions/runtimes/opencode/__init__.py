@@ -68,8 +68,8 @@ class OpenCode(MirroredSessions):
         return bool(prompt)
 
     def tool_calls(self, event: Event) -> tuple[ToolUse, ...]:
-        found = called(event, self.TOOLS)
-        return patch_uses(found[0]) if found and found[0].name == "apply_patch" else found
+        calls = called(event, self.TOOLS)
+        return patch_uses(calls[0]) if calls and calls[0].name == "apply_patch" else calls
 
     def sub_agent(self, event: Event) -> str:
         return ""  # its calls are not asked about

@@ -86,11 +86,11 @@ class DatabaseReader:
 
         They are ordered by time, if they have times, and id."""
         order = " ORDER BY time_created, id" if table == "message" else " ORDER BY id"
-        found = self._connection.execute(
+        cursor = self._connection.execute(
             f"SELECT * FROM {table} WHERE {column} = ?{order}", (value,)
         )
-        names = [one[0] for one in found.description]
-        for row in found:
+        names = [column_info[0] for column_info in cursor.description]
+        for row in cursor:
             yield dict(zip(names, row))
 
     def session_stamps(self) -> list[tuple[str, list[int]]]:
@@ -114,17 +114,17 @@ class DatabaseReader:
 
     def last_row(self) -> list[Any]:
         """Return the row and the id of the message that was added last."""
-        found = self._connection.execute(
+        message = self._connection.execute(
             "SELECT rowid, id FROM message ORDER BY rowid DESC LIMIT 1"
         ).fetchone()
-        return [found[0], as_string(found[1])] if found else [0, ""]
+        return [message[0], as_string(message[1])] if message else [0, ""]
 
     def message_at(self, row: int) -> str:
         """Return the id of the message in a row; '' if there is none."""
-        found = self._connection.execute(
+        message = self._connection.execute(
             "SELECT id FROM message WHERE rowid = ?", (row,)
         ).fetchone()
-        return as_string(found[0]) if found else ""
+        return as_string(message[0]) if message else ""
 
     def sessions_behind(self, row: int) -> list[str]:
         """Return the ids of the sessions with messages after a row."""
@@ -182,24 +182,24 @@ class DatabaseReader:
 
         These are sessions that OpenCode has only in tables of a later version."""
         every = self._strings("SELECT name FROM sqlite_master WHERE type = 'table'")
-        found: set[str] = set()
+        sessions: set[str] = set()
         for table, column, known in (
             ("session_message", "session_id", "message"),
             ("session_v2", "id", "session"),
         ):
             if table in every:
-                found.update(
+                sessions.update(
                     self._strings(
                         f"SELECT {column} FROM {table} WHERE {column} NOT IN (SELECT {column} "
                         f"FROM {known})"
                     )
                 )
-        are = "session is" if len(found) == 1 else "sessions are"
+        are = "session is" if len(sessions) == 1 else "sessions are"
         why = (
-            f"{len(found)} {are} in tables of a newer OpenCode, which this version does not "
+            f"{len(sessions)} {are} in tables of a newer OpenCode, which this version does not "
             f"read: update it"
         )
-        return {"opencode.db": [[], why]} if found else {}
+        return {"opencode.db": [[], why]} if sessions else {}
 
     def created(self, message_id: str) -> int | None:
         """Return when a message was created; None if it is gone."""

@@ -250,7 +250,7 @@ class Addition:
             self._after = (0, "")
         else:
             created = [self._database.created(message_id) for message_id in self._open]
-            oldest = min([before[0], *[one for one in created if one is not None]])
+            oldest = min([before[0], *[time for time in created if time is not None]])
         ends_turn = True
         for message in self._database.messages(self._session, oldest):
             if reverted[0] and (
@@ -310,12 +310,14 @@ def _first_gone(path: str, message_ids: set[str]) -> str:
     """Return the first message that counts in the mirror at `path` and is not in the database.
 
     Return '' if there is none."""
-    found: set[str] = set()
+    mirrored_ids: set[str] = set()
     with Opened(path) as descriptor:
         for _, line in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):
             message_id, _ = ids_in(line)
             if is_taken_back(line):
-                found = {one for one in found if one < message_id}
+                mirrored_ids = {
+                    mirrored_id for mirrored_id in mirrored_ids if mirrored_id < message_id
+                }
             elif message_id:
-                found.add(message_id)
-    return min(found - message_ids, default="")
+                mirrored_ids.add(message_id)
+    return min(mirrored_ids - message_ids, default="")

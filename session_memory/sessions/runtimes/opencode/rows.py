@@ -39,8 +39,8 @@ class SessionRow:
             as_string(text) for text in row[:5]
         ]
         self.created, self.updated = [milliseconds(time) for time in row[5:7]]
-        taken = decoded(row[7])
-        self.reverted = (str(taken.get("messageID") or ""), str(taken.get("partID") or ""))
+        reverted = decoded(row[7])
+        self.reverted = (str(reverted.get("messageID") or ""), str(reverted.get("partID") or ""))
 
 
 class MessageRow:
@@ -109,16 +109,19 @@ def session_line(session: SessionRow) -> Data:
     return {"type": "opencode_session", **names, "time": session.created}
 
 
+def _exported_row(message: Data, session: SessionRow, last: str) -> MessageRow:
+    """Return the row of a message in an export. Raises KeyError, TypeError."""
+    return MessageRow((message["id"], message["time"]["created"], encode(message)), session, last)
+
+
 def exported_lines(content: bytes) -> list[Data | bytes]:
     """Return a session from `opencode export` as the lines of a mirror.
 
     An export is a JSON document. Return [] if `content` is not one."""
     try:
         document = decode(content.decode("utf-8", "replace"))
-        info, messages = (
-            document["info"],
-            [(one["info"], one["parts"]) for one in document["messages"]],
-        )
+        info = document["info"]
+        messages = [(message["info"], message["parts"]) for message in document["messages"]]
         session = SessionRow(
             (
                 *[info.get(key) for key in ("id", "parentID", "projectID", "directory", "title")],
@@ -126,11 +129,10 @@ def exported_lines(content: bytes) -> list[Data | bytes]:
                 encode(info.get("revert")),
             )
         )
-        last = max([one["id"] for one, _ in messages if one["role"] == "assistant"], default="")
-        rows = [
-            (MessageRow((one["id"], one["time"]["created"], encode(one)), session, last), of)
-            for one, of in messages
-        ]
+        last = max(
+            [message["id"] for message, _ in messages if message["role"] == "assistant"], default=""
+        )
+        rows = [(_exported_row(message, session, last), parts) for message, parts in messages]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []
     lines: list[Data | bytes] = [session_line(session), {"type": "title", "title": session.title}]

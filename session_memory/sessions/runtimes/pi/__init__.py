@@ -52,7 +52,9 @@ class Pi(ProjectFolders):
         return name[: -len("--")] + "-"
 
     def folders_below(self, config_dir: str, *directories: str) -> list[str]:
-        return super().folders_below(config_dir, *[one.rstrip("/") for one in directories])
+        return super().folders_below(
+            config_dir, *[directory.rstrip("/") for directory in directories]
+        )
 
     def sessions_in(
         self, folder: str, is_elsewhere: bool = False, worktree: str = ""
@@ -75,12 +77,12 @@ class Pi(ProjectFolders):
                 name: self.latest_transcript(sessions_dir, name)
                 for name in self.session_names(sessions_dir)
             }
-            found = [
+            sessions = [
                 Session(path_text(name), file, path_text(name)) for name, file in files.items()
             ]
         else:
-            found = super().other_sessions("", config_dir, own_path, scope, folders)
-        return [session for session in found if session.path and session.path != own_path]
+            sessions = super().other_sessions("", config_dir, own_path, scope, folders)
+        return [session for session in sessions if session.path and session.path != own_path]
 
     def named_sessions(self, sessions_dir: str, config_dir: str, root: str) -> list[Session]:
         return self.other_sessions(sessions_dir, config_dir, "", "project")

@@ -29,7 +29,8 @@ class PiInstall(Install):
         git."""
         packages = as_list(values_in(f"{settings_dir}/settings.json").get("packages"))
         sources = [
-            as_string(one.get("source") if isinstance(one, dict) else one) for one in packages
+            as_string(package.get("source") if isinstance(package, dict) else package)
+            for package in packages
         ]
         return [source for source in sources if _package_name(source, settings_dir) == plugin]
 

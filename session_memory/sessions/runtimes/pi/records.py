@@ -237,12 +237,12 @@ def _said_and_called(message: Record) -> tuple[str, tuple[ToolUse, ...]]:
 
 def _results(message: Record) -> list[Event]:
     """Return the results of the calls nested in a call, and of the call itself."""
-    found: list[Event] = [_nested_result(call) for call in nested_calls(message)]
+    results: list[Event] = [_nested_result(call) for call in nested_calls(message)]
     call_id, has_failed = as_string(message.get("toolCallId")), message.get("isError") is True
     content = _without_injected(message)
     has_run = not has_failed or any([sign in str(content) for sign in _RUN])
-    found.append(records.CallResult(call_id, has_failed, content, has_run))
-    return found
+    results.append(records.CallResult(call_id, has_failed, content, has_run))
+    return results
 
 
 def _nested_uses(call: Record) -> tuple[ToolUse, ...]:
@@ -288,8 +288,8 @@ def _without_injected(message: Record) -> object:
         return content
     texts = [block.get("text") if isinstance(block, dict) else None for block in content]
     return [
-        one
-        for one, text in zip(content, texts)
+        block
+        for block, text in zip(content, texts)
         if not (isinstance(text, str) and text.startswith(INTRODUCTION))
     ]
 
@@ -298,15 +298,15 @@ def _usage(message: Record, record: Record) -> ModelUsage:
     """Return the usage of an assistant's message, with its price if Pi knows that."""
     from ...transcripts.usage import ModelUsage, amount
 
-    found = message["usage"]
-    total = as_object(found.get("cost")).get("total")
+    usage = message["usage"]
+    total = as_object(usage.get("cost")).get("total")
     return ModelUsage(
         f"{record.get('id')} {record.get('timestamp')}",  # ids are short; a fork keeps both
         as_string(message.get("model")),
-        input=amount(found, "input"),
-        output=amount(found, "output"),
-        cached=amount(found, "cacheRead"),
-        written=amount(found, "cacheWrite"),
+        input=amount(usage, "input"),
+        output=amount(usage, "output"),
+        cached=amount(usage, "cacheRead"),
+        written=amount(usage, "cacheWrite"),
         dollars=float(total) if isinstance(total, int | float) and 0 < total < 1e9 else None,
     )
 
@@ -329,7 +329,7 @@ def _link(line: bytes) -> tuple[str, str | None] | None:
                     "utf-8", "replace"
                 )
     values, unreadable = decode_line(line)
-    record = next((one for one in values if isinstance(one, dict)), {})
+    record = next((value for value in values if isinstance(value, dict)), {})
     if (
         record.get("type") == "session"
         or not isinstance(record.get("id"), str)

@@ -231,16 +231,18 @@ def _results(record: Record) -> list[records.CallResult]:
     ]
     result = as_object(record.get("toolCallResult"))
     has_run = result.get("executionStatus") != "not_started" and result.get("status") != "cancelled"
-    found = []
-    for one in given:
-        response = as_object(one.get("response"))
+    results = []
+    for response_part in given:
+        response = as_object(response_part.get("response"))
         content = response.get("error", response.get("output"))
         if "error" in response and isinstance(content, str):
             content = content.partition(f"\n\n{INTRODUCTION}")[0]
-        found.append(
-            records.CallResult(as_string(one.get("id")), "error" in response, content, has_run)
+        results.append(
+            records.CallResult(
+                as_string(response_part.get("id")), "error" in response, content, has_run
+            )
         )
-    return found
+    return results
 
 
 def _usage(event: Record, record: Record) -> ModelUsage:
