@@ -92,6 +92,15 @@ def shared_url(home: Home) -> str:
     return url if url and load_present([_ENGINE]) else ""
 
 
+def of_shared_project(wanted: Filter, home: Home) -> Filter:
+    """Return a filter whose directories have the name that all machines use for the project."""
+    if not wanted.directories:
+        return wanted
+    directory = wanted.directories[0]
+    name = shared_engine().project(home, directory) or directory
+    return wanted._replace(directories=(name,), folders=())
+
+
 class SharedPool:
     """A pool of connections that loads the engine with the first request."""
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from ...common.errors import SessionMemoryError
-from ...common.system.files import expanded, user_dir
 from ...common.text.format import whole_number
 from ...common.text.timestamps import EXAMPLES, last_millisecond, milliseconds_at
 from ...history.store.location import StoreLocation
 from ...history.store.values import Filter
+
+if TYPE_CHECKING:
+    from ..projects import Project
 
 HOME = (
     "an agent's home, a host, or a runtime's directory (~/.claude); default: found from the "
@@ -71,8 +75,19 @@ def add_filter(parser: argparse.ArgumentParser, limit: int) -> None:
 
 
 def add_project(parser: argparse.ArgumentParser) -> None:
-    project = "only the repository of the path P (such as .), or directories whose path contains P"
-    parser.add_argument("--project", metavar="P", default="", help=project)
+    """Add `--project`, whose value is a Project, or None."""
+    parser.add_argument(
+        "--project",
+        metavar="P",
+        type=_project,
+        help="only the repository of the path P (such as .), or outside one the directory P and "
+        "below; else directories whose path contains P",
+    )
+
+
+def add_project_directory(parser: argparse.ArgumentParser, help: str) -> None:
+    """Add a `--project` that is always a path; its value is an exact Project, or None."""
+    parser.add_argument("--project", metavar="P", type=_directory, help=help)
 
 
 def add_private(parser: argparse.ArgumentParser) -> None:
@@ -101,54 +116,52 @@ def add_limit(parser: argparse.ArgumentParser, limit: int) -> None:
 
 def filter_of(arguments: argparse.Namespace, location: StoreLocation) -> Filter:
     """Return the filter for the arguments, within the groups visible from `location`."""
-    from ...history.store.values import Filter  # imported late: not needed if nothing is new
-
-    directories = repository_directories(arguments.project, location.home.repositories_file)
-    folders = folders_of(directories)
-    if directories and getattr(arguments, "team", False):
-        from ...memory.shared_store import shared_engine
-
-        directories = (shared_engine().project(location.home, directories[0]),)
-    return Filter(
-        project="" if directories else arguments.project,
-        directories=directories,
+    wanted = Filter(
         session=arguments.session,
         since=arguments.since,
         until=arguments.until,
         limit=arguments.limit,
-        folders=folders,
     )
+    if arguments.project is None:
+        return wanted
+    from ..projects import limited_to  # imported late: few searches need it
+
+    wanted = limited_to(arguments.project, wanted, location.home)
+    if not getattr(arguments, "team", False):
+        return wanted
+    from ...memory.shared_store import of_shared_project
+
+    return of_shared_project(wanted, location.home)
 
 
-def repository_directories(path: str, notes_file: str) -> tuple[str, ...]:
-    """Return the roots of all worktrees of a path's repository, then its earlier paths.
+def _project(text: str) -> Project:
+    """Return the named project. Raises ArgumentTypeError."""
+    from ..projects import read_project
 
-    The earlier paths are in `notes_file`. Return () if `path` is in no repository."""
-    from ...common.system.git import find_worktree, worktrees_of
-    from ...sessions.transcripts.earlier_paths import EarlierPaths
-
-    path = expanded(path, os.environ)
-    if not ("/" in path or path in (".", "..")) or not os.path.isdir(path):
-        return ()
-    found = find_worktree(os.path.realpath(path), user_dir(os.environ))
-    if found is None:
-        return ()
-    roots = sorted({tree.root for tree in (found, *worktrees_of(found.common_dir)) if tree.root})
-    return (*roots, *EarlierPaths(notes_file, found).paths)
+    return _read_project(text, read_project)
 
 
-def folders_of(directories: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the runtimes' folders for transcripts of sessions in these
-    directories."""
-    from ...sessions.runtimes.table import all_runtimes
+def _directory(text: str) -> Project:
+    """Return the project that is exactly this directory. Raises ArgumentTypeError."""
+    from ..projects import Project, directory_spellings
 
-    names = {
-        runtime.project_dir("", directory)[len(runtime.transcripts_dir("")) + 1 :].partition("/")[0]
-        for runtime in all_runtimes()
-        if runtime.HAS_PROJECT_FOLDERS
-        for directory in directories
-    }
-    return tuple(sorted(names))
+    def read(path: str, environ: Mapping[str, str]) -> Project:
+        return Project(directory_spellings(path, environ), is_exact=True)
+
+    return _read_project(text, read)
+
+
+def _read_project(text: str, read: Callable[[str, Mapping[str, str]], Project]) -> Project:
+    try:
+        return read(text, os.environ)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            "the project is empty; write . for the current directory"
+        ) from None
+    except OSError as error:
+        raise argparse.ArgumentTypeError(
+            f"the current directory is not available: {error.strerror}"
+        ) from None
 
 
 def not_negative(text: str) -> int:

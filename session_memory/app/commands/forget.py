@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from typing import Any, NamedTuple, NoReturn
 
 from ...common.errors import SessionMemoryError, WrongCallError
-from ...common.system.files import Opened, expanded
+from ...common.system.files import Opened
 from ...common.system.terminal import Terminal
 from ...common.text.format import counted
 from ...common.text.timestamps import epoch_seconds, now_milliseconds
@@ -30,7 +30,13 @@ from ...sessions.settings import forgotten
 from ...sessions.settings.rules import covers
 from ...sessions.transcripts import mirror
 from ..upkeep import forget_journal
-from .arguments import NO_LIMIT, OnlyForPeopleError, add_common, point_in_time
+from .arguments import (
+    NO_LIMIT,
+    OnlyForPeopleError,
+    add_common,
+    add_project_directory,
+    point_in_time,
+)
 from .opened_store import OpenStore, check_names, line_of, refresh, sessions_called, with_store
 
 SUMMARY = "delete sessions for good: from store, memories and archives"
@@ -78,9 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="its id, the beginning of it, or the name of an agent's session",
     )
-    parser.add_argument(
-        "--project", metavar="P", default="", help="all sessions started in this directory or below"
-    )
+    add_project_directory(parser, "all sessions started in this directory or below")
     parser.add_argument(
         "--before",
         metavar="WHEN",
@@ -109,13 +113,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
-    project = os.path.abspath(expanded(arguments.project, os.environ)) if arguments.project else ""
+    directories = arguments.project.paths if arguments.project else ()
     now = now_milliseconds()
     if not arguments.dry_run:
         _finish_earlier(opened)
     refresh(opened)
-    chosen = _chosen(opened, arguments.session, project, arguments.before, now)
-    if not chosen.conversations and not project:
+    chosen = _chosen(opened, arguments.session, directories, arguments.before, now)
+    if not chosen.conversations and not directories:
         _refuse(opened, arguments.session)
     if arguments.dry_run:
         _preview(opened, chosen)
@@ -127,9 +131,11 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
             raise SessionMemoryError("nothing was forgotten", "--yes forgets it without asking")
     home_names = opened.location.home_names
     tombstones = [forgotten.session_tombstone(*who, until) for who, until in chosen.until.items()]
-    if project and arguments.before is None and not arguments.session:
+    if arguments.before is None and not arguments.session:
         tombstones += [
-            forgotten.directory_tombstone(home_name, project, now) for home_name in home_names
+            forgotten.directory_tombstone(home_name, directory, now)
+            for home_name in home_names
+            for directory in directories
         ]
     forget_journal.begin(opened.location, _journal(chosen, home_names, tombstones))
     unfinished = forget_journal.finish(opened.location, opened.store, os.environ, opened.note)
@@ -227,7 +233,9 @@ def _delete_transcripts(opened: OpenStore, paths: list[str], *, is_asked: bool) 
     return deleted
 
 
-def _chosen(opened: OpenStore, session: str, project: str, before: int | None, now: int) -> Chosen:
+def _chosen(
+    opened: OpenStore, session: str, directories: Sequence[str], before: int | None, now: int
+) -> Chosen:
     """Return the selection that fits all given conditions."""
     location = opened.location
     files = {(state.home, state.file_path): state for state in location.known_files(opened.store)}
@@ -239,7 +247,7 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
         for conversation in every
         if (named is None or conversation.session_id == named)
         and (before is None or (conversation.last_message_at or 0) < before)
-        and (not project or covers(project, conversation.cwd))
+        and (not directories or _is_in(directories, conversation.cwd))
     ]
     until = _until(wanted, now if before is None else 0)
     transcript_of = {
@@ -253,12 +261,10 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
     names: dict[str, set[str]] = {home: set() for home, _ in until}
     for key in keys:
         names[key[0]].update((files[key].session_id, *rules.names(files[key].subject)))
-    all_of = project if before is None and not session else ""
+    all_of = directories if before is None and not session else ()
     packed = kept_of(
         location,
-        lambda copy: (
-            (copy.home, copy.session_id) in until or (all_of != "" and covers(all_of, copy.cwd))
-        ),
+        lambda copy: (copy.home, copy.session_id) in until or _is_in(all_of, copy.cwd),
     )
     ids = {conversation.id for conversation in wanted}
     shared = {(each.home, each.source_file) for each in every if each.id not in ids}
@@ -281,6 +287,11 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
         forks=Forks([], [], {}),
     )
     return _with_forks(opened, chosen, files)
+
+
+def _is_in(directories: Iterable[str], cwd: str) -> bool:
+    """Check if a session was started in one of the directories or below."""
+    return any(covers(directory, cwd) for directory in directories)
 
 
 def _until(conversations: Iterable[Conversation], least: int) -> dict[tuple[str, str], int]:

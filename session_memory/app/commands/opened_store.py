@@ -164,16 +164,22 @@ def check_names(opened: OpenStore, wanted: Filter) -> None:
         }
         hint = _hint(wanted.session, by_name, "session-memory conversations lists them")
         raise SessionMemoryError(f"no session goes by {wanted.session!r}", hint)
-    if wanted.project and not store.conversations(Filter(project=wanted.project, limit=1)):
+    of_project = Filter(limit=1)._replace(
+        project=wanted.project, directories=wanted.directories, folders=wanted.folders
+    )
+    if of_project != Filter(limit=1) and not store.conversations(of_project):
         talks = store.conversations(Filter(limit=NO_LIMIT))
         directories = [opened.terminal.short(one.cwd) for one in talks[::-1] if one.cwd]
         by_name = {os.path.basename(path): path for path in directories}
+        named = wanted.project or wanted.directories[0]
         hint = _hint(
-            os.path.basename(wanted.project.rstrip("/")),
+            os.path.basename(named.rstrip("/")),
             by_name,
             "nothing was said in any project yet",
         )
-        raise SessionMemoryError(f"no project has {wanted.project!r} in its directory", hint)
+        if wanted.project:
+            raise SessionMemoryError(f"no project has {named!r} in its directory", hint)
+        raise SessionMemoryError(f"no session was started in {named!r} or below", hint)
 
 
 def _hint(name: str, by_name: dict[str, str], otherwise: str) -> str:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from ...common.text.format import one_line
 from ...history.store.values import TOOL_ROLE, Hit
 from ...memory.format import is_by_agent
+from ...sessions.settings.rules import covers
 from ...sessions.transcripts.entries import Entry, ToolUse
 from .values import SearchResult, team_id
 
 if TYPE_CHECKING:
-    from ...history.store.values import Conversation, StoredEntry
+    from ...history.store.values import Conversation, Filter, StoredEntry
     from ...memory.memory_index import IndexedMemory
 
 
@@ -35,6 +36,19 @@ def worked_on(conversation: Conversation, line: str) -> SearchResult:
     return SearchResult(
         conversation.session_id, conversation.title, "session", seconds, line, where
     )
+
+
+def is_within(memory: IndexedMemory, wanted: Filter) -> bool:
+    """Check if a memory is within a filter's times, and a source within its project."""
+    if wanted.since is not None and (memory.at is None or memory.at < wanted.since):
+        return False
+    if wanted.until is not None and (memory.at is None or memory.at > wanted.until):
+        return False
+    directories = [origin.directory for origin in memory.origins]
+    if wanted.directories:
+        return any(covers(root, path) for root in wanted.directories for path in directories)
+    project = wanted.project.casefold()
+    return not project or any(project in path.casefold() for path in directories)
 
 
 def found_memory(memory: IndexedMemory) -> SearchResult:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from shlex import quote as quote_argument
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from ...common.errors import SessionMemoryError
 from ...common.extensions import load, load_present
 from ...common.system.terminal import print_note
 from ...extension_points import ENGINES
-from ...memory.shared_store import SharedPool, shared_engine, shared_url
+from ...memory.shared_store import SharedPool, of_shared_project, shared_engine, shared_url
 from .values import EVERYWHERE, ListedSession, RefusedError, SearchResults, team_id
 
 if TYPE_CHECKING:
@@ -106,20 +106,18 @@ class Backend(ABC):
         that match the query: memories first, each the best first."""
         with self._question() as (location, store, patience, missing):
             from ...history.search.query import asks_for_last_work
-            from ...history.store.values import Filter
             from ...memory.last_work import last_work
             from ...memory.library import search_memories
-            from ._store_results import found_memory, found_message, worked_on
+            from ._store_results import found_memory, found_message, is_within, worked_on
 
-            since, until, project = limits
-            wanted = Filter(project=project, since=since, until=until, limit=limit)
+            wanted = limits.filter(limit, location.home)
             last = (
                 last_work(store, wanted, self._own_session()) if asks_for_last_work(query) else []
             )
             if last:
                 return SearchResults([worked_on(*one) for one in last], missing)
             hits = store.search(query, wanted)
-        fits = None if limits == EVERYWHERE else limits.fits
+        fits = None if limits == EVERYWHERE else partial(is_within, wanted=wanted)
         memories = search_memories(
             location, query, min(limit, MOST_MEMORIES), print_note, patience, fits
         )
@@ -245,17 +243,15 @@ class Backend(ABC):
     ) -> list[SearchResult]:
         """Search the team's sessions and memories as `search` does the home's. `role` contains the
         speaker and place, `session_id` a `team_id`."""
+        home = self._searched_location().home
         with self._team() as store:
-            from ...history.store.values import Filter
             from ...memory.memory_index import MemoryFilter
-            from ._store_results import of_team
+            from ._store_results import is_within, of_team
 
-            since, until, project = limits
-            hits = store.search(
-                query, Filter(project=project, since=since, until=until, limit=limit)
-            )
+            wanted = of_shared_project(limits.filter(limit, home), home)
+            hits = store.search(query, wanted)
             every = shared_engine().memories(store).search(query, MemoryFilter(limit=_LOOKED_AT))
-        memories = [one for one in every if limits.fits(one)][: min(limit, MOST_MEMORIES)]
+        memories = [one for one in every if is_within(one, wanted)][: min(limit, MOST_MEMORIES)]
         return SearchResults([*map(of_team, memories), *map(of_team, hits)][:limit], hits.notice)
 
     def team_entries(self, conversation: int, count: int) -> tuple[ListedSession, list[Entry]]:

@@ -13,11 +13,12 @@ from ...common.text.format import ELLIPSIS, has_words
 from ...common.text.sanitize import for_prompt
 from ...common.text.timestamps import EXAMPLES, last_millisecond, milliseconds_at
 from . import _results as results
-from .values import RefusedError, SearchLimits, team_conversation
+from .values import EVERYWHERE, RefusedError, SearchLimits, team_conversation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ..projects import Project
     from .backend import Backend
     from .values import Administration, ListedSession
 
@@ -142,9 +143,7 @@ def search_sessions(backend: Backend, arguments: Arguments) -> str:
     limit = arguments.get("limit", 10)
     limits = _limits(arguments)
     found = backend.search(arguments["query"], limit, limits)
-    return results.search_results(
-        found, limit, is_limited=any(part not in (None, "") for part in limits)
-    )
+    return results.search_results(found, limit, is_limited=limits != EVERYWHERE)
 
 
 def search_team(backend: Backend, arguments: Arguments) -> str:
@@ -247,7 +246,19 @@ def _limits(arguments: Arguments) -> SearchLimits:
         _moment(arguments, "since", milliseconds_at),
         _moment(arguments, "until", last_millisecond),
     )
-    return SearchLimits(since, until, arguments.get("project", ""))
+    return SearchLimits(since, until, _project(arguments))
+
+
+def _project(arguments: Arguments) -> Project | None:
+    """Return the project in the arguments; None if it is missing. Raises RefusedError."""
+    from ..projects import read_project_of_agent
+
+    if not arguments.get("project", ""):
+        return None
+    try:
+        return read_project_of_agent(arguments["project"], os.environ)
+    except (ValueError, OSError) as error:
+        raise RefusedError(f"`project` is not usable: {error}", "name a directory") from error
 
 
 def _moment(arguments: Arguments, name: str, read: Callable[[str], int | None]) -> int | None:

@@ -9,7 +9,9 @@ from ...common.errors import SessionMemoryError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ...memory.memory_index import IndexedMemory
+    from ...history.store.values import Filter
+    from ...sessions.settings.homes import Home
+    from ..projects import Project
 
 _TEAM = "team-"  # before the number of a conversation, in an id from search_team
 
@@ -38,23 +40,19 @@ class ListedSession(NamedTuple):
 
 class SearchLimits(NamedTuple):
     """Limits of a search: from `since` to `until`, in milliseconds since the epoch, None for no
-    limit; in directories that contain `project`, ignoring case."""
+    limit; in a `project`, None for all."""
 
     since: int | None = None
     until: int | None = None
-    project: str = ""
+    project: Project | None = None
 
-    def fits(self, memory: IndexedMemory) -> bool:
-        """Check if a memory is within the limits, by its time and the directories of its
-        sources."""
-        if self.since is not None and (memory.at is None or memory.at < self.since):
-            return False
-        if self.until is not None and (memory.at is None or memory.at > self.until):
-            return False
-        project = self.project.casefold()
-        return not project or any(
-            project in origin.directory.casefold() for origin in memory.origins
-        )
+    def filter(self, limit: int, home: Home) -> Filter:
+        """Return the limits as a filter of at most `limit` results."""
+        from ...history.store.values import Filter
+        from ..projects import limited_to
+
+        wanted = Filter(since=self.since, until=self.until, limit=limit)
+        return limited_to(self.project, wanted, home) if self.project else wanted
 
 
 EVERYWHERE = SearchLimits()

@@ -135,7 +135,7 @@ def where(wanted: Filter, visible: Visible, of: str = "c") -> tuple[str, list[An
     """Return the condition on `conversation AS c` and `session AS s`, and its values. A `status` is
     unknown here; points in time are about the conversation, or the session with `of` "s"."""
     patterns = project_patterns(wanted.project, re.escape)
-    below = [value for one in wanted.directories for value in (one, f"{one}/")]
+    below = [value for one in wanted.directories for value in (one, f"{one.rstrip('/')}/")]
     is_in = " OR ".join(["s.cwd = %s OR starts_with(s.cwd, %s)"] * len(wanted.directories))
     return joined(
         (visible is not None, "s.home = ANY(%s)", [list(visible or ())]),

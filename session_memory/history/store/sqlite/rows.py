@@ -111,7 +111,8 @@ def _in_directories(wanted: Filter) -> tuple[str, list[str]]:
     them."""
 
     def is_in(column: str) -> str:
-        below = f"substr({column}, 1, length(path) + 1) = path || '/'"
+        start = "rtrim(path, '/') || '/'"
+        below = f"substr({column}, 1, length({start})) = {start}"
         return f"EXISTS (SELECT 1 FROM place WHERE {column} = path OR {below})"
 
     def some(values: Sequence[str], text: str) -> str:
