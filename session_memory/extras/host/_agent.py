@@ -21,10 +21,12 @@ from claude_agent_sdk import (
 )
 
 from ...app.tools.sdk_server import sdk_server
+from ...common.errors import SessionMemoryError
 from ...sessions.settings.homes import ENV_HOME, ENV_SESSION
 from ...sessions.settings.host_layout import Group, Layout
 from ._callbacks import archive_callback, shell_callback, updates_callback
 from ._group_files import instructions_for_all
+from ._launch import Launch, launch
 from ._values import Prompt
 from .group_backend import GroupBackend
 from .settings import HostSettings
@@ -84,10 +86,16 @@ class Agent:
     RuntimeStopped."""
 
     def __init__(
-        self, options: ClaudeAgentOptions, session_id: str, tell: Callable[[Event], None]
+        self,
+        options: ClaudeAgentOptions,
+        session_id: str,
+        tell: Callable[[Event], None],
+        prepare: Callable[[], Launch],
     ) -> None:
         self.session_id = session_id
+        self._options = options
         self._client = ClaudeSDKClient(options)
+        self._prepare = prepare
         self._tell = tell
         self._stderr: list[str] = []
         options.stderr = self._stderr.append
@@ -114,6 +122,8 @@ class Agent:
     async def _receive(self) -> None:
         error = ""
         try:
+            if program := await asyncio.to_thread(self._program):
+                self._options.cli_path = program
             async with self._client:
                 self._is_ready.set_result(None)
                 reading = asyncio.create_task(self._read())
@@ -128,6 +138,8 @@ class Agent:
                     await asyncio.gather(reading, over, return_exceptions=True)
         except (ClaudeSDKError, OSError, asyncio.TimeoutError) as failure:
             error = " ".join([*self._stderr[-LAST_LINES:], str(failure)])
+        except SessionMemoryError as failure:
+            error = f"{failure}; {failure.hint}" if failure.hint else str(failure)
         # the SDK raises bare exceptions for errors that the runtime reports
         except Exception as failure:
             error = f"{type(failure).__name__}: {failure}"
@@ -135,6 +147,12 @@ class Agent:
             if not self._is_ready.done():
                 self._is_ready.set_result(None)
             self._tell(RuntimeStopped(error))
+
+    def _program(self) -> str:
+        """Return the program to start, '' for the SDK's own choice. Raises SandboxError, OSError."""
+        launch = self._prepare()
+        launch.check()
+        return launch.program
 
     async def _read(self) -> None:
         async for message in self._client.receive_messages():
@@ -180,7 +198,7 @@ def start(
         found.resume = resume
     else:
         found.session_id = session_id
-    return Agent(found, session_id, tell)
+    return Agent(found, session_id, tell, lambda: launch(layout, group, config, found.env.keys()))
 
 
 def options(

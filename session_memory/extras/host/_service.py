@@ -15,10 +15,11 @@ from typing import Any
 
 from ...awareness.events.log import notices
 from ...awareness.events.upkeep_start import SCRIPT, is_due
-from ...common.errors import SessionMemoryError
+from ...common.errors import ConfigError, SessionMemoryError
 from ...common.text.format import counted
 from ...history.archives.writer import open_sessions
 from ...memory.shared_store import SharedPool
+from ...sessions.settings.check import FileCheck
 from ...sessions.settings.homes import home_at
 from ...sessions.settings.host_layout import Group, Layout
 from ...sessions.settings.program import source_dir
@@ -52,6 +53,7 @@ class Host:
         self._layout = layout
         self._log = HostLog(layout.log_file, show)
         prepare_host(layout)
+        _check_readable(layout.config_file)
         settings = home_at(layout.root, os.environ, is_host=True).settings()
         self._config = HostSettings(**settings.host)
         self._sessions = open_sessions(layout)
@@ -90,7 +92,8 @@ class Host:
         ]
         loops += [self._do_upkeep]
         loops += [channel.serve for channel in self._channels]
-        self._log.event(f"serving {counted(len(self._ledger.groups()), 'group')}")
+        served = counted(len(self._ledger.groups()), "group")
+        self._log.event(f"serving {served}, {self._config.wall}")
         tasks: list[asyncio.Task[Any]] = [
             asyncio.create_task(self._keep_up(loop)) for loop in loops
         ]
@@ -319,3 +322,10 @@ class Host:
     async def _pause(self, seconds: float, idle_seconds: float) -> None:
         """Wait before a loop looks again: longer while no agent runs."""
         await asyncio.sleep(seconds if self._workers else idle_seconds)
+
+
+def _check_readable(config_file: str) -> None:
+    """Raise ConfigError if nothing in the host's settings can be read: a wall may be in there."""
+    for fault in FileCheck(config_file).faults:
+        if not fault.key:
+            raise ConfigError(fault.text, "repair it; a host does not run with unknown settings")

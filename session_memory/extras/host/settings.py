@@ -37,3 +37,33 @@ class HostSettings(Section):
     attempts: int = key(
         Kind.WHOLE, 5, "How often a message is tried before the chat gets an error.", 1, 20
     )
+    sandbox: str = key(
+        Kind.ANY_OF,
+        "none",
+        "With bubblewrap, an agent sees only its own group, whatever it may run.",
+        choices=("none", "bubblewrap"),
+        if_wrong="bubblewrap",
+        sample="bubblewrap",
+    )
+    network: str = key(
+        Kind.ANY_OF,
+        "shared",
+        "The network of agents in a sandbox; none also cuts off a model API.",
+        choices=("shared", "none"),
+        if_wrong="none",
+    )
+    agent_command: Sequence[str] = key(
+        Kind.TEXTS,
+        [],
+        "`{mounts}`, `{env}` and `{cwd}` in it are a group's directories, variables and place.\n"
+        "Starts Claude Code, in a container.",
+        if_wrong=[""],
+        sample='[docker, run, -i, "{mounts}", my-agent, claude]',
+    )
+
+    @property
+    def wall(self) -> str:
+        """The wall between an agent and the machine, in a few words."""
+        if self.agent_command:
+            return "each by agent_command"
+        return "without a sandbox" if self.sandbox == "none" else f"each in {self.sandbox}"
