@@ -13,7 +13,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from ...sessions.transcripts.read_cursor import ReadCursor
     from .changes import OwnSession
     from .collisions._working_set import CollisionState
     from .collisions.ref_notes import RefNotes
@@ -51,15 +50,12 @@ class OwnWork:
         self.sub_agents: dict[str, int] = {}
         self._content = kept.collisions or ""
         if is_file(session.path):  # at first it has not said anything yet
-            # 0.2.0 kept the collisions elsewhere
-            cursor = before.cursor if kept.collisions is not None else None
-            self.state = self._read_on(session, cursor, before.updated, now, oldest)
+            self.state = self._read_on(session, before, now, oldest)
 
     def _read_on(
         self,
         session: OwnSession,
-        cursor: ReadCursor | None,
-        updated: float,
+        before: OwnState,
         now: float,
         oldest: float,
     ) -> CollisionState:
@@ -67,9 +63,9 @@ class OwnWork:
         from .actions import actions_of, sub_agent_actions
         from .collisions._working_set import CollisionState, resolve_symlinks
 
-        state = CollisionState.load(self._content, updated)
+        state = CollisionState.load(self._content, before.updated)
         self.sub_agents = dict(state.sub_agents)
-        new = read_own(session, cursor, now, oldest)
+        new = read_own(session, before.cursor, now, oldest)
         actions = actions_of(new.entries)
         actions += sub_agent_actions(
             session.sub_agents(), session.runtime, state.sub_agents, oldest

@@ -94,7 +94,6 @@ class OwnState:
         ]
         own.stamp, own.inbox = _numbers(get("stamp")), _numbers(get("conflicts"))
         left_out, told, pending = get("left_out"), get("conflicts_told"), get("pending")
-        # 0.2.3 kept a number
         own.left_out = [*map(str, left_out)] if isinstance(left_out, list) else []
         own.notes_told = [*map(str, told)] if isinstance(told, list) else []
         if isinstance(pending, dict):
@@ -294,7 +293,8 @@ class KnownState:
             kept = None
         if isinstance(kept, dict):
             self.standstill = kept.pop(STANDSTILL, None)
-        if isinstance(kept, dict) and all(map(are_cursors, kept.values())):
+        is_state = isinstance(kept, dict) and all(map(are_cursors, kept.values()))
+        if is_state and not any([_is_of_0_2(own, kept[own]) for own in kept]):
             self._kept = kept
         else:
             self.written = os.stat(path, follow_symlinks=False).st_mtime
@@ -449,6 +449,16 @@ def are_cursors(value: object) -> bool:
         if not is_cursor:
             return False
     return True
+
+
+def _is_of_0_2(key: str, cursors: dict[str, object]) -> bool:
+    """Check if 0.2.0 to 0.2.3 wrote the state of a session.
+
+    They kept the collisions in a file of their own, and only the number of sessions left out."""
+    own = cursors.get(key)
+    if not isinstance(own, dict):
+        return False
+    return isinstance(own.get("left_out"), int) or ("tail" in own and COLLISIONS not in cursors)
 
 
 def _numbers(value: object) -> list[int]:

@@ -194,8 +194,17 @@ class TestOtherState:
         assert [path.name for path in files if not path.is_file()] == []
 
 
-def test_a_session_whose_state_0_2_0_kept_repeats_nothing_and_knows_its_files_by_its_transcript(
-    plain, tmp_path
+def without_collisions(state, own):
+    del state[own][" collisions"]
+
+
+def with_a_number_of_sessions_left_out(state, own):
+    state[own][own]["left_out"] = 2
+
+
+@pytest.mark.parametrize("as_of", [without_collisions, with_a_number_of_sessions_left_out])
+def test_a_state_of_0_2_is_put_aside_and_logged_and_its_session_repeats_nothing(
+    plain, tmp_path, as_of
 ):
     path = tmp_path / "app.py"
     path.touch()
@@ -209,7 +218,7 @@ def test_a_session_whose_state_0_2_0_kept_repeats_nothing_and_knows_its_files_by
     assert "hello" in told(plain.run())
     assert plain.run() == b""
     state = json.loads(cursor_path(plain).read_text())
-    del state[plain.session_id][" collisions"]
+    as_of(state, plain.session_id)
     cursor_path(plain).write_text(json.dumps(state))
     append(other, *exchange("more", edit))
     path.write_text("x\n")
@@ -217,6 +226,9 @@ def test_a_session_whose_state_0_2_0_kept_repeats_nothing_and_knows_its_files_by
     assert "! " in text
     assert "after you edited it" in text
     assert "2 messages" in text  # not the two of before
+    aside = cursor_path(plain).with_suffix(".json.corrupt")
+    assert json.loads(aside.read_text()) == state
+    assert "renamed to .corrupt" in plain.log()[-1]
 
 
 def test_the_hook_is_silent_where_nothing_can_be_written_and_doctor_says_why(plain):
