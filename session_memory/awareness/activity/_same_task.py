@@ -11,8 +11,8 @@ from ...common.system.git import USUAL_BRANCHES, Worktree, find_worktree, head_o
 from ...common.text.sanitize import for_prompt, quotable
 from ...common.text.task_names import branch_stem, issues_in, issues_of_branch, same_issue
 from ...common.text.timestamps import age
-from ...sessions.transcripts.reader import is_request, says_enough
-from .report import SHORTEST_SAME
+from ...sessions.transcripts.reader import is_request
+from .report import is_same_prompt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from .changes import OwnSession
     from .report import Report
 
-SAME_SECONDS = 3600  # within which a request is compared
+SHORTEST_SAME = 40  # characters of a prompt that cannot be the same by chance
+MISTAKE_SECONDS = 600  # in this time, two sessions of a directory probably got it by mistake
 MOST_LINES = 2
 _BEGINNING_BYTES = 256 * 1024
 _END_BYTES = 64 * 1024
@@ -31,24 +32,50 @@ _ANSWER = b'"assistant'
 
 
 def lines_about(
-    reader: OwnSession, others: Sequence[tuple[Report, NewEntries]], now: float
-) -> dict[str, str]:
-    """Return a line for each session that is at work on the task of the session `reader`, by the
-    sessions' keys; at most MOST_LINES. There is none if an agent has answered in it already, as in a
-    fork."""
-    if _ANSWER in _beginning(reader.path):
-        return {}
-    task = _Task(reader, now)
+    reader: OwnSession,
+    others: Sequence[tuple[Report, NewEntries]],
+    now: float,
+    is_first: bool,
+) -> list[str]:
+    """Return a line for each session that is at work on the task of the session `reader` at its
+    first prompt, at most MOST_LINES, and for each other one in its directory that just got the same
+    prompt. There is none of the former if an agent has answered in it already, as in a fork."""
+    from .collisions._lines import called
+
+    is_at_task = is_first and _ANSWER not in _beginning(reader.path)
+    task = _Task(reader, now) if is_at_task else None
     lines: dict[str, str] = {}
+    nearby: dict[str, str] = {}
     for report, new in others:
         session = new.session
-        if report.with_text and not (session.is_elsewhere or session.is_remote):
+        if not report.with_text or session.is_elsewhere or session.is_remote:
+            continue
+        if task is not None and len(lines) < MOST_LINES:
             words = task.shared_with(report, "" if session.worktree else ", in this directory")
             if words and _is_at_work(report, new, now):
-                from .collisions._lines import called
-
                 lines[session.key] = f"! {called(report)} {words}"
-    return dict(list(lines.items())[:MOST_LINES])
+        is_nearby = session.key not in lines and not session.worktree
+        if is_nearby and _is_mistaken(reader, report, new, now):
+            words = same_prompt_at(reader.prompt, report, now, ", in this directory")
+            nearby[session.key] = f"! {called(report)} {words}"
+    return [*lines.values(), *nearby.values()]
+
+
+def same_prompt_at(prompt: str, report: Report, now: float, place: str) -> str:
+    """Return the words about a session at a `place` that got the same prompt; '' if it did not."""
+    if not is_same_prompt(prompt, report, now):
+        return ""
+    return f"got the same prompt {age(now - (report.prompted_at(prompt) or 0.0))}{place}"
+
+
+def _is_mistaken(reader: OwnSession, report: Report, new: NewEntries, now: float) -> bool:
+    """Check if a session in the same directory just got the prompt too, and its user is still
+    there."""
+    if not is_same_prompt(reader.prompt, report, now):
+        return False
+    if now - (report.prompted_at(reader.prompt) or 0.0) > MISTAKE_SECONDS:
+        return False
+    return not reader.deadline.attempt(new.session.path, _was_left, new)
 
 
 def _beginning(path: str) -> bytes:
@@ -70,7 +97,7 @@ def _is_at_work(report: Report, new: NewEntries, now: float) -> bool:
     return is_at_work(new.runtime, new.session.path, report.entries, now - status.st_mtime)
 
 
-def was_left(new: NewEntries) -> bool:
+def _was_left(new: NewEntries) -> bool:
     """Return whether the user left a session: its process has ended, if the runtime notes that, or
     the user interrupted its last turn."""
     for line in reversed(read_end(new.session.path, _END_BYTES).split(b"\n")):
@@ -85,20 +112,20 @@ class _Task:
     def __init__(self, reader: OwnSession, now: float) -> None:
         self._reader = reader
         self._now = now
-        self._prompt = " ".join(reader.prompt.split())
         self._issues = issues_in(reader.prompt)
         self._worktree = find_worktree(reader.directory, reader.user_dir)
         self._branch = _branch_of(self._worktree)
 
     def shared_with(self, report: Report, place: str) -> str:
         """Return what a session at a `place` has in common with this task; '' for nothing."""
+        prompt = self._reader.prompt
+        if len(" ".join(prompt.split())) >= SHORTEST_SAME:
+            same = same_prompt_at(prompt, report, self._now, place)
+            if same:
+                return same
         requests = [
             entry for entry in reversed(report.entries) if entry.role == "user" and entry.text
         ]
-        for entry in requests:
-            seconds = self._now - (entry.timestamp or 0.0)
-            if self._is_same_prompt(entry.text) and seconds <= SAME_SECONDS:
-                return f"got the same prompt {age(seconds)}{place}"
         texts = [entry.text for entry in requests if is_request(entry.text)]
         texts += [report.title] if report.is_request else []
         named = next((issues for issues in map(issues_in, texts) if issues), set())
@@ -106,10 +133,6 @@ class _Task:
         if issue:
             return f"is at work on {for_prompt(issue)} too"
         return self._same_branch(report)
-
-    def _is_same_prompt(self, text: str) -> bool:
-        text = " ".join(text.split())
-        return text == self._prompt and len(text) >= SHORTEST_SAME and says_enough(text)
 
     def _same_branch(self, report: Report) -> str:
         """Return what a session's branch in another worktree has in common with this task."""

@@ -17,6 +17,7 @@ from ...sessions.transcripts.reader import (
     TranscriptHead,
     TranscriptReader,
     is_request,
+    says_enough,
     telling_request,
     title_of,
 )
@@ -50,7 +51,7 @@ _LISTS = (
     *("enterplanmode", "exitplanmode"),
 )  # the agent's own notes: no work either
 _SPILLED = "/tool-results/"  # in which Claude Code puts results that are too long
-SHORTEST_SAME = 40  # characters of a prompt that cannot be the same by chance
+SAME_SECONDS = 3600  # within which prompts are compared
 NAME_CHARACTERS = 40
 PLACE_CHARACTERS = 24
 FILLER_CHARACTERS = 200  # a longer text is not filler
@@ -291,6 +292,17 @@ class Report:
         """Return `3 files`, or `3+ files` if only a part was read."""
         return f"{number}+ {noun}s" if self.is_partial else counted(number, noun)
 
+    def prompted_at(self, prompt: str) -> float | None:
+        """Return when the session last got a prompt of the same words, in seconds since 1970; None
+        if it did not."""
+        words = prompt.split()
+        times = [
+            entry.timestamp or 0.0
+            for entry in self.entries
+            if entry.role == "user" and entry.text.split() == words
+        ]
+        return max(times, default=None)
+
     def prefer(self, names: Collection[str], in_hand: Container[str]) -> int:
         """Prefer a named or used file among the edited ones, and return the session's rank.
 
@@ -360,6 +372,13 @@ def label_of(texts: Sequence[str], before_place: str, characters: int = NAME_CHA
     if not name:
         called = f'"{shorten(title, characters)}"' if title else "a session"
     return called + (before_place + shorten(place, PLACE_CHARACTERS) if place else "")
+
+
+def is_same_prompt(prompt: str, report: Report, now: float) -> bool:
+    """Check if a session got the same prompt within SAME_SECONDS; spaces do not count, nor does a
+    prompt that says little, such as "go on"."""
+    at = report.prompted_at(prompt) if says_enough(prompt) else None
+    return at is not None and now - at <= SAME_SECONDS
 
 
 def may_hide(settings: Settings, home: Home | None) -> bool:

@@ -294,7 +294,7 @@ class KnownState:
         if isinstance(kept, dict):
             self.standstill = kept.pop(STANDSTILL, None)
         is_state = isinstance(kept, dict) and all(map(are_cursors, kept.values()))
-        if is_state and not any([_is_of_0_2(own, kept[own]) for own in kept]):
+        if is_state and not any([_is_of_0_2(key, kept[key]) for key in kept]):
             self._kept = kept
         else:
             self.written = os.stat(path, follow_symlinks=False).st_mtime
@@ -455,10 +455,10 @@ def _is_of_0_2(key: str, cursors: dict[str, object]) -> bool:
     """Check if 0.2.0 to 0.2.3 wrote the state of a session.
 
     They kept the collisions in a file of their own, and only the number of sessions left out."""
-    own = cursors.get(key)
-    if not isinstance(own, dict):
+    parts = cursors.get(key)
+    if not isinstance(parts, dict):
         return False
-    return isinstance(own.get("left_out"), int) or ("tail" in own and COLLISIONS not in cursors)
+    return isinstance(parts.get("left_out"), int) or ("tail" in parts and COLLISIONS not in cursors)
 
 
 def _numbers(value: object) -> list[int]:

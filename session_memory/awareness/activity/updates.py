@@ -8,7 +8,6 @@ read on, and its branch or commit is noted."""
 from __future__ import annotations
 
 from ...common.system.files import is_file
-from ...common.text.timestamps import age
 from ...sessions.transcripts.read_cursor import ReadCursor, ReadCursors
 from .changes import OLD_SECONDS, inbox_stamp, is_head_known, seen_until, standstill
 from .delivery import Delivery, resolved, with_last
@@ -16,7 +15,7 @@ from .session_state import KnownState, OwnState, SessionState, StateFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Iterable
 
     from ...common.system.deadline import Deadline
     from ...sessions.transcripts.entries import Session
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from .update_text import Reports, Selection, UpdateForm
 
 MOST_LEFT_OUT = 20  # sessions that are noted
-SAME_SECONDS = 600  # in this time, two sessions with the same prompt probably got it by mistake
 PROMPT_CHARACTERS = 4000  # that are searched for names of files
 SHORT_BYTES = 64 * 1024  # of a session that is seen first so many are read in any case
 
@@ -608,51 +606,27 @@ def _has_notes(own: OwnSession, state: OwnState | None) -> bool:
 
 def add_same_task(context: UpdateContext, found: PromptCollisions) -> None:
     """Add a line about each session that is at work on the task of the first prompt, and about each
-    other one that was just asked for the same in this directory."""
-    reader, lines = context.reader, {}
-    if context.state.own is None and reader.directory and _may_share_task(reader, found.reports):
+    other one that just got the same prompt in this directory."""
+    reader, now, is_first = context.reader, context.now, context.state.own is None
+    if not reader.directory or not reader.prompt:
+        return
+    from .report import is_same_prompt
+
+    is_same = any([is_same_prompt(reader.prompt, report, now) for report, _ in found.reports])
+    if is_same or (is_first and _may_share_task(reader, found.reports)):
         from ._same_task import lines_about
 
-        about = (reader, found.reports, context.now)
-        lines = reader.deadline.attempt("same task", lines_about, *about) or {}
-    for line in [*lines.values(), *_same_requests(context, found.reports, lines)]:
-        if len(line) < found.room(context.limit):
-            found.lines.append(line)
+        about = (reader, found.reports, now, is_first)
+        lines = reader.deadline.attempt("same task", lines_about, *about)
+        for line in lines or ():
+            if len(line) < found.room(context.limit):
+                found.lines.append(line)
 
 
 def _may_share_task(reader: OwnSession, reports: Reports) -> bool:
-    """Check that a prompt may name an issue or be the same as another, or that a session is in
-    another worktree."""
-    from .report import SHORTEST_SAME
-
-    is_telling = len(reader.prompt) >= SHORTEST_SAME or any(map(str.isdigit, reader.prompt))
-    return is_telling or any([new.session.worktree for _, new in reports])
-
-
-def _same_requests(
-    context: UpdateContext, reports: Reports, known: Container[str]
-) -> Iterator[str]:
-    """Yield a line about each session, except the known ones, that was just asked for the same in
-    this directory."""
-    request = context.reader.prompt.strip()
-    if not context.reader.directory or not request:
-        return
-    from ...sessions.transcripts.reader import says_enough
-
-    for report, new in reports if says_enough(request) else ():
-        session = new.session
-        if not report.with_text or session.is_elsewhere or session.worktree or session.is_remote:
-            continue
-        times = [
-            entry.timestamp or 0.0 for entry in report.entries if entry.text.strip() == request
-        ]
-        if times and context.now - max(times) <= SAME_SECONDS and session.key not in known:
-            from ._same_task import was_left
-            from .collisions._lines import called
-
-            if not context.reader.deadline.attempt(session.path, was_left, new):
-                when = age(context.now - max(times))
-                yield f"! {called(report)} got the same prompt {when}, in this directory"
+    """Check that a prompt may name an issue, or that a session is in another worktree."""
+    names_issue = any(map(str.isdigit, reader.prompt))
+    return names_issue or any([new.session.worktree for _, new in reports])
 
 
 class ChosenSessions:

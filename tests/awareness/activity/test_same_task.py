@@ -177,3 +177,23 @@ def test_a_fork_of_a_session_is_not_told_of_it(desk: Desk) -> None:
     id = new_id()
     (desk.folder(desk.clone) / f"{id}.jsonl").write_bytes(path.read_bytes())
     assert desk.warnings("fix #123 in another way", session=id) == []
+
+
+def test_a_later_prompt_hears_of_the_same_in_its_directory_and_spaces_do_not_count(
+    desk: Desk,
+) -> None:
+    session, question = new_id(), "hello there, how is the garden?"
+    desk.prompt(question, session=session)
+    path = desk.folder(desk.clone) / f"{session}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    append(path, *exchange(question, "Fine.", cwd=str(desk.clone)))
+    desk.working(REQUEST, minutes=3)
+    desk.working(REQUEST, desk.worktree("one"), minutes=3)
+    (line,) = desk.warnings(REQUEST.replace(", ", ",\n"), session=session)
+    assert line.endswith(" got the same prompt 3m ago, in this directory")
+
+
+def test_an_answer_with_the_words_of_a_prompt_is_not_a_prompt(desk: Desk) -> None:
+    path = desk.working("Say what I shall ask the next agent for")
+    append(path, assistant(REQUEST, cwd=str(desk.clone), at=time.time() - 30))
+    assert desk.warnings(REQUEST) == []
