@@ -38,8 +38,8 @@ _NO_ENTRY = (
     "its terminal.\n"
 )
 _USED = (
-    "This link was used before, or is not whole: open the one that `session-memory page` "
-    "shows in its terminal.\n"
+    "This link was already used, or is incomplete: open the link that `session-memory page` shows "
+    "in its terminal.\n"
 )
 
 

@@ -147,13 +147,12 @@ class PageApp:
             kind, title = "rebuilt", "The store is being rebuilt"
             hint = (
                 hint
-                or "it was damaged; all of it is read from the transcripts again, and this page "
-                "shows it then"
+                or "it was damaged; it is now rebuilt from the transcripts, and this page opens when that is done"
             )
         elif isinstance(error, NewerDatabaseError):
-            kind, title = "newer", "The store is of a newer version"
+            kind, title = "newer", "A newer version made the store"
         elif isinstance(error, SharedStoreError):
-            kind, title = "fault", "The team cannot be asked now"
+            kind, title = "fault", "The team's store cannot be reached now"
         else:
             kind, title = "fault", "The store cannot be read"
         return {"kind": kind, "title": title, "text": described(error), "hint": hint}

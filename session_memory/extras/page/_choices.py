@@ -97,7 +97,7 @@ def opened(request: PageRequest) -> AbstractContextManager[SharedStore]:
 
 
 def problem_with(error: SharedStoreError) -> str:
-    return for_people(f"The team cannot be asked now: {error}.")
+    return for_people(f"The team's store cannot be reached now: {error}.")
 
 
 def directories_of(request: PageRequest, directories: Iterable[str]) -> tuple[str, ...]:

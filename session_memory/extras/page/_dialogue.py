@@ -44,7 +44,7 @@ NOTE_ID = -1  # of what only the transcript has: what the session was told and t
 TOLD, THOUGHT = "told", "thought"
 MOST_BYTES = 16 * 1024 * 1024  # of a transcript, searched for one chunk
 DID_NEXT = 4
-_WITHHELD = "Withheld: rules have changed since, or something was forgotten."
+_WITHHELD = "Withheld: since then, rules have changed or a session was forgotten."
 
 
 class DialoguePart(NamedTuple):
@@ -203,7 +203,7 @@ def call_detail(
     try:
         file = location.transcript_of(conversation)
         if runtime is None or file is None:
-            return found._replace(problem="its transcript is gone; shown as stored")
+            return found._replace(problem="its transcript is gone; this is the stored text")
         with Closing(file.open()) as descriptor:
             return _read(found, runtime, descriptor, item)
     except (OSError, SessionMemoryError) as error:
@@ -217,7 +217,9 @@ def _read(found: CallDetail, runtime: Runtime, descriptor: int, item: StoredEntr
     reader = TranscriptReader(runtime, first_line(descriptor))
     call, edits = _call_in(next(lines, (0, b"")), runtime, reader, item)
     if call is None:
-        return found._replace(problem="its transcript has changed since; shown as stored")
+        return found._replace(
+            problem="its transcript has changed since then; this is the stored text"
+        )
     hunks = _hunks(descriptor, runtime, reader, item.offset, call.call_id) if edits else []
     result = _result(lines, reader, call.call_id)
     text = for_people(result[: RESULT_CHARACTERS + 1000])[:RESULT_CHARACTERS]

@@ -246,7 +246,7 @@ class Alarms:
                 stamps = [path_stamp(path) for path in paths]
                 found = self._find()
             except (SessionMemoryError, OSError) as error:
-                found = [Alarm("checks", described(error), "session-memory doctor tells more")]
+                found = [Alarm("checks", described(error), "session-memory doctor shows details")]
             if found != self.found:
                 self.found = found
                 self._tell()

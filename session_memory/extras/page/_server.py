@@ -124,7 +124,7 @@ def _listening(port: int) -> socket.socket:
         listener.listen(128)
     except OSError as error:
         listener.close()
-        hint = "leave out --port, and a free one is taken"
+        hint = "leave out --port to use any free port"
         raise SessionMemoryError(
             f"port {port} is not available: {error.strerror or error}", hint
         ) from error

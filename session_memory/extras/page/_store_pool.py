@@ -66,7 +66,7 @@ class StorePool:
         except OSError:
             raise StoreMissingError(
                 "there is no store yet",
-                "it is made of all transcripts that there are, as soon as there is one",
+                "it is made as soon as there is a transcript",
             ) from None
 
     def _kept(self, inode: int) -> SqliteStore | None:

@@ -20,7 +20,7 @@ from ...history.store.location import find_location
 from ...sessions.settings.program import program_paths
 from ._live import Alarm
 
-SUMMARY = "open a page in the browser: the work, the updates and the memories of all agents"
+SUMMARY = "open a page in the browser with the work, updates and memories of all agents"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

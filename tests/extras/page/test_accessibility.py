@@ -226,7 +226,7 @@ def test_a_memory_is_forgotten_and_taken_back_by_keys(visitor: Visitor, served: 
     page.get_by_role("button", name=f"Forget: {title}").press("Enter")
     expect(page.locator("#forgotten")).to_contain_text(title)
     expect(page.locator(".memory h2").filter(has_text=title)).to_have_count(0)
-    page.get_by_role("button", name="Take it back").press("Enter")
+    page.get_by_role("button", name="Restore").press("Enter")
     expect(page.locator(".memory h2").filter(has_text=title)).to_have_count(1)
 
 

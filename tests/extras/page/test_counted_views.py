@@ -52,7 +52,7 @@ def test_the_numbers_are_those_of_the_command_patterns(machine: StoreUser) -> No
         assert f'<code class="cut">{failing["command"]}</code>' in text
         assert f"{failing['failures']} of {failing['runs']}" in text
         assert (
-            "No tool was used in this time"
+            "No tool was used in this period"
             in page.view("/patterns/counted?since=all&project=none").text
         )
 
@@ -112,12 +112,13 @@ def test_the_numbers_are_those_of_the_command_costs(machine: StoreUser) -> None:
                 else f"<title>{day}, price unknown</title>"
             ) in text
         assert (
-            '<b>$5.00<span class="muted" title="and what has no known price">+</span></b>' in text
+            '<b>$5.00<span class="muted" title="plus tokens of models without a known price">+</span></b>'
+            in text
         )
         assert "<span>$5</span><span>$2.5</span><span>$0</span>" in text
         assert '<span title="1,000,007">1.0M</span>' in text
         assert "at most $5.00" in text
-        assert "No price is known of rye-1" in text
+        assert "The price of rye-1 is unknown" in text
         assert "Bake &lt;b&gt;bread&lt;/b&gt;" in text
         assert f'href="{page.root}/session/a"' in text
 

@@ -87,7 +87,7 @@ def test_an_edit_of_a_file_has_its_diff(page: ServedPage) -> None:
     html = page.ask(unescape(addresses[0])).text
     lines = unescape(re.sub("<[^>]+>", "", html)).split("\n")
     shown = [line.strip() for line in lines if line.strip()]
-    assert shown[:2] == [f"{CART}+1 -1 lines counted from where the edit begins", "- c+ <d>"]
+    assert shown[:2] == [f"{CART}+1 -1 line numbers count from the start of the edit", "- c+ <d>"]
     assert "It ended." in shown[-1]
     assert len(addresses) == 3
 

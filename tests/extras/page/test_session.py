@@ -112,7 +112,7 @@ def test_an_edit_is_shown_as_a_diff(page: ServedPage) -> None:
     assert "+ cache = False" in text
     assert "The file was updated." in text
     assert "+1 -1" in text
-    assert "lines counted from where the edit begins" in text
+    assert "line numbers count from the start of the edit" in text
 
 
 def test_a_diff_has_the_numbers_of_the_file_and_its_context_if_the_transcript_has_them(

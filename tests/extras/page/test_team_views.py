@@ -69,7 +69,7 @@ def test_the_page_keeps_its_connection_and_leaves_a_server_alone_that_did_not_an
 
         assert "ann@laptop" in found()
         [first] = team.rows(connections)
-        assert "Nothing is remembered yet" in found("/memories?whose=team")
+        assert "There are no memories yet" in found("/memories?whose=team")
         assert team.rows(connections) == [first]
         team.rows("SELECT pg_terminate_backend(%s, 5000)", *first)
         assert "ann@laptop" in found(), "as after a restart of the server"
@@ -79,7 +79,10 @@ def test_the_page_keeps_its_connection_and_leaves_a_server_alone_that_did_not_an
             port = closed.getsockname()[1]
         bob.run("config", "team.url", f"postgresql://bob@127.0.0.1:{port}/team")
         told = found()
-        assert f"The team cannot be asked now: 127.0.0.1:{port}/team: Connection refused" in told
+        assert (
+            f"The team's store cannot be reached now: 127.0.0.1:{port}/team: Connection refused"
+            in told
+        )
         assert "Nothing found" not in told
         with socket.create_server(("127.0.0.1", port)) as listening:
             assert re.search(r"it is asked again in \d+ seconds?\.", found("/memories?whose=team"))

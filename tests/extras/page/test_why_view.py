@@ -65,7 +65,7 @@ def test_the_lines_of_a_hunk_are_marked_where_they_stand_now(
     assert re.findall(r'class="add" data-line="(\d+)"', told) == ["3"]
     path.write_text("import tax\n")
     assert (
-        "No line of that change is in the file any more."
+        "No line of that change is still in the file."
         in served.view("/session/s1/why?of=1&item=2&hunk=1").text
     )
 
@@ -104,4 +104,4 @@ def test_an_edit_in_files_leads_to_why_in_a_browser(visitor: Visitor, served: Se
     tab.locator("details.tool summary").first.click()
     tab.get_by_text("Why line 1?").click()
     expect(tab.locator("#asked")).to_be_visible()
-    expect(tab.locator("h1")).to_have_text("Why is cart.py so?")
+    expect(tab.locator("h1")).to_have_text("Why is cart.py like this?")

@@ -91,7 +91,7 @@ async function load(one) {
     prepare(found);
     one.replaceChildren(...found.childNodes);
     one.removeAttribute("aria-busy");
-  } catch { one.dataset.load = address; one.textContent = "This could not be loaded: it is tried again when it is shown."; }
+  } catch { one.dataset.load = address; one.textContent = "This could not be loaded. It is loaded again when it is next shown."; }
 }
 function prepare(within) {
   for (const one of $$("[data-load]", within)) {

@@ -93,7 +93,7 @@ def forget(request: PageRequest, fields: Mapping[str, str]) -> str:
     with open_index(request.location, lambda _: None) as index:
         found = [one for one in index.beginning_with(wanted) if one.id == wanted]
     if not found:
-        raise NotFoundError("there is no such memory", "it may have been forgotten already")
+        raise NotFoundError("there is no such memory", "it may already be forgotten")
     forget_memories(request.location, found, lambda _: None)
     return "/memories"
 
@@ -102,7 +102,7 @@ def unforget(request: PageRequest, fields: Mapping[str, str]) -> str:
     """Restore the memory `id`. Raises NotFoundError."""
     wanted = fields.get("id", "")
     if not wanted or not take_back(request.location, [wanted], lambda _: None):
-        raise NotFoundError("no such memory was forgotten within a day")
+        raise NotFoundError("this memory was not forgotten within the last day")
     return "/memories"
 
 

@@ -223,7 +223,7 @@ def shown_call(request: PageRequest) -> tuple[Conversation, StoredEntry]:
         else []
     )
     if not found or found[0].role != TOOL_ROLE:
-        raise NotFoundError("there is no such tool call")
+        raise NotFoundError("this tool call does not exist")
     return conversation, found[0]
 
 

@@ -31,7 +31,7 @@ def of_file(request: PageRequest) -> dict[str, Any]:
     path = os.path.join(conversation.cwd, item.text)
     worktree = find_worktree(os.path.dirname(path), request.location.home.user_dir)
     if item.kind != "edit" or worktree is None or not worktree.root or not os.path.isfile(path):
-        raise NotFoundError("this file is in no repository any more", "look at the edit itself")
+        raise NotFoundError("this file is no longer in a repository", "look at the edit itself")
     repository = Repository(worktree.git_dir, worktree.root)
     reasons = Reasons(request.store, repository, known_key(request.store.path))
     real = os.path.realpath(path)
@@ -41,7 +41,7 @@ def of_file(request: PageRequest) -> dict[str, Any]:
         found = reasons.of_lines(inside, 1, SHOWN_LINES)
     except GitUnavailableError as error:
         raise NotFoundError(
-            "git cannot tell who wrote this file", "run session-memory why FILE"
+            "git has no record of who wrote this file", "run session-memory why FILE"
         ) from error
     runs = [
         (shown(one), list(enumerate(lines[one.first - 1 : one.last], one.first))) for one in found
