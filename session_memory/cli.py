@@ -24,8 +24,8 @@ _OF_COMPLETION = "__complete"  # what the scripts of `completion` call
 _WITHOUT_END = ("host", "page", "watch")
 _LONG_RUNNING = (*_WITHOUT_END, "mcp", "process")
 ABOUT = (
-    "Each of your sessions knows what the others did. Without a command: is all right, what "
-    "happens, what next."
+    "Each of your sessions knows what the others did. Without a command, it shows "
+    "the state, the current work and the next step."
 )
 # Short and former names, each with the words it replaces.
 ALIASES = {
@@ -122,7 +122,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         if "arguments are required" in message:
-            message += f"\n  {self.prog} --help says what they are"
+            message += f"\n  {self.prog} --help lists them"
         if "arguments are required" in message or (
             "unrecognized arguments" in message and "did you mean" not in message
         ):
@@ -176,7 +176,7 @@ def parser_of_all() -> argparse.ArgumentParser:
     parser = _Parser(prog=NAME, description=ABOUT, formatter_class=_help_formatter)
     parser.add_argument("--version", action="version", version=f"{NAME} {__version__}")
     commands = parser.add_subparsers(
-        title=f"commands ({NAME} COMMAND --help tells more)", metavar="COMMAND [OPTIONS]"
+        title=f"commands ({NAME} COMMAND --help shows details)", metavar="COMMAND [OPTIONS]"
     )
     for _, name, command in _present():
         command.add_arguments(
@@ -201,7 +201,11 @@ def help_text() -> str:
             text, columns() - 2, initial_indent=f"  {name:<{width}}", subsequent_indent=indent
         )
     return "\n".join(
-        [*lines, "", f"{NAME} COMMAND --help tells the options; {NAME} --version the version."]
+        [
+            *lines,
+            "",
+            f"{NAME} COMMAND --help shows the options of a command; {NAME} --version shows the version.",
+        ]
     )
 
 
@@ -216,7 +220,7 @@ def _unknown(name: str) -> int:
     call."""
     meant = _closest(name, (*COMMANDS, *ALIASES))
     print_error(
-        f"there is no command {name!r}",
+        f"unknown command {name!r}",
         f"did you mean {NAME} {meant}?" if meant else f"{NAME} --help lists them",
     )
     return 2

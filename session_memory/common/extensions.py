@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 _PACKAGE = __name__.partition(".")[0]
-_ABSENT = "this copy of session-memory is without that feature"
+_ABSENT = "this copy of session-memory lacks that feature"
 _HINT = "install it again to get this feature back"
 
 
 class AbsentFeatureError(SessionMemoryError):
-    """The module of a row was deleted: this copy of session-memory is without that feature."""
+    """The module of a row was deleted: this copy of session-memory lacks that feature."""
 
 
 def load(place: str) -> Any:

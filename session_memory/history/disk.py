@@ -50,10 +50,9 @@ def over_limit(usage: dict[str, int], limit: int) -> str:
     if not limit or total <= limit:
         return ""
     return (
-        f"the data takes {byte_size(total - limit)} more than disk_bytes allows. Nothing that "
-        f"exists only here is "
-        "deleted without asking: session-memory forget --before DATE lists it first; "
-        f"or allow more: session-memory config disk_bytes {2 * total}"
+        f"the data takes {byte_size(total - limit)} more than disk_bytes allows. Data that exists "
+        f"only here is never deleted without asking. To delete some, session-memory forget "
+        f"--before DATE lists it first; to allow more: session-memory config disk_bytes {2 * total}"
     )
 
 

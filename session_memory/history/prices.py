@@ -93,9 +93,9 @@ def update_prices(address: str = SOURCE) -> int:
         ) from error
     found = parsed_prices(content)
     if len(found) < LEAST_PRICES:
-        hint = "the prices stay as they were; give the address of a file like LiteLLM's"
+        hint = "the prices stay as they were; give the address of a file in LiteLLM's format"
         raise PricesError(
-            f"{address}: not a file of prices ({len(found)} found, {LEAST_PRICES} expected)", hint
+            f"{address}: not a price file ({len(found)} found, {LEAST_PRICES} expected)", hint
         )
     path, _ = _updated_file()
     os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)

@@ -97,7 +97,7 @@ def _from_store(conversation: Conversation, items: Iterable[StoredEntry]) -> Rec
                 "results": [{**result, "extra": {"is_error": item.outcome == "error"}}]
             }
         steps.append(step)
-    notes = "The transcript is gone: arguments and results are what the store keeps of them."
+    notes = "The transcript is gone, so arguments and results are as short as the store keeps them."
     return {**_document(conversation, steps, b""), "notes": notes}
 
 

@@ -131,7 +131,7 @@ class Library:
                     return change()
                 except EditedMeanwhileError:
                     continue
-        message = f"{self.directory}: its pages keep changing"
+        message = f"{self.directory}: its pages change all the time"
         raise StrategyError(
             message, "close the editor that has them open, or retry later", is_temporary=True
         )

@@ -51,7 +51,7 @@ def follow_rules(run: Run) -> None:
     except CorruptDatabaseError:
         raise
     except (SessionMemoryError, OSError) as error:
-        run.note(f"what rules exclude could not all be moved: {described(error)}")
+        run.note(f"some memories that rules exclude could not be moved: {described(error)}")
 
 
 def forget(run: Run, ids: dict[str, list[str]]) -> None:

@@ -152,8 +152,8 @@ def remember(
             found = _quoted(store, location, session, quote)
             if found is None or index.excluded_sessions(found[0].home, [session]):
                 hint = (
-                    "quote this session word for word; a session that rules exclude cannot be "
-                    "remembered"
+                    "quote this session word for word; a session that rules exclude cannot become "
+                    "a memory"
                 )
                 raise AgentMemoryError(
                     "nothing was remembered: the quotation is not in this session", hint
@@ -196,11 +196,13 @@ def _settled(
     Raises AgentMemoryError if it was forgotten, or rules exclude its directory."""
     library.refresh()
     if not ids:
-        raise AgentMemoryError("nothing was remembered: it was forgotten before", how_to_undo)
+        raise AgentMemoryError(
+            "nothing was remembered: this memory was forgotten earlier", how_to_undo
+        )
     kept = [memory for memory in index.beginning_with(ids[0]) if memory.home == library.home]
     if not kept:
         problem = (
-            "rules exclude this directory: your memory is on a private page, which nothing shows"
+            "rules exclude this directory, so your memory is on a private page that nothing shows"
         )
         raise AgentMemoryError(problem, "session-memory config projects")
     return kept[0]

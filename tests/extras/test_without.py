@@ -163,7 +163,7 @@ def test_an_option_of_an_extra_that_was_deleted_without_its_rows_says_so(tmp_pat
     copy = Copy(tmp_path, "team", with_rows=True)
     done = copy.command("search", "cart", "--team")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "this copy of session-memory is without that feature" in done.stderr
+    assert "this copy of session-memory lacks that feature" in done.stderr
     assert "team" not in re.findall(r"^  ([a-z]+) ", copy.command("--help").stdout, re.MULTILINE)
 
 

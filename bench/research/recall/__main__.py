@@ -47,7 +47,7 @@ SEED = 7
 
 
 class Answer(NamedTuple):
-    """The sessions that a question found, the best first."""
+    """The sessions that a question found, best first."""
 
     question: Question
     found: list[str]

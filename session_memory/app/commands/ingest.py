@@ -278,7 +278,7 @@ def directories_at(path: str, location: StoreLocation) -> list[SourceDirectory]:
     SessionMemoryError."""
     absolute = os.path.abspath(path)
     if not os.path.isdir(absolute):
-        raise SessionMemoryError(f"{path}: there is no such directory")
+        raise SessionMemoryError(f"{path}: this directory does not exist")
     home_name = _home_name(absolute, location)
     for watched in location.watched:
         root, deepest = watched.root, watched.deepest

@@ -163,7 +163,7 @@ def check_names(opened: OpenStore, wanted: Filter) -> None:
             for name in (one.title, one.session_id)
         }
         hint = _hint(wanted.session, by_name, "session-memory conversations lists them")
-        raise SessionMemoryError(f"no session goes by {wanted.session!r}", hint)
+        raise SessionMemoryError(f"no session is called {wanted.session!r}", hint)
     of_project = Filter(limit=1)._replace(
         project=wanted.project, directories=wanted.directories, folders=wanted.folders
     )
@@ -272,7 +272,7 @@ def sessions_called(opened: OpenStore, word: str) -> list[Conversation]:
 
         lines = [f"  {line_of(one)}" for one in list(sessions.values())[::-1][:CANDIDATES]]
         raise AmbiguousSessionError(
-            f"{word!r} could be any of {len(sessions)}; give the id of one:", "\n".join(lines)
+            f"{word!r} fits {len(sessions)} sessions; give the id of one:", "\n".join(lines)
         )
     return found
 

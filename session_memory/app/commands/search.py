@@ -170,8 +170,8 @@ class CommitHits:
         terminal.line(f"Commit {commit.id[:8]}, {moment(commit.at)}: {subject}")
         if self.not_compared:
             terminal.line(
-                f"  {self.not_compared:,} of its added lines were not compared with what sessions "
-                "wrote: too many."
+                f"  {self.not_compared:,} of its added lines were not compared with the sessions' "
+                "edits, because there are too many."
             )
         terminal.line(f"  {called_as()} why {commit.id[:8]}\n")
 

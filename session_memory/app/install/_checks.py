@@ -102,12 +102,12 @@ def check_starts(target: Target, hooks: list[Hook], environ: Mapping[str, str]) 
 
 def check_trial(trial: Trial) -> Finding:
     if trial.problem:
-        text = f"it was run as the runtime runs it, and failed: {trial.problem}"
-        return Finding(WRONG, "hook", text, "mend that, or report it")
+        text = f"a trial run, started as the runtime starts it, failed: {trial.problem}"
+        return Finding(WRONG, "hook", text, "fix that, or report it")
     if not trial.hook_seconds:
         return Finding(OK, "hook", f"not tried: {trial.reason}")
     hook, bare = trial.hook_seconds * 1000, trial.bare_seconds * 1000
-    text = f"it takes {hook:.0f} ms; starting a Python that does nothing takes {bare:.0f} ms"
+    text = f"it takes {hook:.0f} ms; starting Python alone takes {bare:.0f} ms"
     if trial.hook_seconds > _SLOW_RATIO * trial.bare_seconds:
         mend = "see `program` above; a network home directory is slow too"
         return Finding(NOTE, "hook", f"{text}: that is slow", mend)
@@ -182,11 +182,10 @@ def check_firing(prompted: int, served: int, age_seconds: float) -> list[Finding
     if not prompted or served:
         return []
     which = "the session" if prompted == 1 else f"any of the {prompted} sessions"
-    text = f"it has not run in {which} that had prompts since it was installed ({age(age_seconds)})"
+    text = f"it was installed {age(age_seconds)} and has not run in {which} with prompts since then"
     mend = (
-        "begin sessions anew that were running then; no hook runs under --bare or --safe-mode, "
-        "nor where the SDK is "
-        "given setting_sources=[]"
+        "restart sessions that were already running; no hook runs with --bare or --safe-mode, "
+        "or if the SDK is started with setting_sources=[]"
     )
     return [Finding(WRONG, "firing", text, mend)]
 
@@ -204,7 +203,7 @@ def _check_hooks(
         content = read_if_there(path)
         found = SettingsFile(content, path, install).read().hooks if content is not None else []
     except SessionMemoryError as error:
-        mend = "correct the file; as it is, the runtime may read none of it"
+        mend = "correct the file; until then, the runtime may ignore all of it"
         return [Finding(WRONG, "settings", f"{error}", mend)], []
     is_ours = ledger.recogniser()
     here = [hook for hook in found if is_ours(hook.command)]
@@ -298,14 +297,14 @@ def _check_plugins(target: Target, hooks: list[Hook]) -> list[Finding]:
     if not hooks:
         return [
             Finding(
-                OK, "plugin", f"{enumerated(names)} is switched on, and does what hooks would do"
+                OK, "plugin", f"{enumerated(names)} is switched on and does the work of the hooks"
             )
         ]
     text = (
-        f"the plugin {enumerated(names)} is switched on too: both hooks run, and each piece of "
-        "news comes from only one"
+        f"the plugin {enumerated(names)} is switched on too, so two sets of hooks run; each update "
+        "still arrives only once"
     )
-    return [Finding(NOTE, "plugin", text, "one of both is enough")]
+    return [Finding(NOTE, "plugin", text, "one of the two is enough")]
 
 
 def _check_tools(target: Target) -> list[Finding]:
@@ -318,7 +317,9 @@ def _check_tools(target: Target) -> list[Finding]:
         if has_server(path, install):
             return [Finding(OK, "tools", f"served by {NAME} mcp, in {path}")]
     except SessionMemoryError as error:
-        return [Finding(NOTE, "tools", f"{error}", "agents have the commands of the skills")]
+        return [
+            Finding(NOTE, "tools", f"{error}", "agents can still run the commands in the skills")
+        ]
     return [Finding(NOTE, "tools", f"{path} does not list the server {NAME}", _reinstall(target))]
 
 
@@ -348,22 +349,27 @@ def check_upkeep(target: Target, now: float) -> Finding:
     if mode != "sessions":
         return Finding(OK, "upkeep", f"{mode}, by config.yaml")
     if not runs:
-        return Finding(OK, "upkeep", "begins with the next start or end of a session")
+        return Finding(
+            OK, "upkeep", "it runs for the first time when a session next starts or ends"
+        )
     last, problems = runs[-1], [run.problem for run in runs[-_UPKEEP_RUNS:]]
     if len(problems) == _UPKEEP_RUNS and all(problems):
         text = (
-            f"it failed the last {_UPKEEP_RUNS} times, at last {age(now - last.began)}: "
+            f"its last {_UPKEEP_RUNS} runs failed, the latest {age(now - last.began)}: "
             f"{last.problem}"
         )
         return Finding(
-            WRONG, "upkeep", text, f"{NAME} doctor status tells more; {NAME} ingest does it now"
+            WRONG,
+            "upkeep",
+            text,
+            f"run {NAME} doctor status for details, or {NAME} ingest to do its work now",
         )
     if last.problem:
         return Finding(
             NOTE,
             "upkeep",
             f"it failed {age(now - last.began)}: {last.problem}",
-            "it is tried again",
+            "the next start or end of a session runs it again",
         )
     return Finding(OK, "upkeep", f"last {age(now - last.began)}")
 
@@ -378,12 +384,10 @@ def _check_state(target: Target) -> list[Finding]:
     state = Path(target.home.state_dir)
     existing = state if state.exists() else missing_directories(state)[0].parent
     if not existing.is_dir():
-        text = f"{existing} is not a directory: deliveries cannot be recorded"
+        text = f"{existing} is not a directory, so deliveries cannot be recorded"
         found.append(Finding(WRONG, "state", text, "move it away"))
     elif not os.access(existing, os.W_OK | os.X_OK):
-        text = (
-            f"{existing} is not writable: deliveries cannot be recorded, so agents get no updates"
-        )
+        text = f"{existing} is not writable, so deliveries cannot be recorded and agents get no updates"
         found.append(Finding(WRONG, "state", text, f"see: ls -ld {shlex.quote(str(existing))}"))
     return found
 
@@ -398,7 +402,7 @@ def _check_transcripts(target: Target) -> list[Finding]:
         text = f"none of the {len(sessions)} named sessions has a transcript in {where}"
         variable = target.runtime.CONFIG_VARIABLE
         mend = (
-            f"see that {variable} is what the agent's runtime has, and that it is started in "
+            f"check that the agent's runtime has the same {variable}, and that it is started in "
             f"the home"
         )
         return [Finding(WRONG, "transcripts", text, mend)]

@@ -95,7 +95,7 @@ def plan_install(
         plan.notes.append(
             f"{target.root} is in the work tree {worktree.root}: to keep what its agent "
             f"remembers out of git, add "
-            "`conversations/` and `memories/` to a .gitignore. Agents' searches then skip them too."
+            "`conversations/` and `memories/` to a .gitignore. Agents' file searches then skip them too."
         )
     return plan
 
@@ -176,7 +176,7 @@ def _plan_server(
         plan.has_tools = True
     except SessionMemoryError as error:
         plan.notes.append(
-            f"{error}. The tools are not added there; agents have the commands of the skills."
+            f"{error}. The tools are not added there; agents can still run the commands in the skills."
         )
 
 
@@ -211,7 +211,7 @@ def _plan_skills(
         }
         if _is_foreign(directory / skill.name, wanted, known):
             plan.notes.append(
-                f"{directory / skill.name} is not ours and was left alone: the skill "
+                f"{directory / skill.name} was not made by session-memory and was left alone, so the skill "
                 f"`{skill.name}` is not "
                 "installed. Rename that directory and run this again to have it."
             )

@@ -125,7 +125,7 @@ def identify(path: str, environ: Mapping[str, str]) -> Target:
     root = os.path.abspath(expanded(path, os.environ))
     if not os.path.isdir(root):
         raise NoHomeError(
-            f"{path}: there is no such directory", "give the path of one that is there"
+            f"{path}: this directory does not exist", "give the path of an existing directory"
         )
     if not os.access(root, os.R_OK | os.X_OK):
         raise NoHomeError(f"{path}: it cannot be read", "see who owns it: ls -ld shows that")

@@ -221,10 +221,10 @@ def _named(
             found.append(target)
             continue
         names = one.install
-        where = f"{target.settings_dir} is not there" + (
+        where = f"{target.settings_dir} does not exist" + (
             f", nor a command {names.COMMAND}" if names.COMMAND else ""
         )
-        hint = "start it once, then run this again"
+        hint = "start it once, then run this command again"
         refused.append(NoHomeError(f"{one.TITLE} is not on this machine: {where}", hint))
     if refused and not found:
         raise refused[0]

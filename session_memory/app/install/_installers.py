@@ -222,10 +222,10 @@ def fetch_pip(directory: Path, settings: Mapping[str, str]) -> Path:
             content = _from_index(index, settings.get("cert", ""))
         except (OSError, ValueError) as error:
             reason = getattr(error, "reason", None) or error
-            raise NoInstallerError(f"{NO_PIP}, and none could be fetched: {reason}") from None
+            raise NoInstallerError(f"{NO_PIP}, and it could not be downloaded: {reason}") from None
     if hashlib.sha256(content).hexdigest() != PIP_SHA256:
         raise NoInstallerError(
-            f"{NO_PIP}, and the {PIP_WHEEL} that was fetched is not the right one"
+            f"{NO_PIP}, and the {PIP_WHEEL} that was downloaded has the wrong checksum"
         )
     path = directory / PIP_WHEEL
     path.write_bytes(content)

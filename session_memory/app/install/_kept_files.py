@@ -47,9 +47,10 @@ def check_place(place: str) -> None:
     """Raise ForeignPlaceError if the directory `place` is not empty and nothing in it is ours."""
     own, others = sort_out(place, place) if os.path.isdir(place) else ([], [])
     if others and not own:
-        hint = f"set {ENV_DIR} to a directory of its own, or leave it out"
+        hint = f"set {ENV_DIR} to a directory that is used for nothing else, or unset it"
         raise ForeignPlaceError(
-            f"{place}: it holds {os.path.basename(others[0])}, which is not ours", hint
+            f"{place}: it contains {os.path.basename(others[0])}, which session-memory did not make",
+            hint,
         )
 
 

@@ -25,11 +25,11 @@ from .example import PastUpdate
 from .program import command_path
 from .templates import IDENTITY, TEMPLATES, NewHome
 
-ABOUT = "each of your agents learns with your next prompt what your other sessions did."
+ABOUT = "with your next prompt, each of your agents learns what your other sessions did."
 TITLE_CHARACTERS = 60
 STEP_CHARACTERS = 38
 _LACKING = {  # without the packages of a group
-    "basic": "where there is a config.yaml they get none",
+    "basic": "agents with a config.yaml get none",
     "store": "nothing is stored or searched",
     "watch": "`watch` and completion do not work",
     "page": "the page does not start",
@@ -45,13 +45,13 @@ def show_example(update: PastUpdate, terminal: Terminal, *, is_own: bool) -> Non
     """Print what a prompt of this person's own sessions would have got, or of the sample."""
     name = shorten(one_line(for_people(update.name)), TITLE_CHARACTERS)
     if update.is_waiting:
-        introduction = "Two of your branches do not merge as they are now. The next prompt of"
+        introduction = (
+            "Two of your branches would conflict if you merged them now. The next prompt of"
+        )
         introduction += f' "{name}" ({update.runtime}) gets:'
     elif is_own:
         when = time.strftime("%Y-%m-%d at %H:%M", time.localtime(update.at))
-        introduction = (
-            f'On {when} two of your sessions worked in one project. The next prompt of "{name}"'
-        )
+        introduction = f'On {when}, two of your sessions worked in the same project. The next prompt of "{name}"'
         introduction += f" ({update.runtime}) would have got:"
     else:
         introduction = (
@@ -84,11 +84,11 @@ def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
         _show_home(target, plan, terminal, is_dry_run=done.is_dry_run)
         if done.trials and done.trials[index].problem:
             terminal.note(
-                f"The hook was tried and failed: {terminal.short(done.trials[index].problem)}"
+                f"A trial run of the hook failed: {terminal.short(done.trials[index].problem)}"
             )
     if done.is_sample:
         terminal.note(
-            "You have used no agent here yet: that is a sample, with three sessions to look at."
+            "You have not used an agent here yet, so this is a sample with three sessions to look at."
         )
     for error in done.refused:
         terminal.note(
@@ -119,14 +119,14 @@ def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
         )
         terminal.item("kept", terminal.short(f"{path} ({how})"))
     for path in done.shared:
-        terminal.item("kept", terminal.short(f"{path}, which is not of this home alone"))
+        terminal.item("kept", terminal.short(f"{path}, because other homes use it too"))
     for one in done.left:
         terminal.item("left", terminal.short(f"{one.what}: {one.remove}"))
     for root in done.unreachable:
         terminal.note(
-            f"{terminal.short(root)} is missing, so nothing was removed from it. If it "
-            f"was moved: python3 "
-            "install.py --uninstall --home PATH, from a copy of the repository."
+            f"{terminal.short(root)} is missing, so nothing was removed from it. If you "
+            "moved it, run this in a copy of the repository: python3 "
+            "install.py --uninstall --home PATH"
         )
     terminal.result(
         {
@@ -155,7 +155,7 @@ def show_new(done: NewHome, terminal: Terminal) -> None:
         else:
             terminal.item(change.kind, os.path.relpath(change.path, done.root))
     if not done.plan.changes:
-        terminal.line("  as it was")
+        terminal.line("  unchanged")
     for note in done.plan.notes:
         terminal.note(terminal.short(note))
     if done.environment is not None:
@@ -174,8 +174,8 @@ def show_new(done: NewHome, terminal: Terminal) -> None:
         terminal.line(f'  {TEMPLATES[done.template].start} --session discord "Who are you?"')
         terminal.line()
         terminal.paragraph(
-            f"{IDENTITY[0]} says who it is. Run this again to renew all but that "
-            f"and the configuration."
+            f"{IDENTITY[0]} says who the agent is. Run this command again to renew everything except "
+            "that file and the configuration."
         )
     terminal.result(
         {
@@ -224,7 +224,7 @@ def _show_missing(environment: Environment, terminal: Terminal, called_as: str) 
     where = (
         ""
         if environment.remedy or NO_PIP in environment.problems.values()
-        else ", where a package index answers"
+        else ", with a package index in reach"
     )
     terminal.note(f"To install them{where}:")
     for command in filter(None, (environment.remedy, f"{called_as}{extras}")):
@@ -239,7 +239,7 @@ def _show_home(target: Target, plan: HomePlan, terminal: Terminal, *, is_dry_run
         parts = [f"{kind}{' as before' if not is_new else ''}" for kind, is_new in _parts_of(plan)]
         if plan.plugins:
             parts.append(
-                f"nothing, since {enumerated(plan.plugins)} is there already and does the same"
+                f"nothing, since {enumerated(plan.plugins)} is already there and does the same"
             )
         parts = parts or [
             "renewed" if any(change.is_needed for change in plan.changes) else "as before"
@@ -253,7 +253,7 @@ def _show_home(target: Target, plan: HomePlan, terminal: Terminal, *, is_dry_run
             terminal.note(target.runtime.install.AFTER_INSTALL)
     if plan.switched_off:
         terminal.note(
-            f"{plan.switched_off} in these settings: no hook of ours runs. It was left as it is."
+            f"{plan.switched_off} in these settings, so our hooks do not run. The setting was left as it is."
         )
     for note in plan.notes:
         terminal.note(terminal.short(note))
@@ -304,7 +304,7 @@ def show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
         _show_step("Once you have used an agent here:", terminal, called_as)
         return
     terminal.paragraph(
-        "Start a new session of your agent. With each prompt it learns what the others did.",
+        "Start a new session of your agent. With each prompt it learns what your other sessions did.",
         first="  ",
         indent="  ",
     )
@@ -332,10 +332,10 @@ def _show_removal(plan: HomePlan, done: Uninstalled, terminal: Terminal) -> None
     elif plan.settings and plan.settings.is_needed:
         is_back = done.restored[plan.root]
         was = "as it was before" if plan.settings.after else "removed, since there was none before"
-        how = was if is_back else "our hooks are out, what you changed since stays"
+        how = was if is_back else "our hooks were removed; your later changes stay"
         terminal.item("settings", terminal.short(f"{plan.settings.path}: {how}"))
     if plan.server and plan.server.is_needed and not done.is_dry_run:
-        terminal.item("tools", terminal.short(f"{plan.server.path}: our server is out"))
+        terminal.item("tools", terminal.short(f"{plan.server.path}: our server was removed"))
     if plan.files and not done.is_dry_run:
         terminal.item("files", f"{counted(len(plan.files), 'file')} of ours removed")
     for note in plan.notes:

@@ -64,7 +64,7 @@ def without_server(content: bytes, path: Path, install: Install) -> bytes:
     after = _without_tables(text, f"{install.MCP_KEY}.{NAME}")
     if _toml(after, path).get(install.MCP_KEY, {}) != wanted:
         raise SettingsFileError(
-            str(path), StrictJsonError(f"{NAME} is not in a table of its own", text, len(text))
+            str(path), StrictJsonError(f"{NAME} does not have its own table", text, len(text))
         )
     return after.encode()
 
@@ -148,7 +148,7 @@ def _with_table(content: bytes, path: Path, install: Install, server: Mapping[st
         install.MCP_KEY: {**there.get(install.MCP_KEY, {}), NAME: dict(server)},
     }:
         raise SettingsFileError(
-            str(path), StrictJsonError("no table can be added to it", text, len(text))
+            str(path), StrictJsonError("session-memory cannot add a table to it", text, len(text))
         )
     return after.encode()
 

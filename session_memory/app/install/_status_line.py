@@ -52,7 +52,7 @@ def switch_status_line(
             raise refused[0]
         if not changes and not extensions and is_on:
             raise SessionMemoryError(
-                "nothing is installed that shows a status line", f"run {NAME} install first"
+                "no installed runtime shows a status line", f"run {NAME} install first"
             )
         for record, change in changes:
             # As long as nobody else writes the file, an uninstall restores it as a whole.

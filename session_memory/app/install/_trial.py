@@ -66,7 +66,7 @@ def try_hook(target: Target, command: str, environ: Mapping[str, str], *, is_tim
             scene = set_up(target, os.path.realpath(directory), environ)
             return Trial(reason=scene) if isinstance(scene, str) else _run(scene, command, is_timed)
         except subprocess.TimeoutExpired:
-            return Trial(problem=f"it did not end within {_TIMEOUT_SECONDS} seconds")
+            return Trial(problem=f"it did not finish within {_TIMEOUT_SECONDS} seconds")
         except OSError as error:
             return Trial(problem=f"{error.filename or target.root}: {error.strerror or error}")
 
@@ -85,11 +85,11 @@ def fault_at_start(target: Target, command: str, environ: Mapping[str, str]) -> 
         try:
             done = _started(command, b"no event\n", variables, directory)
         except subprocess.TimeoutExpired:
-            return f"it did not end within {_TIMEOUT_SECONDS} seconds"
+            return f"it did not finish within {_TIMEOUT_SECONDS} seconds"
         if done.returncode:
             return _failure(done)
         if not any(Path(directory).rglob("hook.log")):
-            return "it ended without a word: a part of the program is missing or broken"
+            return "it printed nothing: part of the program is missing or broken"
         return ""
 
 
@@ -142,7 +142,7 @@ def _plain_scene(target: Target, directory: str, environ: Mapping[str, str]) -> 
     if not where:
         project_dir, where = _last_active_project(target, environ)
     if not os.path.isdir(project_dir):
-        return "no session has begun in it yet"
+        return "no session has started in this home yet"
     moved = {**environ, ENV_DIR: directory}
     home = runtime_home(target.config_dir, target.runtime.USUAL_DIR, moved)
     is_safe = os.path.isdir(where) and not agent_home(where, environ, stop=user_dir(environ))
@@ -212,7 +212,7 @@ def _run(scene: _Scene, command: str, is_timed: bool) -> Trial:
         problem = log.read_text(errors="replace").splitlines()[-1].partition(": ")[2]
     if problem:
         return Trial(scene.session, problem=problem)
-    reason = "" if text else "nothing happened lately in the other sessions"
+    reason = "" if text else "nothing happened recently in the other sessions"
     if not is_timed:
         return Trial(scene.session, text, reason)
     bare = [interpreter_of(command), "-I", "-c", "pass"]
@@ -237,7 +237,7 @@ def _started(
 
 def _failure(done: subprocess.CompletedProcess[bytes]) -> str:
     said = done.stderr.decode(errors="replace").strip().splitlines() or ["it did not say why"]
-    return f"it ended with {done.returncode}: {said[-1]}"
+    return f"it exited with {done.returncode}: {said[-1]}"
 
 
 def _seconds(run: Callable[[], object]) -> float:

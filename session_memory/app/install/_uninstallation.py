@@ -190,7 +190,7 @@ def _record_of(
     found = _record_by_content(target, ledger.recogniser())
     if found is None:
         raise SessionMemoryError(
-            f"{path}: nothing was installed there", f"the ledger is {ledger.path}"
+            f"{path}: session-memory was not installed there", f"the ledger is {ledger.path}"
         )
     ledger.records[root] = found
     return root, found

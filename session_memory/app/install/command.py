@@ -36,17 +36,17 @@ from .example import last_meeting, sample_update
 from .templates import TEMPLATES, HomeRequest, make_home
 
 _AGENTS_SKILLS = "also put the skills into .agents/skills, where several runtimes look"
-_ALLOW = (
-    "let agents look things up without asking: allow the commands and tools that change nothing"
+_ALLOW = "let agents look things up without asking: allow all commands and tools that only read"
+_WITH = (
+    "also install the packages for this feature, which are large; later installs keep the feature"
 )
-_WITH = "also install the packages for this feature, which are large; later installs keep them"
 _PURGE = (
     "also delete the stored sessions (archives, store, memories) and the configuration, after "
     "asking"
 )
 _EPILOG = (
-    "--uninstall removes everything again, `new HOME` makes an agent's home from a "
-    "template: see their --help."
+    "--uninstall removes everything again; `new HOME` makes an agent's home from a "
+    "template. Add --help to either for its options."
 )
 
 
@@ -64,13 +64,10 @@ def add_install_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_uninstall_arguments(parser: argparse.ArgumentParser) -> None:
-    what_for = (
-        "uninstall from; without it, and without --runtime, from all, and the program is "
-        "removed too"
-    )
+    what_for = "uninstall from; without --home and --runtime, uninstall from all homes and remove the program"
     _add_home(parser, what_for, "uninstall from")
     parser.add_argument("--purge", action="store_true", help=_PURGE)
-    parser.add_argument("--yes", action="store_true", help="with --purge: without asking")
+    parser.add_argument("--yes", action="store_true", help="with --purge: delete without asking")
 
 
 def add_new_arguments(parser: argparse.ArgumentParser) -> None:
@@ -82,7 +79,7 @@ def add_new_arguments(parser: argparse.ArgumentParser) -> None:
         help="the runtime of the agent",
     )
     parser.add_argument(
-        "--force", action="store_true", help="even if the directory has other content"
+        "--force", action="store_true", help="make the home even if the directory has other content"
     )
     parser.add_argument(
         "--with", dest="extras", choices=list(EXTRAS), action="append", default=[], help=_WITH
@@ -155,11 +152,17 @@ class Subcommand(NamedTuple):
     run: Callable[[argparse.Namespace], int]
 
 
-INSTALL = Subcommand("install into homes, or update an install", add_install_arguments, run_install)
+INSTALL = Subcommand(
+    "install the hooks into homes, or update an install", add_install_arguments, run_install
+)
 NEW = Subcommand(
     "make a new agent's home from a template, or renew one", add_new_arguments, run_new
 )
-UNINSTALL = Subcommand("take everything out again", add_uninstall_arguments, run_uninstall)
+UNINSTALL = Subcommand(
+    "remove session-memory again, as a whole or from one home",
+    add_uninstall_arguments,
+    run_uninstall,
+)
 
 
 def main(script: str, words: list[str]) -> int:
@@ -198,14 +201,14 @@ def _add_home(parser: argparse.ArgumentParser, what_for: str, verb: str) -> None
         action="append",
         default=[],
         type=_runtime,
-        help=f"a runtime to {verb}: its user's own settings of {names}",
+        help=f"{verb} your own settings of this runtime: {names}",
     )
     _add_output(parser)
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--dry-run", action="store_true", help="show the exact change and make none"
+        "--dry-run", action="store_true", help="show the exact changes without making them"
     )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -215,7 +218,7 @@ def _runtime(name: str) -> Runtime:
     found = runtime_called(name)
     if found is None or not found.PROMPT_EVENT:
         names = ", ".join(one.name for one in all_runtimes() if one.PROMPT_EVENT)
-        raise argparse.ArgumentTypeError(f"there is no runtime {name!r}: it is one of {names}")
+        raise argparse.ArgumentTypeError(f"unknown runtime {name!r}: choose one of {names}")
     return found
 
 
@@ -237,8 +240,8 @@ def _ask_for_purge(purged: list[str], terminal: Terminal) -> None:
     """Ask to confirm the deletion of these paths. Raises SessionMemoryError."""
     shown = [terminal.short(path) for path in purged]
     if not terminal.can_ask():
-        hint = "nothing was changed; --yes does it, --dry-run shows it"
-        raise SessionMemoryError(f"--purge deletes {enumerated(shown)}, for good", hint)
+        hint = "nothing was changed; add --yes to delete without a question, or --dry-run to see the changes"
+        raise SessionMemoryError(f"--purge would delete {enumerated(shown)} for good", hint)
     for path in shown:
         terminal.item("purge", path)
     if not terminal.ask("Delete this for good, and uninstall?"):

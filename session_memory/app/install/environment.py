@@ -29,7 +29,7 @@ PARTS = {
     "watch": ("shtab", "watchfiles"),
     "page": ("jinja2", "markdown-it-py", "pygments", "starlette", "uvicorn"),
 }
-NO_INDEX = "no package index that has it could be reached"
+NO_INDEX = "no package index with these packages could be reached"
 _NOT_IN_INDEX = "(from versions: none)"  # also what pip says of an index that it cannot reach
 _UNREACHABLE = ("after connection broken by", "Could not fetch URL", "error sending request")
 _ERROR = re.compile(r"\s*error:", re.IGNORECASE)

@@ -140,8 +140,10 @@ def _start(root: str, data_dir: str, runtime: Runtime, *, is_told: bool) -> None
         creationflags=getattr(subprocess, "DETACHED_PROCESS", 0),
     )
     if is_told and not note:
-        what = "What reads a config.yaml and searches the past is being set up"
-        text = f"session-memory works. {what} in {data_dir}, in the background."
+        text = (
+            "session-memory works. The packages for settings and search are being installed in "
+            f"{data_dir}, in the background."
+        )
         sys.stdout.buffer.write(encode({"systemMessage": text}).encode() + b"\n")
         sys.stdout.buffer.flush()
 

@@ -66,7 +66,8 @@ def check_source(source: Path) -> None:
     for part in _NEEDED:
         if not _lies_at(source, part).exists():
             raise SessionMemoryError(
-                f"{source}: {part} is not there", "run install.py from a whole copy of it"
+                f"{source}: {part} is missing",
+                "run install.py from a complete copy of the repository",
             )
 
 
@@ -89,7 +90,7 @@ def locked(paths: ProgramPaths) -> Iterator[list[Path]]:
             descriptor = lock(str(path), max(0.0, deadline - time.monotonic()))
         except LockedError:
             raise LockedError(
-                f"{paths.program_dir}: another install is at work", "wait for it to end"
+                f"{paths.program_dir}: another install is running", "wait for it to end"
             ) from None
         except FileNotFoundError:  # an uninstall has just removed the directory
             continue
@@ -235,10 +236,12 @@ def launcher_text(python: str, app: Path) -> str:
 def link_problem(paths: ProgramPaths) -> str:
     """Return why the command's link cannot be made; '' if it can, or is there."""
     if os.name == "nt":
-        return f"put {paths.launcher.parent} on the PATH to have the command {paths.launcher.name}"
+        return f"put {paths.launcher.parent} on your PATH to use the command {paths.launcher.name}"
     if is_our_link(paths) or not os.path.lexists(paths.link):
         return ""
-    return f"{paths.link} is something else and was left alone; the command is {paths.launcher}"
+    return (
+        f"{paths.link} belongs to another program and was left alone; run {paths.launcher} instead"
+    )
 
 
 def is_our_link(paths: ProgramPaths) -> bool:

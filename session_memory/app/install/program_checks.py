@@ -69,12 +69,10 @@ def _check_app(paths: ProgramPaths, version: str) -> Finding:
     ]
     if not bare:
         if version and not has_usable_bundle(paths.app, str(paths.python)):
-            text = (
-                f"{about}, compiled; {BUNDLE_FILE} is not usable, so prompts take a little longer"
-            )
+            text = f"{about}, compiled; {BUNDLE_FILE} is unusable, so prompts take a little longer"
             return Finding(NOTE, "program", text, _REINSTALL)
         return Finding(OK, "program", f"{about}, compiled")
-    text = f"{about}: {len(bare)} of {len(modules)} modules are not compiled, for which prompts pay"
+    text = f"{about}: {len(bare)} of {len(modules)} modules are not compiled, which slows down every prompt"
     if not all(os.access(path.parent, os.W_OK) for path in bare):
         text += f"; {bare[0].parent} cannot be written to"
     return Finding(WRONG, "program", text, _REINSTALL)
@@ -83,9 +81,7 @@ def _check_app(paths: ProgramPaths, version: str) -> Finding:
 def _check_environment(paths: ProgramPaths, version: str) -> Finding:
     if not version:
         if not paths.env.exists():
-            text = (
-                "there is none: only the hooks work, and where there is a config.yaml they do not"
-            )
+            text = "it is missing: only the hooks work, and only in homes without a config.yaml"
             return Finding(WRONG, "environment", text, _REINSTALL)
         return Finding(WRONG, "environment", f"{paths.python} does not run", _REINSTALL)
     missing = names_of(missing_parts(paths, paths.app / LOCK_FILE))
@@ -106,6 +102,6 @@ def _check_link(paths: ProgramPaths, environ: Mapping[str, str]) -> Finding:
         return Finding(NOTE, "command", text, f"run {paths.launcher} instead")
     if str(paths.bin_dir) not in environ.get("PATH", "").split(os.pathsep):
         return Finding(
-            NOTE, "command", f"{paths.bin_dir} is not on the PATH", f"run {paths.link} instead"
+            NOTE, "command", f"{paths.bin_dir} is not on your PATH", f"run {paths.link} instead"
         )
     return Finding(OK, "command", str(paths.link))

@@ -179,14 +179,14 @@ def _check_root(root: str, template: str, ledger: InstallLedger) -> None:
     if record is not None and record.template == template:
         return
     if record is not None and record.template:
-        hint = f"--force makes it one of {template}; sessions are kept"
+        hint = f"--force changes it to {template} and keeps its sessions"
         raise SessionMemoryError(f"{root}: it was made from the template {record.template}", hint)
     if os.path.lexists(root) and (not os.path.isdir(root) or os.listdir(root)):
         hint = (
-            "--force puts the agent beside the other content; a file that it replaces is kept as "
+            "--force adds the agent's files to the directory; a file that it replaces is kept as "
             ".bak"
         )
-        raise SessionMemoryError(f"{root}: there is something else in it", hint)
+        raise SessionMemoryError(f"{root}: the directory has other content", hint)
 
 
 def _make(plan: HomePlan, template: str, ledger: InstallLedger) -> None:

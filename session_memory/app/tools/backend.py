@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 GRAPH_SECONDS = 20.0  # an agent waits for the answer, at most a minute in a sandbox
 MOST_MEMORIES = 3  # listed before the messages
 NO_STORE = (
-    "nothing can be looked up: the store of all conversations does not exist yet, or cannot be used"
+    "nothing can be looked up: the store of all conversations does not exist yet or is unusable"
 )
-NO_MEMORIES = "memories cannot be changed: their store does not exist yet, or cannot be used"
+NO_MEMORIES = "memories cannot be changed: their store does not exist yet or is unusable"
 _EVERY = 10**9
 _LOOKED_AT = 200  # best memories of a team fetched, before the limits are applied
 
@@ -190,7 +190,7 @@ class Backend(ABC):
         if location is None:
             raise RefusedError(
                 NO_STORE,
-                "archives of conversations are Markdown files, which you can search yourself",
+                "archives of conversations are Markdown files that you can search yourself",
             )
         return location
 
@@ -233,7 +233,7 @@ class Backend(ABC):
         location = location_with_store(self._searched_path, self._environ)
         url = shared_url(location.home) if location else ""
         if location is None or not url:
-            raise RefusedError("no team was joined on this machine", "go on without it")
+            raise RefusedError("this machine has not joined a team", "go on without it")
         visible = location.visible or tuple({one.home for one in location.watched if one.home})
         with self._teams.store(url, visible or None) as store:
             yield store
@@ -263,7 +263,7 @@ class Backend(ABC):
             found = store.conversation(conversation)
             items = list(store.entries(conversation)) if found else []
         if found is None:
-            hint = "it may not be shared any more: search_team says which there are"
+            hint = "it may no longer be shared: search_team shows the conversations of the team"
             raise RefusedError(f"the team has no conversation {team_id(conversation)}", hint)
         modified = None if found.last_message_at is None else found.last_message_at / 1000
         session = ListedSession(
@@ -279,7 +279,7 @@ class Backend(ABC):
         session = self._own_session() or self._likely_session()
         if not session:
             raise RefusedError(
-                "nothing was remembered: it is not known which session this is", "tell the user"
+                "nothing was remembered: this session could not be identified", "tell the user"
             )
         from ...memory.writer import remember  # needs apsw
 
@@ -298,7 +298,7 @@ class Backend(ABC):
     def _own_location(self) -> StoreLocation:
         location = location_with_store(self._own_path, self._environ)
         if location is None:
-            raise RefusedError(NO_MEMORIES, "tell the user if it stays so")
+            raise RefusedError(NO_MEMORIES, "tell the user if this continues")
         return location
 
     @abstractmethod

@@ -68,7 +68,7 @@ def call(backend: Backend, name: str, arguments: object) -> ToolResult:
         print_traceback(error)
         problem, hint = (
             f"{name} failed ({type(error).__name__})",
-            "go on without it, and tell the user",
+            "continue without it, and tell the user",
         )
     return ToolResult(results.bounded(results.problem(problem, hint)), True)
 
@@ -86,7 +86,7 @@ def _read(tool: Tool, given: object) -> dict[str, Any]:
         raise _WrongArgumentError(f"arguments are an object; {takes}")
     for key in given:
         if key not in properties and key in ARGUMENTS[tool.name]:
-            raise _WrongArgumentError(f"only main has the argument `{key}`; {takes}")
+            raise _WrongArgumentError(f"only main may use the argument `{key}`; {takes}")
     words = {}
     for key, wanted in properties.items():
         value = _value(key, given.get(key), wanted)

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
 SERVER = "session-memory"
 INSTRUCTIONS = (
-    "The memory of all sessions of this agent. Before you ask the user for something that was "
-    "said in another "
-    "conversation, or say that you do not know it, use search_sessions."
+    "The memory of all sessions of this agent. Use search_sessions before you ask the user for "
+    "something from another conversation, or say that you do not know it."
 )
 _OF_MAIN = " As the agent of main, you see and change the tasks of all groups."
 _FOR_MAIN = "group"  # an argument of a task's tool that only the agent of main has
@@ -73,7 +72,11 @@ def chosen(listed: list[ListedSession], wanted: str) -> ListedSession:
     """Return the session called `wanted`, as `_called` finds it. Raises RefusedError."""
     found = _called(listed, wanted)
     if found is None:
-        hint = f"there are: {results.candidates(listed)}" if listed else "there are no sessions yet"
+        hint = (
+            f"the sessions are: {results.candidates(listed)}"
+            if listed
+            else "there are no sessions yet"
+        )
         raise RefusedError(f"no session is called {wanted!r}", hint)
     return found
 
@@ -170,13 +173,13 @@ def remember(backend: Backend, arguments: Arguments) -> str:
     kept = backend.remember(arguments.get("kind", "fact"), arguments["text"], arguments["quote"])
     found = "other sessions find it with search_sessions"
     if kept.is_untrusted:
-        found = "only a person finds it, since this session is untrusted"
+        found = "only a person finds it, because this session is untrusted"
     return f"Remembered as {results.memory(kept)}; {found}."
 
 
 def forget(backend: Backend, arguments: Arguments) -> str:
     gone, undo = backend.forget(arguments["id"])
-    return f"Forgotten: {results.memory(gone)}. For a day the user can undo that with `{undo}`."
+    return f"Forgotten: {results.memory(gone)}. The user can undo that for a day with `{undo}`."
 
 
 def clear_session(backend: Backend, arguments: Arguments) -> str:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ...sessions.transcripts.entries import Entry
     from ...sessions.transcripts.sessions import FoundSession
 
-_ONLY_THE_USER = "Nothing has changed yet, since only the user can do that. Tell them to"
+_ONLY_THE_USER = "Nothing has changed yet, because only the user can do that. Tell them to"
 
 
 class HomeBackend(Backend):
@@ -96,26 +96,24 @@ class HomeBackend(Backend):
             os.unlink(_pointer(own))
             return (
                 f"Done: {kept}. Finish your answer: the next message to {own.session.name!r} "
-                f"begins a new one, and "
-                f"resume_session with id {own_id} comes back to this "
+                f"starts a new conversation, and resume_session with id {own_id} returns to this "
                 f"one.{_in_terminal(own.runtime.install.CLEAR)}"
             )
         if runtime is None:
             return (
-                f"{_ONLY_THE_USER} begin a new conversation in the program in which they talk "
-                f"to you."
+                f"{_ONLY_THE_USER} start a new conversation in the program in which they talk to "
+                f"you."
             )
         types = runtime.install
         return (
             f"{_ONLY_THE_USER} type `{types.RENAME.format(name=one_line(name))}`, then "
             f"`{types.CLEAR}`. This "
-            f"conversation is kept: `{types.RESUME.format(id=own_id)}` in a "
-            f"terminal comes back to it."
+            f"conversation is kept: `{types.RESUME.format(id=own_id)}` in a terminal returns to it."
         )
 
     def resume(self, session: ListedSession, save_as: str | None) -> str:
         if session.is_active:
-            raise RefusedError(f"you are in {session.name!r} already", "there is nothing to resume")
+            raise RefusedError(f"you are already in {session.name!r}", "there is nothing to resume")
         target, own = self._found[session.id], self._found.get(self._own_session())
         types = target.runtime.install
         if (
@@ -136,8 +134,8 @@ class HomeBackend(Backend):
         first = f"type `{types.RENAME.format(name=one_line(save_as))}`, then " if save_as else ""
         return (
             f"{_ONLY_THE_USER} {first}leave this conversation and run "
-            f"`{types.RESUME.format(id=session.id)}` in a "
-            "terminal, in the directory that this one was started in."
+            f"`{types.RESUME.format(id=session.id)}` in a terminal, in the directory where this "
+            f"conversation was started."
         )
 
     def _keep(self, own: FoundSession, title: str) -> str:

@@ -15,7 +15,7 @@ from ...sessions.settings.homes import Home
 
 FILE = "/upkeep.json"
 KEPT_RUNS = 20
-BROKEN_OFF = "it was ended before it was done"
+BROKEN_OFF = "it was ended before it had finished"
 
 
 @dataclass
@@ -130,7 +130,7 @@ def watch_lock(database: str) -> Iterator[None]:
         held = lock(_lock_file(database), WAIT_SECONDS)
     except LockedError:
         raise LockedError(
-            f"{database}: process {watcher_of(database)} watches it already"
+            f"{database}: process {watcher_of(database)} is already watching it"
         ) from None
     with Closing(held):
         write_atomically(_process_file(database), str(os.getpid()).encode())

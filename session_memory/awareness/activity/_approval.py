@@ -345,10 +345,9 @@ def reason_of(objection: Objection, directory: str, now: float) -> str:
         )
     name = called(objection.report)
     if objection.is_possible:
-        reached = f"{command} reaches" if command else "is edited here"
         return (
-            f"what {reached} may be edited by {name}, active {when}, which wrote "
-            f"too much to be read"
+            f"{command or 'this edit'} may affect uncommitted edits of {name}, active {when}, "
+            "which wrote too much to be checked"
         )
     if objection.ref is not None:
         return f"{command} {effect_on(objection.ref)} of {name}, active {when}"

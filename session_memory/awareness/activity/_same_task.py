@@ -131,7 +131,7 @@ class _Task:
         named = next((issues for issues in map(issues_in, texts) if issues), set())
         issue = same_issue(self._issues, named)
         if issue:
-            return f"is at work on {for_prompt(issue)} too"
+            return f"is also working on {for_prompt(issue)}"
         return self._same_branch(report)
 
     def _same_branch(self, report: Report) -> str:
@@ -148,10 +148,10 @@ class _Task:
             issues_of_branch(self._branch), issues
         )
         if issue:
-            return f'is at work on {for_prompt(issue)} too, on branch "{name}"'
+            return f'is also working on {for_prompt(issue)}, on branch "{name}"'
         stem = branch_stem(branch)
         if stem and stem == branch_stem(self._branch):
-            return f'is at work on branch "{name}"; yours is "{own_name}"'
+            return f'is working on branch "{name}"; yours is "{own_name}"'
         return ""
 
     def _worktree_of(self, report: Report) -> Worktree | None:

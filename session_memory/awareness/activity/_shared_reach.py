@@ -80,5 +80,5 @@ def effect_on(ref: SharedRef) -> str:
     """Return a command's effect on a ref, in words for the user."""
     name, text = quotable([ref.name, ref.text])
     if ref.kind == STASH:
-        return f'takes the stash "{shorten(text, _TEXT_CHARACTERS)}"'
-    return f"takes commits of branch {shorten(name, _TEXT_CHARACTERS)}"
+        return f'removes the stash "{shorten(text, _TEXT_CHARACTERS)}"'
+    return f"removes commits from branch {shorten(name, _TEXT_CHARACTERS)}"

@@ -210,7 +210,7 @@ def _line_of(conflict: KeptConflict, now: float) -> str:
         by = f"on {branch}" if branch else "in another worktree"
     if conflict.deleted_by is not None:
         mine, theirs = ("deletion", "edit") if conflict.deleted_by == 0 else ("edit", "deletion")
-        return f"! {path}: your {mine} conflicts with its {theirs} {when} {by}"
+        return f"! {path}: your {mine} conflicts with the {theirs} made {when} {by}"
     mine, theirs = [_lines(lines) for lines in conflict.lines]
     if not mine or not theirs:
         return f"! {path}: your change conflicts with a change made {when} {by}"

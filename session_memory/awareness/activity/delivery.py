@@ -132,8 +132,8 @@ class Delivered:
 def kind_of_delivery(runtime: Runtime) -> str:
     """Return the guarantee of delivery for sessions of a runtime, for people."""
     if runtime.SHOWS_WHAT_WAS_TOLD:
-        return "as the agent saw it: what its transcript does not show is reported again"
-    return "at least once: its transcripts do not show what a hook injected"
+        return "confirmed by the transcript: an update that is missing there is sent again"
+    return "at least once: the transcript does not show the text that a hook adds"
 
 
 def with_last(
@@ -168,7 +168,9 @@ def resolved(state: SessionState, own: OwnSession) -> SessionState | None:
     elif outcome in (UNRECORDED, NO_TRANSCRIPT) and after is not None:
         misses += 1
     if search.is_cut and after is not None and outcome not in (ARRIVED, UNSHOWN):
-        said = f"the last update is repeated: it is not in {MOST_BYTES >> 20} MB behind it"
+        said = (
+            f"the last update is sent again: the {MOST_BYTES >> 20} MB after it do not contain it"
+        )
         own.deadline.notes.append(f"{own.path}: {said}")
     has_moved = after is not None and outcome in (ARRIVED, UNSHOWN)
     now = state.merged(after) if after is not None and has_moved else state.copy()

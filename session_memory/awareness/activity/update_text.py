@@ -48,7 +48,7 @@ class Selection:
     def count(self, shown: int) -> list[str]:
         """Return the last line, which counts the sessions beyond the `shown` ones; [] if none."""
         more = len(self.reports) - self.old - shown + self.further
-        return [f"+{more} {'or ' if self.are_more else ''}more"] if more else []
+        return [f"{'at least ' if self.are_more else '+'}{more} more"] if more else []
 
 
 class UpdateForm:

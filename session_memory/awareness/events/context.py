@@ -91,7 +91,7 @@ class Context:
         Raises EventError if it is not a named session of its home."""
         if not self.session:
             raise EventError(
-                f"session {self.session_id} is none of the named sessions of {self.home.root}"
+                f"session {self.session_id} is not a named session of {self.home.root}"
             )
         return self.home.cursor_file(self.session)
 
@@ -223,7 +223,7 @@ def context_of(
         raise EventError(f"{home.root}: no such directory")
     session_id = event.get("session_id")
     if not isinstance(session_id, str) or not is_name(session_id):
-        raise EventError("the event names no session")
+        raise EventError("the event does not name a session")
     config_dir = runtime.event_config_dir(event, environ)
     own_path = runtime.own_path(event, _start_dir(event, environ, runtime), config_dir)
     name, named = session_id, None

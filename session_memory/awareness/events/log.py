@@ -42,9 +42,7 @@ MOST_LINES = 20  # for one event
 MOST_EVENT_CHARACTERS = 64  # of the name of an event
 MOST_SESSIONS = 50  # that missed a deadline
 TOO_MANY = 3  # in a row; a single one means a busy machine
-MISSED_NOTICE = (
-    "hooks took longer than 1 s, so agents got only a part: `session-memory doctor` says which"
-)
+MISSED_NOTICE = "some hooks took longer than 1 s, so agents got incomplete updates; `session-memory doctor` shows them"
 _LATEST_BYTES = 16 * 1024  # of the log, searched for the same line
 
 
@@ -176,7 +174,7 @@ def looks_like_home(start: str, environ: Mapping[str, str], folder: str) -> str:
 
     shown = quote(" ".join(for_prompt(root).split()))
     return (
-        f"{shown} looks like an agent's home, and does not count as one: session-memory "
+        f"{shown} looks like an agent home but is not registered; to register it: session-memory "
         f"install --home {shown}"
     )
 
@@ -222,7 +220,7 @@ def _leftovers(home: Home) -> list[str]:
 
     A group's agent or the person has put it there."""
     path = f"{home.root}/.session-memory/config.yaml"
-    said = f"{path} is not read: move its rules for sessions to {home.config_file}, and remove it"
+    said = f"{path} is no longer read: move its rules for sessions to {home.config_file}, and remove it"
     return [said] if path != home.config_file and _may_hold_rules(path) else []
 
 

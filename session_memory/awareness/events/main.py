@@ -218,7 +218,7 @@ class _Given:
     def _try_context(self, is_answered: Callable[[Event, Runtime], bool]) -> Context | None:
         environ, event = self._environ, decode(self._content.decode("utf-8", "replace"))
         if not isinstance(event, dict):
-            raise ValueError("stdin holds no JSON object")
+            raise ValueError("stdin does not contain a JSON object")
         self.event_name = str(event.get("hook_event_name", self.event_name))
         sender = sender_of(event, environ, runtime_of(event.get("runtime", self._runtime_name)))
         if sender is None or not is_answered(event, sender):

@@ -121,7 +121,7 @@ class InstallLedger:
         try:
             content = json.loads(path.read_bytes())
             if content["format"] != _FORMAT:
-                known = f"this program knows {_FORMAT}"
+                known = f"and this version reads only {_FORMAT}"
                 raise ValueError(f"its format is {content['format']!r}, {known}")
             records = {home: HomeRecord(**record) for home, record in content["homes"].items()}
             return cls(path, records, content["made"])

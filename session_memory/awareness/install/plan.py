@@ -178,7 +178,7 @@ class HookPlan:
             aside = path.with_name(f"{path.name}.bak{number}")
         self.files.append(FileChange(aside, read_if_there(aside), current, _MODE))
         self.notes.append(
-            f"{path} was changed since it was installed: your version is kept as {aside.name}"
+            f"{path} has changed since it was installed; your version is kept as {aside.name}"
         )
 
 

@@ -28,7 +28,9 @@ class SettingsFileError(SessionMemoryError):
 
     def __init__(self, path: str, error: StrictJsonError) -> None:
         where = f"{path}:{error.line}:{error.column}"
-        super().__init__(f"{where}: {error}", "it was left as it is; correct it and run this again")
+        super().__init__(
+            f"{where}: {error}", "the file was left as it is; correct it and run this command again"
+        )
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,9 @@ class SettingsFile:
             return self._edited(text, _put(values, way, entry))
         present = _command(entry)
         if present is None:
-            message = f"`{'.'.join(way)}` is not a command, so none can be added to it"
+            message = (
+                f"`{'.'.join(way)}` is not a command, so session-memory cannot add its own to it"
+            )
             raise SettingsFileError(self._path, StrictJsonError(message, text, position(text, way)))
         theirs = _beside_ours(present, is_ours)
         theirs = present if theirs is None else theirs
@@ -187,12 +191,12 @@ class SettingsFile:
         name, way = f"hooks.{event}", ("hooks", event)
         self._expect(text, matchers, way, list, f"`{name}` should be a list")
         for index, matcher in enumerate(matchers):
-            message = f"`{name}` should hold objects with `hooks`"
+            message = f"`{name}` should contain objects with `hooks`"
             self._expect(text, matcher, (*way, index), dict, message)
             entries, inside = matcher.get("hooks", []), (*way, index, "hooks")
             self._expect(text, entries, inside, list, f"`hooks` in `{name}` should be a list")
             for number, entry in enumerate(entries):
-                message = f"`hooks` in `{name}` should hold objects"
+                message = f"`hooks` in `{name}` should contain objects"
                 self._expect(text, entry, (*inside, number), dict, message)
 
     def _expect(self, text: str, value: Any, way: _Way, kind: type, message: str) -> None:

@@ -88,7 +88,7 @@ class Deadline:
                 self._set_limit(before)
         except DeadlineError:
             self._set_limit(before)  # it may have come while that was being done
-            self._note(name, "it took too long, and was left out")
+            self._note(name, "it took too long and was left out")
             self.late.append(self.failed[-1])
         except Exception as error:
             self._note(name, getattr(error, "strerror", None) or f"{type(error).__name__}: {error}")

@@ -77,7 +77,7 @@ class FileChange:
             return
         if read_if_there(self.path) != self.before:
             raise ChangedMeanwhileError(
-                f"{self.path}: somebody else changed it just now", "run this again"
+                f"{self.path}: another program changed it just now", "run this again"
             )
         try:
             if self.after is None:

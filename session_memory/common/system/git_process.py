@@ -138,7 +138,7 @@ def command(place: GitPlace, arguments: tuple[str, ...]) -> list[str]:
     """Return the command line of git, for every caller that starts it. Raises GitUnavailableError
     if git is missing, or if an argument cannot be passed to it."""
     if any(["\0" in argument for argument in arguments]):
-        raise GitUnavailableError("git: there is a NUL in what it is asked for")
+        raise GitUnavailableError("git: an argument contains a NUL character")
     return [_program(), *_SWITCHES, *place.switches, *arguments]
 
 
@@ -331,7 +331,7 @@ def _program() -> str:
     for directory in path.split(":"):
         if directory.startswith("/") and os.access(f"{directory}/git", os.X_OK):
             return f"{directory}/git"
-    raise GitUnavailableError("git is not installed, or in no directory of PATH")
+    raise GitUnavailableError("git is not installed, or not in a directory on PATH")
 
 
 def ask_git(

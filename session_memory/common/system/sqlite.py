@@ -27,9 +27,9 @@ LEAST_FREE_PAGES = 32  # fewer free pages are no reason for a VACUUM
 FREE_SHARE = 4  # nor is less than a quarter of all pages
 # with less a device is full: SQLite needs 32 KiB beside a database to open it
 FULL_BYTES = 64 * 1024
-_MAKE_ROOM = "nothing was lost: make room and run it again"
+_MAKE_ROOM = "nothing was lost: free some space and run it again"
 _CHECKED_NEXT = (
-    "the next run checks it and, if it is damaged, makes a new one of all that can be read"
+    "the next run checks it and, if it is damaged, makes a new one from everything that can be read"
 )
 _MOVE_IT = (
     "move the file itself there, or remove the link; SESSION_MEMORY_DIR names another "
@@ -123,7 +123,8 @@ class Database:
                 applied = self._applied(connection)
                 if applied - _names(self._migrations):
                     self.obstacle = NewerDatabaseError(
-                        f"{self.path}: made by a newer version, so it is only read", UPDATE
+                        f"{self.path}: made by a newer version, so this version only reads it",
+                        UPDATE,
                     )
                 else:
                     self.is_new = not applied
@@ -175,7 +176,7 @@ class SharedDatabase(Database):
     rebuild it, so a commit reaches the disk before it returns."""
 
     SYNCHRONOUS = "full"
-    IF_CORRUPT = "restore it from a backup, or move it away to begin a new one"
+    IF_CORRUPT = "restore it from a backup, or move it away to start a new one"
 
     def _applied(self, connection: Connection) -> set[str]:
         return _recorded(connection) & _names(self._migrations)
@@ -300,7 +301,7 @@ def explained(path: str, if_corrupt: str = _CHECKED_NEXT) -> Iterator[None]:
     except apsw.BusyError as error:
         hint = "try again when that is done"
         raise LockedDatabaseError(
-            f"another process is writing to {path}, and has kept it locked", hint
+            f"another process is writing to {path} and keeps it locked", hint
         ) from error
     except (
         NotAFileError,
@@ -375,7 +376,7 @@ def applied_migrations(connection: Connection, path: str, required: Sequence[str
     if not names and fetch(
         connection, "SELECT 1 FROM sqlite_schema WHERE name != 'migrations' LIMIT 1"
     ):
-        raise ForeignDatabaseError(f"{path}: no record of what made it")
+        raise ForeignDatabaseError(f"{path}: it has no record of its migrations")
     if not all(isinstance(name, str) and name.isidentifier() for name in names):
         raise CorruptDatabaseError(f"{path}: its record of migrations is garbled")
     if names and not names.issuperset(required):

@@ -80,7 +80,7 @@ class DatabasePages:
     def page(self, number: int) -> bytes:
         """Return a page. Raises DamagedRowError if it cannot be read."""
         if not 1 <= number <= self.count:
-            raise DamagedRowError(f"page {number} is not there")
+            raise DamagedRowError(f"page {number} is missing")
         place = self._places.get(number)
         if place is None:
             content = _bytes_at(self._file, (number - 1) * self.page_bytes, self.page_bytes)

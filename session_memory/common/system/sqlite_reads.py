@@ -12,8 +12,8 @@ from . import sqlite
 from .files import irregular
 
 READ_ERROR = (
-    "nothing was changed: try again; if it stays so, the disk is failing: copy the "
-    "directory to another one"
+    "nothing was changed. Try again; if this continues, the disk is failing, so copy the "
+    "directory to another disk"
 )
 _NAME = "session-memory-checking"
 

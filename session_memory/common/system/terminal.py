@@ -16,9 +16,9 @@ from ..errors import SessionMemoryError, WrongCallError, described
 from .files import user_dir
 from .plain_output import PlainOutput, painted, plain_output, plain_text
 
-_MISSING_HINT = "run install.py again where a package index can be reached"
+_MISSING_HINT = "run install.py again on a network with a package index"
 _INCOMPLETE_HINT = (
-    "the program is not complete: run install.py again, from a whole copy of the repository"
+    "the program is incomplete: run install.py again, from a complete copy of the repository"
 )
 _PACKAGE_SCRIPT = "/scripts/memory.py"  # the command, as plugins and packages bring it
 _WIDEST = 100
@@ -103,7 +103,7 @@ def _interruptible(command: Callable[[], int], how_to_add: Callable[[str], str])
             error.__cause__, KeyboardInterrupt
         ):
             raise
-        print(f"\n{NAME}: stopped; running it again goes on from here", file=sys.stderr)
+        print(f"\n{NAME}: stopped; run it again to continue from here", file=sys.stderr)
         return 130
 
 
@@ -133,7 +133,7 @@ def _finished(command: Callable[[], int], how_to_add: Callable[[str], str]) -> i
             *sys.stdlib_module_names,
         ):
             raise  # a bug of ours
-        print_error(f"{error.name} is needed for this, and not installed", how_to_add(error.name))
+        print_error(f"this needs {error.name}, which is not installed", how_to_add(error.name))
     except BrokenPipeError:  # for example closed by `| head`
         pass
     except OSError as error:

@@ -40,7 +40,7 @@ def decompressed_file(descriptor: int) -> int:
     Raises DamagedFileError, NoLibraryError, OSError."""
     if not can_decompress():
         raise NoLibraryError(
-            "it is compressed, and nothing here can read that: session-memory install --with zstd"
+            "it is compressed with zstd, which needs: session-memory install --with zstd"
         )
     from tempfile import TemporaryFile
 
@@ -70,7 +70,7 @@ def decompressed_bytes(content: bytes, most_bytes: int) -> bytes:
     `most_bytes`."""
     if not can_decompress():
         raise NoLibraryError(
-            "it is compressed, and nothing here can read that: session-memory install --with zstd"
+            "it is compressed with zstd, which needs: session-memory install --with zstd"
         )
     steps = (content[at : at + _STEP_BYTES] for at in range(0, len(content), _STEP_BYTES))
     return b"".join(_decompressed(steps, most_bytes))
@@ -97,8 +97,8 @@ def _decompressed(parts: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
             if left < 0:
                 megabytes = most_bytes // 1024 // 1024
                 raise DamagedFileError(
-                    f"it holds more than {megabytes} MB: if it is a transcript, "
-                    f"unpack it with unzstd"
+                    f"it unpacks to more than {megabytes} MB; if it is a transcript, unpack it "
+                    f"with unzstd"
                 )
             yield content
             block = stream.unused_data if stream.eof else b""

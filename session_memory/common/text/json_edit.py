@@ -86,7 +86,7 @@ def _refuse_lax(text: str, at: int) -> None:
     for child in children(text, at) if text[at] in "{[" else ():
         if child.key is not None and child.key in keys:
             raise StrictJsonError(
-                f"the key {json.dumps(child.key)} is there twice", text, child.start
+                f"the key {json.dumps(child.key)} occurs twice", text, child.start
             )
         keys.add(child.key or "")
         _refuse_lax(text, child.value_start)

@@ -26,5 +26,5 @@ class GraphitiSettings(Section):
         Kind.VARIABLE, "", "The environment variable with its key; '': the same."
     )
     dimensions: int = key(Kind.WHOLE, 1024, "The length of an embedding.", 8, 8192)
-    max_output_tokens: int = key(Kind.WHOLE, 4096, "The most tokens of an answer.", 256, 64_000)
-    timeout_seconds: int = key(Kind.WHOLE, 300, "How long an answer may take.", 1, 1500)
+    max_output_tokens: int = key(Kind.WHOLE, 4096, "The most tokens in an answer.", 256, 64_000)
+    timeout_seconds: int = key(Kind.WHOLE, 300, "How many seconds an answer may take.", 1, 1500)

@@ -83,7 +83,7 @@ class GraphStrategy(TextStrategy):
         """Add an episode for every exchange without one. Raises StrategyError."""
         found = self._chunks(entries)
         if not found:
-            return MemoryResult(skipped="nothing of it is left to be read")
+            return MemoryResult(skipped="the filters leave nothing of it for the model to read")
         offsets = {entry.id: entry.offset for entry in entries}
         # with the offset in the transcript a stable name: added once
         prefix = f"session-{conversation.session_id}"

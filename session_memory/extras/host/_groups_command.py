@@ -178,7 +178,7 @@ def _show_group(
     terminal.heading(name)
     called = f" ({plain(group.name)})" if group.name != name else ""
     terminal.item("answers", f"{_what(group.trigger)} in {group.jid}{called}")
-    terminal.item("session", (session or "none: the next message begins one") + earlier)
+    terminal.item("session", (session or "none: the next message starts one") + earlier)
     terminal.item("last active", _ago(last))
     terminal.item("queue", f"{waiting} waiting, {working} being answered")
     terminal.item(

@@ -74,8 +74,9 @@ class GroupBackend(Backend):
         return (
             f"Done: this conversation is kept as {name!r} (id "
             f"{kept.history_id}){_archived(kept)}. Finish your answer: "
-            f"the next message begins a new one, and resume_session with id {kept.history_id} "
-            f"comes back to this one."
+            f"the next message starts a new conversation, and resume_session with id "
+            f"{kept.history_id} "
+            f"returns to this one."
         )
 
     def resume(self, session: ListedSession, save_as: str | None) -> str:

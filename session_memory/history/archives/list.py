@@ -117,7 +117,7 @@ def _facts(path: str) -> dict[str, Any] | None:
 def compaction_text(archive: str) -> str:
     """Return the text for an agent after a compaction: the path of the whole conversation."""
     return (
-        f"This conversation was compacted. All that was said before is kept, searchable, in "
+        f"This conversation was compacted. Everything said before is kept and can be searched in "
         f"{for_prompt(archive)}"
     )
 

@@ -71,7 +71,7 @@ def follow_rules(run: Run) -> None:
             if not archives.confined_to and os.path.isdir(archives.directory):
                 settle(archives.directory, Privacy(run.environ, run.location.home))
     except (SessionMemoryError, OSError) as error:
-        run.note(f"what rules exclude could not all be moved: {described(error)}")
+        run.note(f"some archives that rules exclude could not be moved: {described(error)}")
 
 
 def forget(_: Run, paths: list[str]) -> None:
@@ -105,7 +105,8 @@ def write_again(run: Run, archives: list[list[str]]) -> None:
     problems += write_due(iter(due), run.location, run.environ, lambda: False)[1]
     if gone:
         problems.append(
-            f"the transcripts of these are gone, so delete them by hand: {', '.join(gone)}"
+            f"the transcripts of these archives are gone, so delete the archives by hand: "
+            f"{', '.join(gone)}"
         )
     if problems:
         raise SessionMemoryError("; ".join(problems))

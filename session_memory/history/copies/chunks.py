@@ -124,5 +124,5 @@ def unpacked(how: str, content: bytes, sum: bytes) -> bytes:
     except zlib.error as error:
         raise DamagedChunkError(f"damaged: {error}") from error
     if checksum(found) != sum:
-        raise DamagedChunkError("damaged: its content has changed since it was kept")
+        raise DamagedChunkError("damaged: its content changed after it was kept")
     return found

@@ -95,8 +95,8 @@ def kept_line(how: Kept) -> str:
         return f"{how.form}: {amount}"
     text = "nothing" if how.form == NONE else "text only"
     return (
-        f"{text}; to keep transcripts too, so sessions can resume: session-memory config keep whole"
-        + (f"; from before: {amount}" if how.sessions else "")
+        f"{text}; to keep transcripts too, so sessions can be resumed: session-memory config "
+        f"keep whole" + (f"; from before: {amount}" if how.sessions else "")
     )
 
 
@@ -142,6 +142,6 @@ def damaged_sessions(location: StoreLocation) -> list[str]:
     with closing(pack):
         return [
             f"the kept transcript of {one.session_id} is damaged: "
-            + ("the next upkeep keeps it anew" if one.gone_at is None else "it was the only copy")
+            + ("the next upkeep keeps it again" if one.gone_at is None else "it was the only copy")
             for one in pack.damaged(CHECK_SECONDS)
         ]

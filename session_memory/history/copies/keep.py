@@ -85,7 +85,7 @@ def keep_sessions(
         if pack.obstacle:
             raise pack.obstacle
         problems = (
-            [f"{pack.path} was damaged: it is {pack.quarantined} now"] if pack.quarantined else []
+            [f"{pack.path} was damaged and is now {pack.quarantined}"] if pack.quarantined else []
         )
         found, excluded = _candidates(store, location, environ, problems)
         known = {one.key: one for one in pack.sessions() if not one.is_earlier}
@@ -190,7 +190,8 @@ class _Keeping:
         if left:
             more = f"session-memory config disk_bytes {2 * self._limit}"
             problems.append(
-                f"disk_bytes is reached: {counted(left, 'session')} not kept; raise it: {more}"
+                f"the limit disk_bytes is reached, so {counted(left, 'session')} could not be "
+                f"kept; to raise it: {more}"
             )
         return KeepReport(kept, problems)
 

@@ -198,7 +198,7 @@ class Pack(sqlite.Database):
             for how, content, sum, is_masked, size in self.connection.execute(sql, (file.id,)):
                 try:
                     if content is None:
-                        raise DamagedChunkError("damaged: a part of it is missing")
+                        raise DamagedChunkError("damaged: part of it is missing")
                     chunk = unpacked(how, content, sum)
                 except DamagedChunkError:
                     if gaps is None:

@@ -155,7 +155,8 @@ class Repository:
         then = self.committed_lines(path)
         if then != now and (conversion := self._conversion(path)):
             raise GitUnavailableError(
-                f"{path} passes {conversion}, which is not run: its lines cannot be compared"
+                f"git passes {path} through {conversion}, which is not run here, so its lines "
+                f"cannot be compared"
             )
         places = _places_before(then, now)
         known = [places[number] for number in range(first, last + 1) if number in places]
@@ -187,7 +188,7 @@ class Repository:
         index = GitIndex(Worktree(self.root, self._git_dir, common_dir_of(self._git_dir)))
         if staged := index.as_they_are([whole]).get(whole):
             return staged != self._object_in_head(path)
-        raise GitUnavailableError(f"{path} passes {conversion}, which is not run")
+        raise GitUnavailableError(f"git passes {path} through {conversion}, which is not run here")
 
     def _object_in_head(self, path: str) -> str:
         return self._ask("rev-parse", "-q", "--verify", f"HEAD:{path}", fine=True).strip()
@@ -296,7 +297,7 @@ class Repository:
             if not is_partial(common_dir_of(self._git_dir)):
                 raise
             self.lacks = (
-                f"This clone is partial and lacks objects of {about}: only words and dates were "
+                f"This clone is partial and lacks objects of {about}: only wording and dates were "
                 f"compared. "
                 f"`git {arguments[0]} {'-- ' * (arguments[0] == 'blame')}{about}` fetches them."
             )

@@ -189,9 +189,7 @@ class Merges:
         base = self._ask("merge-base", one, other, fine=(0, 1)).decode().strip()
         if not base:
             if (self._directory / "shallow").exists():
-                raise GitUnavailableError(
-                    "this clone is shallow: their common ancestor is not here"
-                )
+                raise GitUnavailableError("this clone is shallow and lacks their common ancestor")
             return []
         done = self._run(
             "merge-tree", "--write-tree", "-z", "--messages", one, other, more=self._line_ends
@@ -478,7 +476,9 @@ class Merges:
         (self._directory / "config").write_text(settings_text(kept, _USUAL + self._settings()))
         objects = os.path.join(self._common_dir, "objects")
         if "\n" in objects or objects.startswith('"'):
-            raise GitUnavailableError(f"{objects}: this name cannot be borrowed from")
+            raise GitUnavailableError(
+                f"{objects}: git cannot borrow objects from a directory with this name"
+            )
         (self._directory / "objects/info/alternates").write_bytes(os.fsencode(objects) + b"\n")
         for source, place in (("shallow", "shallow"), ("info/attributes", "info/attributes")):
             if os.path.isfile(f"{self._common_dir}/{source}"):
@@ -539,7 +539,7 @@ class Merges:
         seconds = self._end - monotonic()
         if seconds <= 0:
             raise GitUnavailableError(
-                f"git {arguments[0]}: not done within the time for all trial merges"
+                f"git {arguments[0]}: not done within the time limit for all trial merges"
             )
         directory = str(self._directory)
         who = {f"GIT_{who}_{what}": "trial@localhost" for who in _WHO for what in ("NAME", "EMAIL")}

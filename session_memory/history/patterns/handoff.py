@@ -211,8 +211,8 @@ def _branch_of(worktree: Worktree | None) -> str:
 def page(handoff: Handoff, called_as: str, *, is_for_team: bool = False) -> str:
     """Return the page, as Markdown of at most PAGE_CHARACTERS."""
     more = (
-        f"More: `{called_as} show {handoff.conversation}`; why a line is so: `{called_as} why "
-        f"FILE:LINE`."
+        f"More: `{called_as} show {handoff.conversation}`; the reason for a line: `{called_as} "
+        f"why FILE:LINE`."
     )
     blocks = [
         *_blocks(handoff),

@@ -41,7 +41,9 @@ def find_reasons(
     Without `target`, the reasons are for the staged lines. If `is_confined`, a file outside
     `directory`'s repository is refused. Raises SessionMemoryError, GitUnavailableError."""
     if "\0" in target:
-        raise SessionMemoryError("no file and no commit has a NUL character in its name", HINT)
+        raise SessionMemoryError(
+            "the name of a file or commit cannot contain a NUL character", HINT
+        )
     matched = _TARGET.match(target)
     path = os.path.abspath(os.path.join(directory, matched[1])) if matched else ""
     is_file = bool(path) and os.path.isfile(path)
@@ -55,7 +57,7 @@ def find_reasons(
         or here is None
         or here.common_dir != worktree.common_dir
     ):
-        raise SessionMemoryError(f"{target or directory}: it is in no worktree of git", HINT)
+        raise SessionMemoryError(f"{target or directory}: it is not in a git worktree", HINT)
     repository = Repository(worktree.git_dir, worktree.root)
     reasons = reasons_in(repository)
     if not target:
@@ -91,8 +93,8 @@ def told(reason: Reason) -> list[str]:
     lines.append(f"{where if reason.path else 'the commit'} ({written})")
     if reason.not_compared:
         lines.append(
-            f"  {reason.not_compared:,} of its added lines were not compared with what sessions "
-            f"wrote: too many."
+            f"  {reason.not_compared:,} of its added lines were not compared with the sessions' "
+            f"edits, because there are too many."
         )
     if reason.asked:
         lines += _told_of(reason.asked)
@@ -104,11 +106,11 @@ def told(reason: Reason) -> list[str]:
                 f"{reason.mover.runtime} session {_short_id(reason.mover.session_id)}, "
                 f"{_moment(reason.mover.at)}"
             )
-            lines.append(f"  moved or written again by {mover}")
+            lines.append(f"  moved or rewritten by {mover}")
     elif reason.refused:
         lines.append(f"  No session: {reason.refused}.")
     else:
-        lines.append("  Unknown: no session that the store has wrote this.")
+        lines.append("  Unknown: no session in the store wrote this.")
         if commit:
             lines.append(
                 f"  git blame: {name_for_people(commit.author)}, {_moment(commit.authored_at)}"
@@ -151,7 +153,7 @@ def told_to_agent(reasons: Sequence[Reason]) -> str:
     for one in reasons:
         block = _block(one)
         if blocks and sum(map(len, blocks)) + 2 * len(blocks) + len(block) > AGENT_CHARACTERS - 60:
-            blocks.append("There are more: name fewer lines.")
+            blocks.append("There are more. Ask about fewer lines.")
             break
         blocks.append(block)
     text = "\n\n".join(dict.fromkeys(blocks))
@@ -173,7 +175,7 @@ def _block(reason: Reason) -> str:
     elif reason.refused:
         lines.append(f"No session: {reason.refused}.")
     else:
-        lines.append("Unknown: no session that the store has wrote this.")
+        lines.append("Unknown: no session in the store wrote this.")
         if guess := reason.guess:
             session = f"{guess.runtime} session {name_for_people(guess.session_id)}"
             lines.append(f"A guess, by {reason.guessed_by}: {session}")

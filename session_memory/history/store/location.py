@@ -139,7 +139,9 @@ def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation
     if not path:
         return _of_person(person, environ)
     looks = unregistered_home(start, environ, stop=os.path.dirname(start))
-    hint = f"if it is an agent's: session-memory install --home {shlex.quote(looks)}"
+    hint = (
+        f"if it is an agent's home, register it: session-memory install --home {shlex.quote(looks)}"
+    )
     other = "name an agent home, a host's directory, a runtime's directory, or your home directory"
     raise NoStoreError(f"{path}: it is not a home with a store", hint if looks else other)
 
@@ -307,5 +309,5 @@ def _database_in(directory: str) -> str:
     path = f"{directory}/{homes.STORE_FILE}"
     if path_text(path) != path:
         hint = f"set {ENV_DIR} to a directory with a name in UTF-8"
-        raise NoStoreError(f"{path_text(path)}: the path of a store has to be UTF-8", hint)
+        raise NoStoreError(f"{path_text(path)}: the path of a store must be UTF-8", hint)
     return path

@@ -43,9 +43,9 @@ SUB_AGENT_SECONDS = 2.0
 # how long a question waits for other processes, which leaves a second to answer it
 PATIENCE_SECONDS = 2.0
 REFRESH_BATCH_BYTES = 4 * 1024 * 1024
-TRY_AGAIN = "nothing was changed: try again; if it stays so, report it"
+TRY_AGAIN = "nothing was changed; try again, and report it if this continues"
 NEWER = (
-    "a newer session-memory made this store: it can be searched, but nothing is added; "
+    "a newer session-memory made this store, so it can be searched but nothing is added; to "
     "update: python3 install.py"
 )
 
@@ -238,7 +238,7 @@ def _reach(store: SqliteStore, location: StoreLocation, note: Note) -> str:
 
     new = pending(store, location.watched)
     sessions = counted(new.all_files, "session")
-    reach = f"{new.files:,} of {sessions} are not all in yet: session-memory ingest takes them in"
+    reach = f"{new.files:,} of {sessions} are not complete in the store yet; session-memory ingest completes them"
     note(reach)
     return reach
 

@@ -214,13 +214,13 @@ class Hits(list[Hit]):
         if self.unchecked:
             older = counted(self.unchecked, "older entry", "older entries")
             said.append(
-                f"{older} may fit the quoted phrase and were not read for it: limit the time or "
-                f"the project."
+                f"{older} may contain the quoted phrase but were not read; limit the time or the "
+                f"project to include them."
             )
         if self.origins:
             said.append(
-                f"What the session copied from "
-                f"{', '.join(self.origins[:MOST_ORIGINS])} is found there."
+                f"The session copied messages from {', '.join(self.origins[:MOST_ORIGINS])}; "
+                f"search finds them there."
             )
         return " ".join(said)
 

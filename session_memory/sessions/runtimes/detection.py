@@ -53,9 +53,9 @@ def runtime_of(descriptor: int) -> Runtime | None:
 def unusual_form(head: bytes) -> str:
     """Return why a file's lines cannot be read, by its first bytes; '' if they can."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[:4] in (b'{\0"\0', b'\0{\0"'):
-        return "it is UTF-16, and transcripts are UTF-8: convert it"
+        return "it is UTF-16, but transcripts must be UTF-8: convert it"
     if b"}\r{" in head and b"\n" not in head:
-        return "its lines end in a carriage return alone: convert them to line feeds"
+        return "its lines end with only a carriage return: convert them to line feeds"
     return ""
 
 

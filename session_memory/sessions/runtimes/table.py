@@ -30,7 +30,7 @@ def runtime(format: str) -> Runtime:
         place = PREBUILT[format][0]
     except KeyError:
         raise ValueError(
-            f"unknown transcript format {format!r}: it is one of {', '.join(PREBUILT)}"
+            f"unknown transcript format {format!r}: choose one of {', '.join(PREBUILT)}"
         ) from None
     module, _, attribute = place.partition(":")
     # as common.extensions.load does, but without one more module for a prompt

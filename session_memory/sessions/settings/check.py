@@ -81,7 +81,7 @@ class FileCheck:
             FileCheck(person_file).values if os.path.exists(person_file) else {}, root, person
         )
         for key, grant in confine(self.values, [*self.rules, *self.projects], root, grants, person):
-            problem = f"{key} counts from your own settings only"
+            problem = f"{key} is only accepted in your own settings"
             how = (
                 f"; to let this file set it: session-memory config homes '{{{root}: "
                 f"[{grant}]}}' --home ~"
@@ -138,7 +138,7 @@ class FileCheck:
         accepted[key.last_name] = key.fallback
         if key.kind == Kind.PATHS and isinstance(value, list):
             accepted[key.last_name] = [path for path in value if not problem_with(key, path)]
-        self._fault(key.name, f"{problem}; {written(accepted[key.last_name])} holds")
+        self._fault(key.name, f"{problem}; using {written(accepted[key.last_name])} instead")
 
     def _subsection(self, section: str, value: object) -> object:
         is_strategy = section.removeprefix("memories.") in BUILT_IN_STRATEGIES

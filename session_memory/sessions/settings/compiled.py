@@ -153,14 +153,14 @@ class Settings(Section):
     scope: str = key(
         Kind.ANY_OF,
         "project",
-        "Which sessions without names see each other: those in one repository or directory, or "
-        "all.",
+        "Which sessions without names see each other: only sessions in the same repository or "
+        "directory, or all.",
         choices=("project", "all"),
     )
     first_sight_hours: float = key(
         Kind.NUMBER,
         24,
-        "How many hours the first update looks back at a session.",
+        "How many hours back the first update looks at another session.",
         0,
         24 * 365,
     )
@@ -170,21 +170,21 @@ class Settings(Section):
     collisions: str = key(
         Kind.ANY_OF,
         TELL,
-        "If two sessions work on the same file or branch: tell the agent; or also ask you "
-        "(Claude Code, Pi)\nbefore it edits another's uncommitted file, or moves another's "
-        "worktree with git; or do nothing.",
+        "If two sessions work on the same file or branch, tell the agent (tell); also ask "
+        "you\n(Claude Code, Pi) before it edits another session's uncommitted file or moves its worktree "
+        "with git (ask);\nor do nothing (off).",
         choices=(TELL, ASK, OFF),
     )
     assistant_name: str = key(Kind.ASSISTANT, "Assistant", "The name of the assistant in archives.")
     archive_message_characters: int = key(
-        Kind.WHOLE, 0, "How many characters of a message archives keep (0: all).", 0, 10**9
+        Kind.WHOLE, 0, "How many characters of each message archives keep; 0: all.", 0, 10**9
     )
     archive_tools: bool = key(Kind.FLAG, False, "Show tool uses in archives.")
     archive_history: bool = key(
         Kind.FLAG,
         True,
-        "Let upkeep archive sessions from before the install too; those that will be deleted "
-        "come first.",
+        "Let upkeep archive sessions from before the install too, starting with sessions that their "
+        "runtime will soon delete.",
     )
     statusline: bool = key(
         Kind.FLAG,
@@ -194,32 +194,32 @@ class Settings(Section):
     recent_conversations: int = key(
         Kind.WHOLE,
         0,
-        "How many of the project's last conversations a new session gets a line about.",
+        "How many of the project's last conversations a new session is told about, a line each.",
         0,
         20,
     )
     upkeep: str = key(
         Kind.ANY_OF,
         "sessions",
-        "When transcripts are stored and finished conversations become memories: in the "
-        "background as sessions\nstart and end; only while `session-memory watch` runs; or (off) "
-        "only when you run a command.",
+        "When to store transcripts and turn finished conversations into memories: in the "
+        "background as sessions start\nand end (sessions); while `session-memory watch` runs "
+        "(watch); or when you run a command (off).",
         choices=("sessions", "watch", "off"),
         if_wrong="off",
     )
     keep: str = key(
         Kind.ANY_OF,
         "text",
-        "What stays of a session when its runtime deletes it: its text; also its files, "
-        "for\n`session-memory restore`, whole (byte for byte, with any secrets in them) or "
-        "redacted; or none.",
+        "What to keep of a session that its runtime deletes: its text; also its files for\n"
+        "`session-memory restore`, either whole (byte for byte, with any secrets in them) or "
+        "redacted; or nothing (none).",
         choices=("text", "redacted", "whole", "none"),
     )
     disk_bytes: int = key(
         Kind.WHOLE,
         10_000_000_000,
-        "The most bytes that all data may take on the disk; 0: no limit. Kept transcripts that "
-        "the runtime still has\nmake room; nothing that exists only here is deleted.",
+        "The most bytes that all data may take on the disk; 0: no limit. To make room, copies of "
+        "transcripts that\nthe runtime still has are deleted; data that exists only here never is.",
         0,
         10**15,
         alias="keep_bytes",
@@ -228,25 +228,25 @@ class Settings(Section):
         Kind.RULES,
         {},
         "Rules for single sessions, by name, title or id; a * at the end matches any ending. "
-        "With `ignore: true` a\nsession is never mentioned; with `quote: false` only its name, "
-        "when and how much; with\n`isolate_memories: true` its memories are kept apart.",
+        "`ignore: true` never mentions\nthe session; `quote: false` mentions only its name, when it was active and how "
+        "much;\n`isolate_memories: true` keeps its memories apart.",
         sample='{scratch: {ignore: true}, email: {quote: false}, "public-*": {quote: false, '
         "isolate_memories: true}}",
     )
     projects: dict[str, RuleWords] = key(
         Kind.RULES,
         {},
-        "The same for a directory (absolute, or below ~/) and all below it; a * at the end "
-        "matches any ending.\nThey apply to sessions started there, and to messages that others "
-        "wrote while they were there.",
+        "Rules for a directory (absolute, or below ~/) and everything below it; a * at the end "
+        "matches any ending.\nThey apply to sessions started there, and to messages that other "
+        "sessions wrote while they were there.",
         sample='{~/private: {ignore: true}, "~/work/client-*": {quote: false}}',
     )
     homes: dict[str, list[str] | None] | list[str] = key(
         Kind.HOMES,
         {},
-        "Agent homes besides those that `install` or `new` registered, and the settings that the "
-        "home's own file may make,\nwhich otherwise only your file may: watch_path (outside the "
-        "home), team, keep, or a strategy such as summary.",
+        "Agent homes besides those that `install` or `new` registered. For each, list the settings "
+        "that its own file may make\nas well as yours: watch_path (outside the home), team, keep, or "
+        "a strategy such as summary.",
         sample="{~/agents/anna: [], ~/agents/bob: [summary, team]}",
     )
 

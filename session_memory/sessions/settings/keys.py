@@ -21,17 +21,17 @@ _EXPECTED = {
     Kind.FLAG: "true or false",
     Kind.TEXT: "a text",
     Kind.TEXTS: "a list such as [WebSearch]",
-    Kind.ASSISTANT: "a name of at most 40 characters, not User, Task or Tool, which archives use "
+    Kind.ASSISTANT: "a name of at most 40 characters, except User, Task and Tool, which archives use "
     "themselves",
     Kind.PATHS: "an absolute path, or a list of them; ~ is your home directory",
-    Kind.RULES: "for each a rule such as {ignore: true}: ignore, quote or isolate_memories, true "
+    Kind.RULES: "a rule for each, such as {ignore: true}: ignore, quote or isolate_memories, true "
     "or false; share, "
-    "as team.share",
+    "with the values of team.share",
     Kind.PRICES: "dollars for each model, such as {my-model: {input: 1, output: 5, cached: 0.1}}",
     Kind.STRATEGIES: "a list such as [extractive], each id once",
     Kind.MODEL: "the name of a model",
     Kind.DATABASE: "postgresql://USER@HOST/DATABASE, without a password",
-    Kind.HOMES: "a list of paths, or for each path what its own file may set, such as "
+    Kind.HOMES: "a list of paths, or for each path the settings that its own file may make, such as "
     "{~/agents/anna: [team]}",
     Kind.NAMES: "a name for each directory, such as {~/work/app: app}",
     Kind.URL: "an address that begins with https:// or http://",
@@ -240,7 +240,8 @@ def _replace(lines: list[str], index: int, key: str, value: object, path: str) -
     goes_on = index + 1 < len(lines) and _indent(lines[index + 1]) > indent
     if not match or goes_on:
         raise ConfigError(
-            f"{path}:{index + 1}: {key} takes more than one line there, or shares one", _BY_HAND
+            f"{path}:{index + 1}: {key} spans more than one line, or shares its line with another key",
+            _BY_HAND,
         )
     lines[index] = f"{match[1]} {written(value)}{match[3] or ''}\n"
 

@@ -11,27 +11,25 @@ _FORMER_GRANT, _GRANT = "watchPath", "watch_path"  # of a home
 _OF_RULES = ("sessions", "projects")
 _FORMER_KEYS = {key.alias: key for key in KEYS if key.alias}
 
-_STORE = "transcripts are stored where `session-memory ingest` or `watch` runs, and nowhere else"
-_INDEXING = (
-    "`session-memory watch` indexes as transcripts grow, `session-memory ingest` when it is run"
-)
+_STORE = "transcripts are stored only on machines where `session-memory ingest` or `watch` runs"
+_INDEXING = "`session-memory watch` indexes transcripts as they grow; `session-memory ingest` indexes when you run it"
 
 # By the whole name, or by its last part anywhere.
 _REPLACED = {
-    "store.enabled": f"{_STORE}; `sessions` and `projects` exclude from it",
-    "memories.watch": "`upkeep: watch` lets `session-memory watch` make memories, and do all "
-    "other upkeep",
+    "store.enabled": f"{_STORE}; rules in `sessions` and `projects` exclude sessions",
+    "memories.watch": "with `upkeep: watch`, `session-memory watch` makes memories and does "
+    "all other upkeep",
     "store.config": "its keys are now in `store` itself, such as store.watch_path",
     "proof": "a warning is never withheld now: delete the section",
     "session_tracking": f"its chunking and filtering are now in `memories`; {_INDEXING}",
     "session_tracking_enabled": "a rule in `projects` excludes a directory: {~/private: "
     "{ignore: true}}",
-    "global": f"{_STORE}; store.watch_path says where they lie",
+    "global": f"{_STORE}; store.watch_path names their directories",
     "track_session_logs": _STORE,
     "session_log_sources": "store.watch_path",
     "base_path": "store.watch_path",
     "jsonl_path": "store.watch_path",
-    "project_root": "`projects` maps the directory itself to its rule",
+    "project_root": "`projects` maps each directory to its rule",
     "indexing": _INDEXING,
     "frequency": _INDEXING,
     "batch_interval_minutes": _INDEXING,

@@ -69,12 +69,16 @@ class RulesCheck:
         key = f"{section}.{name}"
         pattern = name.partition("*")[0] + "*" if "*" in name[:-1] else name
         if pattern != name:
-            self.faults.append((at, f"{key}: a * may only be at the end; it is read as {pattern}"))
+            self.faults.append(
+                (at, f"{key}: a * is allowed only at the end; the key is read as {pattern}")
+            )
         if section == SESSIONS and is_path(pattern):
-            self.faults.append((at, f"{key} is a directory: under projects; it is taken as one"))
+            self.faults.append(
+                (at, f"{key} is a directory: move it to `projects`; it is read as if it were there")
+            )
         if section == PROJECTS and not is_path(pattern) and pattern != ALL:
             hidden = self.hide(section, [pattern])
-            self.faults.append((at, f"{key} {_NO_PATH}; {hidden} is hidden, wherever that is"))
+            self.faults.append((at, f"{key} {_NO_PATH}; {hidden} is hidden in every directory"))
         if not isinstance(rule, dict) or not rule:
             hidden = self.hide(section, [pattern])
             problem = f"{key} is {short(rule)}, not a rule such as {{ignore: true}}"
@@ -95,7 +99,7 @@ class RulesCheck:
                         f"{key}: share is {short(value)}, not {', '.join(SHARES[:-1])} or "
                         f"{SHARES[-1]}"
                     )
-                    self.faults.append((at, f"{problem}; {SHARES[0]} holds"))
+                    self.faults.append((at, f"{problem}; using {SHARES[0]} instead"))
             elif word not in WORDS:
                 meant = closest(word, (*WORDS, SHARE))
                 hidden = self.hide(at[0], [pattern])
@@ -109,7 +113,10 @@ class RulesCheck:
                 words[word] = _STRICTEST[word]
                 held = written(words[word])
                 self.faults.append(
-                    (at, f"{key}: {word} is {short(value)}, not true or false; {held} holds")
+                    (
+                        at,
+                        f"{key}: {word} is {short(value)}, not true or false; using {held} instead",
+                    )
                 )
         return words
 
@@ -117,7 +124,7 @@ class RulesCheck:
         """Hide the sessions or projects `names`, or everything if it is empty; describe them."""
         for name in names or [ALL]:
             self._add(section if names else SESSIONS, name, HIDDEN)
-        every = "any project" if section == PROJECTS and names else "any session"
+        every = "every project" if section == PROJECTS and names else "every session"
         return every if not names or ALL in names else ", ".join(names)
 
     def _add(self, section: str, pattern: str, rule: RuleWords) -> None:

@@ -41,7 +41,7 @@ class StoreSettings(Section):
     poll_interval_ms: int = key(
         Kind.WHOLE,
         30_000,
-        "How often `session-memory watch` looks for conversations that have ended.",
+        "How often `session-memory watch` looks for ended conversations (in ms).",
         100,
         24 * 3600 * 1000,
         alias="pollIntervalMs",
@@ -68,17 +68,20 @@ class Chunking(Section):
     SECTION = "memories.chunking"
 
     strategy: str = key(
-        Kind.ANY_OF, "exchange", "Where to split a conversation for a model.", choices=("exchange",)
+        Kind.ANY_OF,
+        "exchange",
+        "Where to split a conversation that a model reads in parts.",
+        choices=("exchange",),
     )
-    max_chunk_tokens: int = key(Kind.WHOLE, 1000, "The longest piece.", 100, 1_000_000)
+    max_chunk_tokens: int = key(Kind.WHOLE, 1000, "The most tokens in one part.", 100, 1_000_000)
 
 
 class Filtering(Section):
     SECTION = "memories.filtering"
     ABOUT = "The parts of a conversation that a model reads."
 
-    keep_user_messages: bool = key(Kind.FLAG, True, "What users said.", if_wrong=False)
-    keep_agent_responses: bool = key(Kind.FLAG, True, "What agents said.", if_wrong=False)
+    keep_user_messages: bool = key(Kind.FLAG, True, "The users' messages.", if_wrong=False)
+    keep_agent_responses: bool = key(Kind.FLAG, True, "The agents' messages.", if_wrong=False)
     keep_tool_structure: bool = key(
         Kind.FLAG,
         True,
@@ -86,10 +89,10 @@ class Filtering(Section):
         if_wrong=False,
     )
     max_parameter_chars: int = key(
-        Kind.WHOLE, 200, "The most characters of a parameter.", 20, 10_000
+        Kind.WHOLE, 200, "The most characters kept of a parameter.", 20, 10_000
     )
     max_output_summary_chars: int = key(
-        Kind.WHOLE, 200, "The most characters of an outcome.", 20, 10_000
+        Kind.WHOLE, 200, "The most characters kept of an outcome.", 20, 10_000
     )
     omit_tool_outputs: bool = key(Kind.ANY_OF, True, "", choices=(True,))  # the store keeps neither
     omit_file_contents: bool = key(Kind.ANY_OF, True, "", choices=(True,))
@@ -104,8 +107,8 @@ class SummarySettings(Section):
     max_input_tokens: int = key(
         Kind.WHOLE, 30_000, "Longer conversations are read in parts.", 2000, 500_000
     )
-    max_output_tokens: int = key(Kind.WHOLE, 6000, "The most tokens of an answer.", 1000, 64_000)
-    timeout_seconds: int = key(Kind.WHOLE, 300, "How long an answer may take.", 1, 1500)
+    max_output_tokens: int = key(Kind.WHOLE, 6000, "The most tokens in an answer.", 1000, 64_000)
+    timeout_seconds: int = key(Kind.WHOLE, 300, "How many seconds an answer may take.", 1, 1500)
 
 
 class MemorySettings(Section):
@@ -117,7 +120,7 @@ class MemorySettings(Section):
     strategies: Sequence[str] = key(
         Kind.STRATEGIES,
         ["extractive"],
-        "The strategies: extractive, summary, graphiti, or those of other packages.",
+        "Strategies: extractive, summary, graphiti, or strategies from other packages.",
     )
     tokens_per_day: int = key(
         Kind.WHOLE,
@@ -128,22 +131,31 @@ class MemorySettings(Section):
         if_wrong=0,
     )
     tokens_per_conversation: int = key(
-        Kind.WHOLE, 200_000, "The same for one conversation.", 0, _MOST_TOKENS, if_wrong=0
+        Kind.WHOLE,
+        200_000,
+        "The most tokens that all models may read and write for one conversation.",
+        0,
+        _MOST_TOKENS,
+        if_wrong=0,
     )
     attempts: int = key(
-        Kind.WHOLE, 5, "How often a conversation is tried, with growing pauses.", 1, 100
+        Kind.WHOLE,
+        5,
+        "How many times to try a conversation that fails, with growing pauses.",
+        1,
+        100,
     )
     prompt_characters: int = key(
         Kind.WHOLE,
         PROMPT_CHARACTERS,
-        "How many of the `max_characters` memories may take; 0: none are added.",
+        "How many of the `max_characters` memories may use; 0: no memories are added.",
         0,
         500,
     )
     prices: Mapping[str, Mapping[str, float]] = key(
         Kind.PRICES,
         {},
-        "Dollars for a million tokens, instead of our prices.",
+        "Dollars per million tokens, instead of the built-in prices.",
         sample="{my-model: {input: 1, output: 5, cached: 0.1}}",
     )
     chunking = Chunking()

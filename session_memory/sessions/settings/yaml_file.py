@@ -54,7 +54,7 @@ def read_document(path: str) -> Document:
     if values is None:
         return Document({}, {})
     if not isinstance(values, dict):
-        raise ConfigError(f"{path}: it should be keys and values, such as `scope: all`")
+        raise ConfigError(f"{path}: it should contain keys and values, such as `scope: all`")
     return Document(values, nodes.lines)
 
 
@@ -76,7 +76,7 @@ def read_text(path: str) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ConfigError(
-            f"{path}:{line}: it is not UTF-8: a name in it would not be the one that is meant"
+            f"{path}:{line}: it is not UTF-8, so a name in it could be misread; save the file as UTF-8"
         ) from error
 
 
@@ -185,7 +185,7 @@ class _Nodes:
             "\0" in value or value.encode("utf-8", "ignore").decode() != value
         ):
             # YAML can name NUL and half of a surrogate pair
-            problem = "it contains a character that no text may have"
+            problem = "it contains a character that YAML does not allow"
             raise self._yaml.composer.ComposerError(None, None, problem, node.start_mark)
         if isinstance(value, int) and abs(value) >= _LARGEST:
             return node.value

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import apsw
 
 NAME_CHARACTERS = 200
-LOST = "(could not be gone on with)"
+LOST = "(could not be continued)"
 
 
 class NoSessionError(SessionMemoryError):
@@ -127,7 +127,7 @@ class SessionManager:
         """Make `session_id` the group's active session. Raises NoSessionError for an invalid id."""
         self._group_of(group)
         if not is_name(session_id):
-            raise NoSessionError(f"{session_id!r} can be no session's id")
+            raise NoSessionError(f"{session_id!r} cannot be the id of a session")
         with self._lock, self._writing():
             self._put(group, session_id)
 
@@ -210,11 +210,11 @@ class SessionManager:
         if row is None:
             raise NoSessionError(
                 f"{history_id} is not a session of {group}",
-                "list_sessions shows the ids that there are",
+                "list_sessions shows the existing ids",
             )
         session_id, name = str(row[0]), str(row[1])
         if not is_file(self._group_of(group).transcript(session_id)):
-            hint = "it cannot be resumed; its archive in conversations/ may still be read"
+            hint = "it cannot be resumed, but you can still read its archive in conversations/"
             raise NoSessionError(f"the transcript of {name!r} ({history_id}) is gone", hint)
         self._connection.execute("DELETE FROM session_history WHERE id = ?", (history_id,))
         self._put(group, session_id)
@@ -223,7 +223,7 @@ class SessionManager:
     def _require(self, group: str) -> str:
         session_id = self.get(group)
         if session_id is None:
-            raise NoSessionError(f"{group} has no active session", "the next message begins one")
+            raise NoSessionError(f"{group} has no active session", "the next message starts one")
         return session_id
 
     def _put(self, group: str, session_id: str) -> None:
@@ -325,6 +325,6 @@ def _checked(name: str) -> str:
     short_name = shortened(name, NAME_CHARACTERS)
     if not short_name:
         raise NoSessionError(
-            "a session that is put by needs a name", "choose one that you will recognise"
+            "a session that is saved for later needs a name", "choose one that you will recognise"
         )
     return short_name

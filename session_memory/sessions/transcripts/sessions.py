@@ -377,11 +377,11 @@ def choose(sessions: list[FoundSession], name: str) -> FoundSession:
     if len(fitting) == 1:
         return fitting[0]
     if not sessions:
-        raise UnknownSessionError(f"no session goes by {name!r}", "there are none here yet")
+        raise UnknownSessionError(f"no session is called {name!r}", "there are none here yet")
     if fitting:
         names = [f"  {session.described()}" for session in fitting[:CANDIDATES]]
         raise AmbiguousSessionError(
-            f"{name!r} could be any of {len(fitting)}; give the id of one:", "\n".join(names)
+            f"{name!r} fits {len(fitting)} sessions; give the id of one:", "\n".join(names)
         )
     near = _nearest(sessions, name)
     candidates = near or sessions
@@ -390,7 +390,7 @@ def choose(sessions: list[FoundSession], name: str) -> FoundSession:
     if more > 0:
         names.append(f"  and {more} more: session-memory sessions --all lists them")
     there_are = "the nearest" if near else "the latest"
-    raise UnknownSessionError(f"no session goes by {name!r}; {there_are}:", "\n".join(names))
+    raise UnknownSessionError(f"no session is called {name!r}; {there_are}:", "\n".join(names))
 
 
 def _fitting(sessions: list[FoundSession], name: str) -> list[FoundSession]:
@@ -444,8 +444,8 @@ def _candidates(
         return iter(named)
     plain = _plain_homes(path and start, environ)
     if not plain:
-        hint = "name the agent home, or the runtime's directory, to look in: --home PATH"
-        problem = f"{start}: no sessions there" if path else "no runtime has had a session here yet"
+        hint = "to look in an agent home or a runtime's directory, add --home PATH"
+        problem = f"{start}: no sessions there" if path else "no runtime has sessions here yet"
         raise UnknownSessionError(problem, hint)
     for scope in ("all",) if all_projects else ("project", "all"):
         if candidates := list(_in_plain_homes(plain, start, scope, environ)):

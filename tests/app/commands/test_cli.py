@@ -101,7 +101,7 @@ def test_a_package_that_is_missing_is_named(machine):
         done = machine.run_command(sys.executable, "-S", "-c", COMMAND, name)
         assert done.returncode == 1
         assert done.stderr.startswith(
-            f"session-memory: {package} is needed for this, and not installed\n  python3 "
+            f"session-memory: this needs {package}, which is not installed\n  python3 "
             f"{quote(f'{ROOT}/install.py')}"
         )
 

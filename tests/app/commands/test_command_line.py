@@ -76,7 +76,8 @@ class TestHelp:
                 if line.startswith("  --home")
             )
         assert texts == {
-            "an agent's home, a host, or a runtime's directory (~/.claude); default: found from the current directory"
+            "an agent's home, a host, or a runtime's directory (~/.claude); default: found from "
+            "the current directory"
         }
 
     def test_every_command_stands_on_a_line_with_what_it_does(self, machine):
@@ -96,14 +97,14 @@ class TestHelp:
         done = machine.run("read")
         assert (done.returncode, done.stderr.splitlines()[-1]) == (
             2,
-            "  session-memory read --help says what they are",
+            "  session-memory read --help lists them",
         )
 
     def test_a_wrong_command_is_answered_with_the_nearest(self, machine):
         for typed, meant in (("serch", "search"), ("conversation", "conversations")):
             done = machine.run(typed)
             assert (done.returncode, done.stdout) == (2, "")
-            said = f"session-memory: there is no command {typed!r}\n  did you mean session-memory {meant}?\n"
+            said = f"session-memory: unknown command {typed!r}\n  did you mean session-memory {meant}?\n"
             assert done.stderr == said
 
     def test_a_command_like_no_other_is_answered_with_where_they_are_listed(self, machine):
@@ -136,13 +137,13 @@ class TestHelp:
         done = StoreUser(tmp_path).run("read", "nobody")
         assert (
             done.stderr
-            == "session-memory: no session goes by 'nobody'\n  there are none here yet\n"
+            == "session-memory: no session is called 'nobody'\n  there are none here yet\n"
         )
 
     def test_a_wrong_session_is_answered_with_the_nearest(self, machine):
         done = machine.run("read", "8f3a-trap", "--all")
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr.startswith("session-memory: no session goes by '8f3a-trap'; ")
+        assert done.stderr.startswith("session-memory: no session is called '8f3a-trap'; ")
         assert done.stderr.splitlines()[1].split()[0] == "8f3a-trip"
 
     def test_a_wrong_key_is_answered_with_the_nearest(self, machine):
@@ -166,8 +167,8 @@ class TestWithoutACommand:
         os.utime(loaf, (time.time() - 300, time.time() - 300))
         first = self.overview(machine)
         assert (
-            ": 1 thing to look at\n  ! no agent has the hooks yet\n\nNow: 3 sessions in the last day\n"
-            in first
+            ": 1 thing to look at\n  ! no agent has the hooks yet\n\nNow: 3 sessions in the last "
+            "day\n" in first
         )
         assert "5m ago Claude Code agent how long does the loaf rise?" in " ".join(first.split())
         assert self.steps(first)[:2] == ["install", "page"]
@@ -273,7 +274,7 @@ class TestNotFound:
             done = read_only.run(*words, "--session", "9c01-brot")
             assert done.returncode == 1, words
             assert done.stderr.startswith(
-                "session-memory: no session goes by '9c01-brot'\n  the nearest:\n"
+                "session-memory: no session is called '9c01-brot'\n  the nearest:\n"
             )
             assert "    9c01-bread how is **rye** baked?\n" in done.stderr
 

@@ -104,7 +104,7 @@ def test_a_session_that_nobody_knows_is_refused_by_name(
 ) -> None:
     done = ask(tmp_path, "unknown")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "no session goes by 'unknown'" in done.stderr
+    assert "no session is called 'unknown'" in done.stderr
 
 
 def test_sessions_that_were_left_out_for_their_age_are_named(

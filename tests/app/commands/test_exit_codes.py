@@ -300,7 +300,7 @@ def test_an_interrupt_that_python_drops_ends_a_command_all_the_same(user: StoreU
     done = user.run_command(sys.executable, "-c", DROPPED)
     assert (done.returncode, done.stderr) == (
         130,
-        "\nsession-memory: stopped; running it again goes on from here\n",
+        "\nsession-memory: stopped; run it again to continue from here\n",
     )
 
 
@@ -336,5 +336,6 @@ def test_a_missing_file_of_the_program_is_one_line_and_what_to_do(tmp_path: Path
         assert (done.returncode, done.stdout) == (1, ""), script
         assert done.stderr == (
             f"session-memory: {missing}: No such file or directory\n"
-            "  the program is not complete: run install.py again, from a whole copy of the repository\n"
+            "  the program is incomplete: run install.py again, from a complete copy of the "
+            "repository\n"
         ), script

@@ -78,7 +78,8 @@ def test_a_dry_run_names_the_conversations_and_writes_nothing(machine, tmp_path)
 def test_markdown_has_each_message_with_its_time_and_nothing_of_tools(machine):
     said = exported(machine, "8f3a")
     assert said.startswith(
-        "# plan a trip to \\<b>Japan\\</b>\n\n- Session: `8f3a-trip (claude-code)`\n- Directory: `/srv/agent`\n"
+        "# plan a trip to \\<b>Japan\\</b>\n\n- Session: `8f3a-trip (claude-code)`\n- Directory: "
+        "`/srv/agent`\n"
     )
     found = [(one.speaker, one.text) for one in messages_in(said)]
     assert found[0] == ("User", "plan a trip to <b>Japan</b>")
@@ -217,7 +218,7 @@ def test_a_session_is_named_by_its_title_too_and_a_project_by_its_directory(mach
     [
         ((), "nothing was named"),
         (("8f3a", "--all"), "--all takes no limits"),
-        (("zebra",), "no session goes by 'zebra'"),
+        (("zebra",), "no session is called 'zebra'"),
         (("--project", "zebra"), "no project has 'zebra' in its directory"),
     ],
 )

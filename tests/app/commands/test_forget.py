@@ -186,7 +186,7 @@ def test_where_nothing_fits_that_is_said(person: Person, words: tuple[str, ...])
     done = person.run("forget", *words, "--yes")
     assert done.returncode == (1 if words else 2)
     assert (
-        "no session goes by 'no-such-session'" if "no-such-session" in words else "nothing"
+        "no session is called 'no-such-session'" if "no-such-session" in words else "nothing"
     ) in done.stderr
 
 

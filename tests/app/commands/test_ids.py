@@ -64,7 +64,7 @@ def test_the_option_session_takes_them_too(read_only: StoreUser) -> None:
     said = read_only.run("search", "cherry", "--session", "japan").stdout
     assert ("Japan" in said, "rye" in said) == (True, False)
     for words in (["patterns"], ["errors", "cherry"]):
-        assert "no session goes by" not in read_only.run(*words, "--session", "japan").stderr
+        assert "no session is called" not in read_only.run(*words, "--session", "japan").stderr
 
 
 def test_a_memory_leads_to_the_session_that_it_is_from(machine: StoreUser) -> None:
@@ -92,7 +92,7 @@ def test_of_two_that_fit_both_are_offered_with_date_and_project(read_only: Store
         done = read_only.run(command, "rise" if command == "export" else "rye")
         assert (done.returncode, done.stdout) == (1, ""), command
         first, *offered = done.stderr.splitlines()
-        assert first.endswith("could be any of 2; give the id of one:")
+        assert first.endswith("fits 2 sessions; give the id of one:")
         assert sorted(line.split()[0] for line in offered) == [BREAD, "9c01bbbb-bread"]
         for line in offered:
             assert line.split()[1].startswith("20")
@@ -114,7 +114,7 @@ def test_a_title_is_not_enough_to_delete(machine: StoreUser) -> None:
     )
     assert "8f3a-trip" in done.stderr
     assert machine.run("forget", "8f3a", "--yes").returncode == 0
-    assert "could be any" in machine.run("forget", "rye", "--yes").stderr
+    assert "fits 2 sessions" in machine.run("forget", "rye", "--yes").stderr
 
 
 def test_a_dry_run_names_it_and_changes_nothing(machine: StoreUser) -> None:

@@ -182,7 +182,7 @@ class TestWhatCannotBeTakenIn:
             (lines(*exchange("odd", "file")).decode().encode("utf-16-be"), "it is UTF-16"),
             (
                 lines(*exchange("odd", "file")).replace(b"\n", b"\r"),
-                "its lines end in a carriage return alone",
+                "its lines end with only a carriage return",
             ),
         ],
     )
@@ -307,7 +307,7 @@ class TestAHomeDirectoryWhosePathIsNotUTF8:
             command, env=environ, capture_output=True, cwd=tmp_path, check=False, timeout=60
         )
         assert (done.returncode, done.stdout) == (0, b"[1, 1, 1]\n")
-        assert done.stderr.count(b"the path of a store has to be UTF-8") == 3
+        assert done.stderr.count(b"the path of a store must be UTF-8") == 3
         assert b"Traceback" not in done.stderr
         environ[b"SESSION_MEMORY_DIR"] = os.fsencode(tmp_path / "place")
         done = subprocess.run(

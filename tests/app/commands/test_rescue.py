@@ -222,7 +222,7 @@ def test_nothing_of_excluded_and_forgotten_sessions_is_listed(pair: Pair) -> Non
     assert {each["kind"] for each in listed(pair)} == {"stash", "file", "text"}
     pair.clone.rules("{other: exclude}")
     assert listed(pair, "--unknown") == []
-    assert "no session goes by" in run(pair, "--session", "other", code=1)
+    assert "no session is called" in run(pair, "--session", "other", code=1)
     pair.clone.rules("{other: activity}")
     assert "text" not in {each["kind"] for each in listed(pair)}
 
@@ -300,7 +300,7 @@ def test_no_program_of_the_repository_runs_and_nothing_else_changes(pair: Pair) 
     ("words", "said"),
     [
         (["zebra"], "nothing that can be brought back has the id 'zebra'"),
-        (["--session", "zebra"], "no session goes by 'zebra'"),
+        (["--session", "zebra"], "no session is called 'zebra'"),
     ],
 )
 def test_a_wrong_name_is_an_error_with_what_to_do(pair: Pair, words: list[str], said: str) -> None:

@@ -134,7 +134,7 @@ def test_a_run_that_is_under_way_is_none_that_went_wrong(machine: StoreUser) -> 
     noted["runs"].append({"began": time.time(), "ended": 0.0})
     (state / "upkeep.json").write_text(json.dumps(noted))
     assert machine.result("status", code=1)["problems"] == [
-        "just now: it was ended before it was done"
+        "just now: it was ended before it had finished"
     ]
     import fcntl
 

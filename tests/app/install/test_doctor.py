@@ -53,7 +53,7 @@ def test_a_sound_installation_gets_a_clean_bill(machine: Machine) -> None:
     assert done.stdout.rstrip().endswith("All is well.")
     assert "The next prompt of a new session in /srv/shop would get this update:" in done.stdout
     # on however many lines
-    assert "starting a Python that does nothing takes" in " ".join(done.stdout.split())
+    assert "starting Python alone takes" in " ".join(done.stdout.split())
     assert not (machine.home / ".session-memory").exists()
 
 
@@ -223,7 +223,7 @@ def test_modules_that_are_not_compiled(machine: Machine) -> None:
     )
     code, wrong = machine.doctor("--home", str(machine.claude), PYTHONDONTWRITEBYTECODE="1")
     assert code == 1
-    assert any("modules are not compiled, for which prompts pay" in text for text in wrong)
+    assert any("modules are not compiled, which slows down every prompt" in text for text in wrong)
 
 
 def test_a_bundle_of_other_sources_is_noted_and_made_anew_by_the_next_install(
@@ -231,11 +231,11 @@ def test_a_bundle_of_other_sources_is_noted_and_made_anew_by_the_next_install(
 ) -> None:
     app = machine.has_program(is_own=True).program_dir / "app"
     os.utime(app / "session_memory" / "common" / "errors.py", (1e9, 1e9))
-    assert "prompt.bundle is not usable, so prompts take a little longer" in said_by_doctor(
+    assert "prompt.bundle is unusable, so prompts take a little longer" in said_by_doctor(
         machine, "hooks"
     )
     machine.install()
-    assert "not usable" not in said_by_doctor(machine, "hooks")
+    assert "unusable" not in said_by_doctor(machine, "hooks")
 
 
 def test_a_configuration_that_is_wrong(machine: Machine) -> None:
@@ -266,10 +266,10 @@ def test_a_home_that_is_gone(machine: Machine) -> None:
     machine.install("--home", str(agent))
     remove_tree(agent)
     code, wrong = machine.doctor()
-    assert (code, list(wrong)) == (1, [f"{agent}: there is no such directory"])
+    assert (code, list(wrong)) == (1, [f"{agent}: this directory does not exist"])
     assert (
         machine.run(
-            *wrong[f"{agent}: there is no such directory"].rpartition(": ")[2].split()
+            *wrong[f"{agent}: this directory does not exist"].rpartition(": ")[2].split()
         ).returncode
         == 0
     )
@@ -305,7 +305,7 @@ def test_a_hook_that_does_not_fire(machine: Machine) -> None:
     code, wrong = machine.doctor()
     assert code == 1
     text, mend = next(iter(wrong.items()))
-    assert text.startswith("it has not run in the session that had prompts since it was installed")
+    assert "and has not run in the session with prompts since then" in text
     assert "--bare" in mend
     machine.prompt(path.parent, path.stem)
     assert machine.doctor() == (0, {})
@@ -314,7 +314,7 @@ def test_a_hook_that_does_not_fire(machine: Machine) -> None:
 def test_a_hook_that_fails(machine: Machine) -> None:
     hook = machine.has_program(is_own=True).program_dir / "app" / "hooks" / "user_prompt_submit.py"
     for code, said in (
-        ("raise RuntimeError('broken')", "failed: it ended with 1: RuntimeError: broken"),
+        ("raise RuntimeError('broken')", "failed: it exited with 1: RuntimeError: broken"),
         # which would take it for a prompt
         ("print('hello')", "the runtime does not understand the hook's answer"),
     ):
@@ -328,10 +328,10 @@ def test_a_hook_that_fails(machine: Machine) -> None:
     [
         (
             "import sys\ntry:\n    import gone\nexcept Exception:\n    sys.exit(0)\n",
-            "without a word",
+            "it printed nothing",
         ),
-        ("raise RuntimeError('broken')\n", "with 1: RuntimeError: broken"),
-        (None, "with 2: "),
+        ("raise RuntimeError('broken')\n", "it exited with 1: RuntimeError: broken"),
+        (None, "it exited with 2: "),
     ],
 )
 def test_another_hook_that_does_not_start(
@@ -346,7 +346,7 @@ def test_another_hook_that_does_not_start(
     code, wrong = machine.doctor("hooks")
     assert code == 1
     [text] = [text for text in wrong if "does not start" in text]
-    assert text.startswith(f"SessionEnd: does not start: it ended {fault}")
+    assert text.startswith(f"SessionEnd: does not start: {fault}")
     assert wrong[text] == f"session-memory install --home {machine.claude}"
 
 
@@ -388,7 +388,7 @@ def test_upkeep_that_fails_each_time_is_wrong_and_once_is_noted(machine: Machine
     )
     assert found("", "the sky fell", "the sky fell", "the disk is full") == (
         "wrong",
-        "it failed the last 3 times, at last 1m ago: the disk is full",
+        "its last 3 runs failed, the latest 1m ago: the disk is full",
     )
     assert found("the sky fell", "") == ("ok", "last 1m ago")
     (machine.home / ".session-memory/config.yaml").write_text("upkeep: off\n")

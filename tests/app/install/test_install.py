@@ -43,7 +43,7 @@ def test_a_first_install_shows_an_update_of_ones_own_sessions_one_next_step_and_
     assert (done.returncode, done.stderr) == (0, "")
     said = " ".join(done.stdout.replace("  |", "").split())
     in_order = [
-        "each of your agents learns with your next prompt what your other sessions did.",
+        "with your next prompt, each of your agents learns what your other sessions did.",
         "Installed:",
         'The next prompt of "why is the cart empty?" (Claude Code) would have got:',
         '- "ship it" (1m ago, 2 messages): last: "Shipped."',
@@ -105,7 +105,7 @@ def test_the_example_is_a_conflict_that_waits_unless_there_was_a_collision(
         worked(machine, shop, 300, "read it", ("Read", {"file_path": str(shop / "cart")}))
         worked(machine, shop, 290, "change it", ("Edit", {"file_path": str(shop / "cart")}))
     said = " ".join(machine.install(examples=True).stdout.replace("  |", "").split())
-    waiting = "Two of your branches do not merge as they are now. The next prompt of"
+    waiting = "Two of your branches would conflict if you merged them now. The next prompt of"
     assert (waiting in said) != has_collision
     assert ("would have got" in said) == has_collision
     if not has_collision:
@@ -344,7 +344,7 @@ def test_a_machine_without_any_home_is_shown_a_sample_of_one(bare_machine: Machi
     assert (done.returncode, done.stderr) == (0, "")
     assert "For example: Codex edits a file" in done.stdout
     assert "would have got" not in done.stdout
-    assert "You have used no agent here yet" in done.stdout
+    assert "You have not used an agent here yet" in done.stdout
     assert "archives" not in done.stdout, "there is nothing to archive yet"
     assert not bare_machine.claude.exists()
     commands = [
@@ -387,7 +387,7 @@ def test_a_skill_directory_of_somebody_elses_is_left_alone(machine: Machine) -> 
     theirs.write_text("mine")
     result = machine.installed()
     assert theirs.read_text() == "mine"
-    assert "is not ours and was left alone" in result["homes"][0]["notes"][0]
+    assert "was not made by session-memory and was left alone" in result["homes"][0]["notes"][0]
     assert machine.hook_command()
     machine.install("--uninstall")
     assert theirs.read_text() == "mine"

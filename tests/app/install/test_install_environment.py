@@ -49,7 +49,7 @@ def test_without_a_package_index_all_that_needs_none_is_installed(bare_machine: 
         "Not installed: orjson, pyyaml, apsw, shtab, watchfiles, jinja2, markdown-it-py, pygments, starlette, uvicorn (no package"
         in said
     )
-    assert "To install them, where a package index answers: python3" in said
+    assert "To install them, with a package index in reach: python3" in said
     assert "nothing is stored or searched" in said
     assert '- "ship it" (1m ago, 2 messages): last: "Shipped."' in done.stdout
     assert bare_machine.hook_command().startswith(
@@ -237,7 +237,7 @@ def test_a_command_of_that_name_which_is_not_ours_is_left_alone(machine: Machine
     theirs.write_text("theirs")
     result = machine.installed()
     assert theirs.read_text() == "theirs"
-    assert "is something else and was left alone" in result["notes"][0]
+    assert "belongs to another program and was left alone" in result["notes"][0]
     machine.install("--uninstall")
     assert theirs.read_text() == "theirs"
 

@@ -174,7 +174,7 @@ def test_a_settings_file_that_changes_under_our_hands_is_not_overwritten(tmp_pat
     path.write_text("{}")
     change = FileChange(path, b"{}", b'{"hooks": {}}')
     path.write_text('{"model": "opus"}')
-    with pytest.raises(SessionMemoryError, match="somebody else changed it just now"):
+    with pytest.raises(SessionMemoryError, match="another program changed it just now"):
         change.make()
     assert path.read_text() == '{"model": "opus"}'
 
@@ -187,11 +187,11 @@ def test_only_one_install_is_at_work_at_a_time(
     with locked(paths):
         done = machine.install()
     assert done.returncode == 1
-    assert "another install is at work" in done.stderr
+    assert "another install is running" in done.stderr
     assert not machine.settings.exists()
 
 
 def test_leaving_a_home_that_was_never_entered_is_refused(machine: Machine) -> None:
     machine.install()
     done = machine.install("--uninstall", "--home", str(agent_home(machine.home / "agent")))
-    assert (done.returncode, "nothing was installed there" in done.stderr) == (1, True)
+    assert (done.returncode, "session-memory was not installed there" in done.stderr) == (1, True)

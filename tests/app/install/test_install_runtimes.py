@@ -335,7 +335,7 @@ def test_what_a_runtime_wrote_behind_our_server_stays_when_that_goes(machine: Ma
         config.read_text()
         == 'model = "gpt-6"\n\n# mine\n[projects."/srv"]\ntrust_level = "trusted"\n'
     )
-    assert "our server is out" in done.stdout
+    assert "our server was removed" in done.stdout
     assert "the MCP server" not in done.stdout
 
 

@@ -143,7 +143,7 @@ def test_a_python_without_pip_names_what_is_missing_everywhere(
     assert re.search(r"wrong +environment .*not installed: orjson", doctor.stdout)
     search = machine.run(command, "search", "cart", **environ)
     assert search.stderr.splitlines() == [
-        "session-memory: apsw is needed for this, and not installed",
+        "session-memory: this needs apsw, which is not installed",
         "  session-memory install",
     ]
 

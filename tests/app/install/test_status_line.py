@@ -148,11 +148,11 @@ def test_a_line_of_the_user_s_own_is_shown_before_ours_and_gets_the_same_input(
     [
         (
             '{"statusLine": {"type": "preset"}}',
-            ":1:16: `statusLine` is not a command, so none can be added to it",
+            ":1:16: `statusLine` is not a command, so session-memory cannot add its own to it",
         ),
         (
             '{"statusLine": "mine"}',
-            ":1:16: `statusLine` is not a command, so none can be added to it",
+            ":1:16: `statusLine` is not a command, so session-memory cannot add its own to it",
         ),
         (
             '{"a": 1, // mine\n}',
@@ -171,7 +171,7 @@ def test_what_is_not_safe_to_change_is_left_as_it_is(
 
 
 def test_without_an_install_there_is_no_line(tmp_path: Path) -> None:
-    with pytest.raises(SessionMemoryError, match="nothing is installed that shows a status line"):
+    with pytest.raises(SessionMemoryError, match="no installed runtime shows a status line"):
         switch(Machine(tmp_path))
     assert switch(Machine(tmp_path), is_on=False) == []
 

@@ -378,7 +378,7 @@ def test_an_agent_on_pi_says_what_it_misses(machine: Machine, tmp_path: Path) ->
     home = new_home(machine, "pi")
     done = machine.run(str(home / "agent"), "hello", PATH=os.defpath)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("agent: pi is not on the PATH; try: npm install -g ")
+    assert done.stderr.startswith("agent: pi is not on your PATH; try: npm install -g ")
     done = machine.run(str(home / "agent"), "hello", XDG_DATA_HOME=str(tmp_path / "elsewhere"))
     assert (
         done.stderr

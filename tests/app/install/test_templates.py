@@ -104,7 +104,7 @@ def test_who_an_agent_is_stays_its_own_and_the_rest_is_renewed(
     (home / ".session-memory/config.yaml").unlink()
     agent.write_bytes(original + b"# mine\n")
     done = new(machine, "anna", "--template", template)
-    assert f"~/anna/{agent.name} was changed since it was installed" in " ".join(
+    assert f"~/anna/{agent.name} has changed since it was installed" in " ".join(
         done.stdout.split()
     )
     assert (home / "AGENTS.md").read_text() == "I am Anna.\n"
@@ -112,7 +112,7 @@ def test_who_an_agent_is_stays_its_own_and_the_rest_is_renewed(
     assert agent.read_bytes() == original
     assert agent.with_name(agent.name + ".bak").read_bytes() == original + b"# mine\n"
     before = tree(home)
-    assert "as it was" in new(machine, "anna", "--template", template).stdout
+    assert "unchanged" in new(machine, "anna", "--template", template).stdout
     assert tree(home) == before
 
 
@@ -125,8 +125,8 @@ def test_a_directory_with_something_else_is_refused_unless_told(machine: Machine
     done = new(machine, "work", "--template", "agent-sdk")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines() == [
-        f"session-memory: {home}: there is something else in it",
-        "  --force puts the agent beside the other content; a file that it replaces is kept as "
+        f"session-memory: {home}: the directory has other content",
+        "  --force adds the agent's files to the directory; a file that it replaces is kept as "
         ".bak",
     ]
     assert tree(machine.home) == before

@@ -35,7 +35,7 @@ CALLS: dict[str, tuple[dict[str, str], str]] = {
     "read_session": ({"name": "We avoid"}, FACT),
     "search_sessions": ({"query": "Redis"}, FACT),
     "seen_error": ({"error": "KeyError: 'cart'"}, "No tool has failed with this error"),
-    "why": ({"what": "README.md:1"}, "README.md:1: it is in no worktree of git"),
+    "why": ({"what": "README.md:1"}, "README.md:1: it is not in a git worktree"),
     "remember": ({"kind": "decision", "text": FACT, "quote": FACT}, "Remembered as decision"),
     "forget": ({"id": "0000"}, "no memory has the id"),
     "clear_session": ({"name": "garden"}, "Nothing has changed yet"),

@@ -134,7 +134,7 @@ def test_a_purge_that_nobody_can_confirm_changes_nothing(machine: Machine) -> No
 def test_a_purge_of_one_home_leaves_what_the_person_s_other_homes_share(machine: Machine) -> None:
     with_past(machine)
     done = machine.install("--uninstall", "--purge", "--yes", "--home", str(machine.claude))
-    assert "~/.session-memory, which is not of this home alone" in done.stdout
+    assert "~/.session-memory, because other homes use it too" in done.stdout
     assert (machine.home / ".session-memory/conversations").is_dir()
 
 
@@ -190,7 +190,7 @@ def test_installs_and_uninstalls_at_once_lose_nothing(machine: Machine) -> None:
     def run(*options: str) -> subprocess.CompletedProcess[str]:
         while True:
             done = machine.run(PYTHON, str(machine.source / "install.py"), *options)
-            if "another install is at work" not in done.stderr:
+            if "another install is running" not in done.stderr:
                 return done
 
     jobs = [("--home", str(home)) for home in homes[1:]] + [

@@ -155,5 +155,5 @@ def test_a_nul_character_is_a_clean_error(
     for what in ("a\x00b", "a.py\x00:1", "\x00"):
         told = call(HomeBackend(None, user.environment), "why", {"what": what})
         assert told.is_error
-        assert told.text.startswith("no file and no commit has a NUL character in its name")
+        assert told.text.startswith("the name of a file or commit cannot contain a NUL character")
     assert "Traceback" not in capsys.readouterr().err

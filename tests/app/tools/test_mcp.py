@@ -324,7 +324,7 @@ class TestSDK:
             "Nothing was found in earlier c",
             "Done: this conversation is kep",
             "1 session, the latest first. r",
-            "1 found, the best first. The t",
+            "1 found, best first. The t",
             '"Japan trip" (id 1): the last ',
             "Done: the next message goes on",
         ]

@@ -197,8 +197,10 @@ class TestSwitching:
         (archive,) = (home.root / "conversations").glob("*-japan-trip.md")
         assert "plan the trip" in archive.read_text()
         assert told == ToolResult(
-            f"Done: this conversation is kept as 'Japan trip' (id {first}), archived in {archive}. Finish your answer: "
-            f"the next message to 'main' begins a new one, and resume_session with id {first} comes back to this one. "
+            f"Done: this conversation is kept as 'Japan trip' (id {first}), archived in "
+            f"{archive}. Finish your answer: "
+            f"the next message to 'main' starts a new conversation, and resume_session with id "
+            f"{first} returns to this one. "
             "If the user talks to you in the runtime's own terminal, tell them to type `/clear`."
         )
         assert not (home.sessions_dir / "main.json").exists()
@@ -244,7 +246,7 @@ class TestSwitching:
     def test_outside_of_a_runtime_that_we_know_clearing_says_it_generally(self, home: Home) -> None:
         home.session("main", user("hello"))
         assert home.ask("clear_session", name="x").text.endswith(
-            "Tell them to begin a new conversation in the program in which they talk to you."
+            "Tell them to start a new conversation in the program in which they talk to you."
         )
 
     def test_each_runtime_says_its_own_commands(self, tmp_path: Path) -> None:

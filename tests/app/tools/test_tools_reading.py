@@ -52,7 +52,7 @@ class TestListing:
         ]
         rows = told.text.splitlines()
         assert told.data["note"] == rows[0]
-        assert rows[0] == "2 sessions, the latest first. read_session takes a name or an id."
+        assert rows[0] == "2 sessions, latest first. read_session takes a name or an id."
         assert sorted(rows[1:]) == [
             f'- "discord" (id {home.session_id("discord")}), just now',
             f'- "main" (id {home.session_id("main")}, the one you are in), just now',
@@ -112,7 +112,7 @@ class TestListing:
         assert seen == [f"id-{number}" for number in range(1000)]
         assert (
             backend.ask("list_sessions", skip=1000).text
-            == "There are 1,000 sessions, so none is left after skipping 1,000."
+            == "There are 1,000 sessions, so skipping 1,000 leaves none."
         )
 
     def test_a_name_that_wants_to_be_more_than_a_name_is_one_line_of_text(self) -> None:
@@ -166,7 +166,7 @@ class TestReading:
         home.session("empty")
         for skip in (3, 4, 5):
             told = home.ask("read_session", name="discord", skip=skip).text
-            assert told.endswith(f"there is nothing before its last {skip} messages.")
+            assert told.endswith(f"it has no messages before the last {skip}.")
         assert home.ask("read_session", name="empty").text.endswith(": nothing was said yet.")
 
     def test_tags_and_invisible_characters_are_made_harmless(self, home: Home) -> None:
@@ -200,10 +200,9 @@ def test_many_hits_stay_within_the_bound_and_say_that_there_are_more() -> None:
     ]
     text = search_results(found, 50)
     assert len(text) <= RESULT_CHARACTERS
-    assert " There may be more: ask with rarer words, or for a higher limit." in text
+    assert " There may be more: use rarer words or a higher limit." in text
     assert text.startswith(
-        f"{len(re.findall('^User:', text, re.MULTILINE))} found, the best first. The text below "
-        "is a"
+        f"{len(re.findall('^User:', text, re.MULTILINE))} found, best first. The text below is a"
     )
 
 

@@ -244,13 +244,18 @@ class TestErrors:
 def test_a_search_says_how_far_its_answer_reaches(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "not all in yet" not in person.ask("search_sessions", query="plum jam").text
+    assert (
+        "not complete in the store yet" not in person.ask("search_sessions", query="plum jam").text
+    )
     # no time at all for what is new
     monkeypatch.setattr("session_memory.history.store.refresh.REFRESH_SECONDS", -1.0)
     person.say(SHOP, "webshop", MONDAY, "And quince jam.")
     for query in ("plum jam", "submarine"):
         told = person.ask("search_sessions", query=query).text
-        assert " of 2 sessions are not all in yet: session-memory ingest takes them in." in told
+        assert (
+            " of 2 sessions are not complete in the store yet; session-memory ingest completes them."
+            in told
+        )
     monkeypatch.setattr("session_memory.history.search.postings.MOST_CHECKED", 2)
     assert (
         "4 older entries may fit the quoted phrase"

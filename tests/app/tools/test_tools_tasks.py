@@ -127,7 +127,7 @@ class TestTasks:
             ),
             ({"context_mode": "main"}, "schedule_task: `context_mode` is group or isolated."),
             ({"prompt": " "}, "a task needs a prompt."),
-            ({"group": "work"}, "schedule_task: only main has the argument `group`"),
+            ({"group": "work"}, "schedule_task: only main may use the argument `group`"),
         ],
     )
     def test_what_cannot_be_is_said_in_words_to_act_on(

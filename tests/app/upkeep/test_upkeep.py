@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[3]
 WAIT_SECONDS = 150
 LAST_WEEK = time.time() - 7 * 24 * 3600
 TWO_HOURS_AGO = time.time() - 2 * 3600
-BROKEN_OFF = "it was ended before it was done"
+BROKEN_OFF = "it was ended before it had finished"
 
 
 class Person(PlainUser):

@@ -145,9 +145,9 @@ class TestItsEnd:
             begun(machine, watcher)
             second = machine.run("watch")
             assert second.returncode == 1
-            assert f"process {watcher.process.pid} watches it already" in second.stderr
+            assert f"process {watcher.process.pid} is already watching it" in second.stderr
             once = machine.run("watch", "--once")
-            assert (once.returncode, "watches it already" in once.stdout) == (0, True)
+            assert (once.returncode, "is already watching it" in once.stdout) == (0, True)
             assert machine.result("health-check")["watcher"] == watcher.process.pid
             watcher.stop()
         assert machine.result("health-check")["watcher"] is None

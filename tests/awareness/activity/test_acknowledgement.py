@@ -288,7 +288,7 @@ def test_what_is_not_found_as_far_as_the_search_goes_is_told_again_and_the_log_s
     with of_claude.open() as update:
         assert update.text == text
         assert of_claude.notes == [
-            f"{of_claude.own}: the last update is repeated: it is not in 2 MB behind it"
+            f"{of_claude.own}: the last update is sent again: the 2 MB after it do not contain it"
         ]
 
 

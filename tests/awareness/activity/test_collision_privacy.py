@@ -70,8 +70,8 @@ KINDS = [
     (committed, '! src/app.py: git run 5m ago by "discord", while your edit was not committed', ""),
     (
         branch_switched,
-        '! branch is now fix/login, it was main: switched 5m ago by "discord"',
-        "! branch is now fix/login, it was main: switched 5m ago",
+        '! branch is now fix/login (was main): switched 5m ago by "discord"',
+        "! branch is now fix/login (was main): switched 5m ago",
     ),
     (
         branch_moved,

@@ -363,7 +363,7 @@ def test_a_session_in_another_worktree_has_collisions_in_its_own(clone):
     assert collisions(main.prompt()) == []
     main.bash("git -C ../wt switch -q -c third")
     assert collisions(there.prompt()) == [
-        '! branch is now third, it was other: `git switch -q -c third` run just now by "main"'
+        '! branch is now third (was other): `git switch -q -c third` run just now by "main"'
     ]
 
 

@@ -39,8 +39,8 @@ def kept(**values: Any) -> KeptConflict:
             f"your line 9 may conflict with lines 4-5 changed 2h ago {PIP}",
         ),
         ({"lines": NONE}, f"your change conflicts with a change made 2h ago {PIP}"),
-        ({"deleted_by": 0}, f"your deletion conflicts with its edit 2h ago {PIP}"),
-        ({"deleted_by": 1}, f"your edit conflicts with its deletion 2h ago {PIP}"),
+        ({"deleted_by": 0}, f"your deletion conflicts with the edit made 2h ago {PIP}"),
+        ({"deleted_by": 1}, f"your edit conflicts with the deletion made 2h ago {PIP}"),
         (
             {"name": ""},
             "your lines 45-60 conflict with lines 40-52 changed 2h ago on branch fix",

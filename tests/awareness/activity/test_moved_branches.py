@@ -10,7 +10,7 @@ from collision_scene import Pair, collisions
 
 from bench.clones import Clone
 
-FIX = "! branch is now fix, it was main: "
+FIX = "! branch is now fix (was main): "
 STILL = "! branch is still main, but no longer at "
 WAYS = {
     "reset in another worktree": (

@@ -77,7 +77,7 @@ def desk(tmp_path: Path) -> Desk:
 def test_the_same_issue_is_told(desk: Desk, asked: str, prompt: str, issue: str) -> None:
     desk.working(asked)
     (line,) = desk.warnings(prompt)
-    assert line.endswith(f"is at work on {issue} too")
+    assert line.endswith(f"is also working on {issue}")
     assert asked[:8] in line
 
 
@@ -85,14 +85,14 @@ def test_the_issue_of_another_worktree_s_branch_is_told(desk: Desk) -> None:
     desk.working("make the cart round its total", desk.worktree("fix/123-cart"))
     (line,) = desk.warnings("fix #123")
     assert line.endswith(
-        ', in worktree wt-fix-123-cart is at work on #123 too, on branch "fix/123-cart"'
+        ', in worktree wt-fix-123-cart is also working on #123, on branch "fix/123-cart"'
     )
 
 
 def test_branches_of_one_stem_are_told(desk: Desk) -> None:
     desk.working("make the cart round its total", desk.worktree("fix/cart-total"))
     (line,) = desk.warnings("the total of the cart is wrong", desk.worktree("ann/cart-total-2"))
-    assert line.endswith('is at work on branch "fix/cart-total"; yours is "ann/cart-total-2"')
+    assert line.endswith('is working on branch "fix/cart-total"; yours is "ann/cart-total-2"')
 
 
 def test_the_same_prompt_in_another_worktree_is_told(desk: Desk) -> None:

@@ -186,8 +186,8 @@ def test_a_removed_worktree_is_told_with_the_edits_that_went(pair: Pair) -> None
     assert pair.main.bash("git worktree remove --force ../wt") == 0
     (line,) = collisions(other.prompt())
     assert line == (
-        '! your worktree wt was removed just now by "main", with your edit of src/app.py not '
-        "committed: session-memory rescue"
+        '! your worktree wt was removed just now by "main", with your uncommitted edit of src/app.py'
+        ": session-memory rescue"
     )
     assert collisions(other.prompt()) == []
 
@@ -215,8 +215,8 @@ def test_a_worktree_made_anew_under_a_session_is_told(pair: Pair) -> None:
     assert pair.main.bash(again) == 0
     lines = collisions(other.prompt())
     assert lines[0] == (
-        '! your worktree wt was removed and made anew just now by "main", with your edit of '
-        "src/app.py not committed: session-memory rescue"
+        '! your worktree wt was removed and recreated just now by "main", with your uncommitted edit of '
+        "src/app.py: session-memory rescue"
     )
 
 
@@ -259,7 +259,7 @@ def test_a_branch_that_lost_a_commit_is_told(pair: Pair, command: str) -> None:
     assert other.bash(command) == 0
     (line,) = collisions(pair.main.prompt())
     assert line == (
-        f'! your branch work is not at {short_id(kept)} any more, moved just now by "other": '
+        f'! your branch work is no longer at {short_id(kept)}, moved just now by "other": '
         f"git branch work-{short_id(kept)} {short_id(kept)}"
     )
     run_told(pair, line)

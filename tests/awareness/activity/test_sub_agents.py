@@ -67,7 +67,7 @@ def test_a_branch_that_a_sub_agent_of_this_session_switched_is_not_told(pair: Pa
     pair.discord.bash("git status")
     assert collisions(pair.main.prompt()) == []
     assert collisions(pair.discord.prompt()) == [
-        '! branch is now fix/login, it was main: `git switch -q -c fix/login` run just now by "main"'
+        '! branch is now fix/login (was main): `git switch -q -c fix/login` run just now by "main"'
     ]
 
 

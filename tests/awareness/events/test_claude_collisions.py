@@ -71,7 +71,7 @@ REPORTS: dict[str, tuple[str, str, str]] = {
     "the branch is switched under a session": (
         "git status",
         "git switch -q -c fix/port",
-        "! branch is now fix/port, it was main: `git switch -q -c fix/port` run ",
+        "! branch is now fix/port (was main): `git switch -q -c fix/port` run ",
     ),
     "a stash takes along what another session has not committed": (
         "edit",
@@ -96,7 +96,7 @@ REPORTS: dict[str, tuple[str, str, str]] = {
     "work in a worktree drags along HEAD of the root checkout": (
         "git status",
         "git worktree add -q .trees/port && git switch -q -c fix/port",
-        "! branch is now fix/port, it was main: `git switch -q -c fix/port` run ",
+        "! branch is now fix/port (was main): `git switch -q -c fix/port` run ",
     ),
 }
 
@@ -131,7 +131,7 @@ def test_a_session_that_commits_to_a_branch_it_did_not_switch_to_is_told(
     (told,) = [
         request.news for request in claude.api.prompts() if "change the port" in request.news
     ][:1]
-    assert "! branch is now fix/port, it was main: `git switch -q -c fix/port` run " in told
+    assert "! branch is now fix/port (was main): `git switch -q -c fix/port` run " in told
     assert git(claude.project, "log", "-1", "--format=%s", "fix/port") == "port"
 
 

@@ -36,7 +36,7 @@ KILLS = some(120, 25)
 SEED = 20261121
 # `- blue (just now, 3 messages): "prompt 12"`: from its 13th prompt on, three were told of.
 NOT_NOW = re.compile(
-    "held by another process|it took too long, and was left out$|not done within"
+    "held by another process|it took too long and was left out$|not done within"
 )  # the next prompt tells it
 REPORT = re.compile(r'^- (\w+) \(.*?, (\d+) messages?\): "prompt (\d+)"', re.MULTILINE)
 

@@ -118,7 +118,7 @@ def test_a_home_that_is_registered_reads_sends_and_spends_no_more_than_its_own(
     (cloner.clone / ".claude").symlink_to(tmp_path / ".claude")
     register(cloner.clone, tmp_path)
     notice = cloner.start()
-    assert "store.watch_path counts from your own settings only" in notice
+    assert "store.watch_path is only accepted in your own settings" in notice
     stored = sqlite3.connect(cloner.clone / ".session-memory/store/memory.db")
     texts = {text for (text,) in stored.execute("select text from entries")}
     assert "why is the cart empty?" in texts
@@ -164,7 +164,7 @@ def test_doctor_names_a_directory_that_only_looks_like_a_home(tmp_path: Path) ->
     done = run_here(["doctor", "--json"], plain_environment(tmp_path), cloner.clone)
     (line,) = [one for one in json.loads(done.stdout)["findings"] if one["about"] == "home"]
     assert line["state"] == "note"
-    assert line["text"] == f"{cloner.clone} looks like an agent's home, and does not count as one"
+    assert line["text"] == f"{cloner.clone} looks like an agent home but is not registered"
     assert line["mend"] == f"session-memory install --home {cloner.clone}"
 
 
@@ -277,7 +277,7 @@ def test_a_current_directory_that_is_gone_ends_no_hook_in_a_traceback(
 def test_a_place_with_something_else_in_it_is_none_to_install_into(tmp_path: Path) -> None:
     check_place(str(tmp_path))
     (tmp_path / "shopping.md").write_text("milk\n")
-    with pytest.raises(ForeignPlaceError, match=r"shopping\.md, which is not ours"):
+    with pytest.raises(ForeignPlaceError, match=r"shopping\.md, which session-memory did not make"):
         check_place(str(tmp_path))
     (tmp_path / "config.yaml").write_text("scope: all\n")
     check_place(str(tmp_path))

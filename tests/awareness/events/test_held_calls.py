@@ -465,7 +465,7 @@ def test_a_command_that_takes_the_stash_of_another_session_is_held_back(
     place = in_worktree(project)
     ran(project, "echo 2 > app; git stash -q")
     why = reason(project, "Bash", f"cd {place} && {command}")
-    assert f"`{command}` takes the stash" in why
+    assert f"`{command}` removes the stash" in why
     assert why.endswith('of "discord", active just now')
     assert reason(project, "Bash", f"cd {place} && git stash list") == ""
 
@@ -508,7 +508,7 @@ def test_a_command_that_takes_commits_of_another_session_s_branch_is_held_back(
         "git switch -C wt",
     ):
         why = reason(project, "Bash", command)
-        assert f'`{command}` takes commits of branch wt of "discord"' in why, command
+        assert f'`{command}` removes commits from branch wt of "discord"' in why, command
     for command in (
         "git branch -f mine wt",
         "git branch mine wt",

@@ -329,7 +329,7 @@ class TestConfig:
         said = json.loads(plain.run("session_start", **start))
         assert list(said) == ["systemMessage"]
         assert (
-            "config.yaml:1: scope is 'galaxy', not project or all; project holds"
+            "config.yaml:1: scope is 'galaxy', not project or all; using project instead"
             in said["systemMessage"]
         )
         assert plain.run("session_start", **start) == b""

@@ -252,8 +252,9 @@ def test_the_hook_is_silent_where_nothing_can_be_written_and_doctor_says_why(pla
         check=False,
         timeout=60,
     )
-    assert "is not writable: deliveries cannot be recorded, so agents get no updates" in " ".join(
-        done.stdout.split()
+    assert (
+        "is not writable, so deliveries cannot be recorded and agents get no updates"
+        in " ".join(done.stdout.split())
     )
     assert "Traceback" not in done.stderr
 

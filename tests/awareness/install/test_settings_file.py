@@ -206,10 +206,10 @@ def test_what_is_empty_without_us_goes_with_us() -> None:
             '{"a": 1 /* mine */}',
             "settings.json:1:9: expecting ',' delimiter (JSON has no comments)",
         ),
-        ('{"a": 1,\n "b": 2,\n "a": 3}', 'settings.json:3:2: the key "a" is there twice'),
-        ('{"a": {"b": 1, "b": 1}}', 'settings.json:1:16: the key "b" is there twice'),
+        ('{"a": 1,\n "b": 2,\n "a": 3}', 'settings.json:3:2: the key "a" occurs twice'),
+        ('{"a": {"b": 1, "b": 1}}', 'settings.json:1:16: the key "b" occurs twice'),
         ('[{"a": [NaN, {"": 1, "": 2}]}]', "settings.json:1:9: JSON has neither NaN nor Infinity"),
-        ('{"": 1, "": 2}', 'settings.json:1:9: the key "" is there twice'),
+        ('{"": 1, "": 2}', 'settings.json:1:9: the key "" occurs twice'),
         ("{'a': 1}", "settings.json:1:2: expecting property name enclosed in double quotes"),
         ('{"a" 1}', "settings.json:1:6: expecting ':' delimiter"),
         ('{"a": NaN}', "settings.json:1:7: JSON has neither NaN nor Infinity"),
@@ -225,7 +225,7 @@ def test_what_is_empty_without_us_goes_with_us() -> None:
         ('{"hooks": {"Stop": {}}}', "settings.json:1:20: `hooks.Stop` should be a list"),
         (
             '{"hooks": {"Stop": ["x"]}}',
-            "settings.json:1:21: `hooks.Stop` should hold objects with `hooks`",
+            "settings.json:1:21: `hooks.Stop` should contain objects with `hooks`",
         ),
         (
             '{"hooks": {"Stop": [{"hooks": 1}]}}',
@@ -233,7 +233,7 @@ def test_what_is_empty_without_us_goes_with_us() -> None:
         ),
         (
             '{"hooks": {"Stop": [{"hooks": [1]}]}}',
-            "settings.json:1:32: `hooks` in `hooks.Stop` should hold objects",
+            "settings.json:1:32: `hooks` in `hooks.Stop` should contain objects",
         ),
     ],
 )
@@ -241,7 +241,7 @@ def test_a_file_that_is_not_strictly_right_is_refused_with_the_place(text: str, 
     with pytest.raises(SessionMemoryError) as refusal:
         add(text)
     assert str(refusal.value) == said
-    assert "it was left as it is" in refusal.value.hint
+    assert "the file was left as it is" in refusal.value.hint
 
 
 @pytest.mark.parametrize("text", ['{\n  "a": 1,\n}', '{\n  "a": [\n1,]}'])

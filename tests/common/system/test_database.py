@@ -226,7 +226,7 @@ def test_a_shared_database_that_is_corrupt_is_an_error_that_says_what_to_do(path
     path.write_bytes(b"this is no database, but long enough to be read as one" * 100)
     with pytest.raises(CorruptDatabaseError) as error:
         SharedDatabase(str(path), (make_notes,))
-    assert error.value.hint == "restore it from a backup, or move it away to begin a new one"
+    assert error.value.hint == "restore it from a backup, or move it away to start a new one"
 
 
 def test_a_database_that_another_keeps_locked_is_an_error_that_says_so(path, monkeypatch):

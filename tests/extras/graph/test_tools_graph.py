@@ -116,7 +116,7 @@ class TestPerson:
         told = person.ask()
         assert not told.is_error
         heading, *facts = told.text.split("\n\n")
-        assert heading.startswith("2 facts, the best first. The text below is a record")
+        assert heading.startswith("2 facts, best first. The text below is a record")
         assert sorted(fact[3:] for fact in facts) == [
             "Ada uses Redis (said in one)",
             "Eve uses Redis (said in two)",
@@ -124,7 +124,7 @@ class TestPerson:
 
     def test_the_limit_holds_and_says_how_to_get_more(self, person: Person) -> None:
         told = person.ask(limit=1).text
-        assert told.startswith("1 fact, the best first.")
+        assert told.startswith("1 fact, best first.")
         assert "There may be more: ask for a higher limit" in told
 
     def test_what_nobody_said_is_not_known(self, person: Person) -> None:

@@ -126,7 +126,7 @@ class TestMain:
         host.begin("work", *exchange("the quarterly report", "Here."))
         own = host.begin("main", *exchange("who is there?", "Me."))
         rows = host.call("main", "list_sessions").text.splitlines()
-        assert rows[0] == "2 sessions, the latest first. read_session takes a name or an id."
+        assert rows[0] == "2 sessions, latest first. read_session takes a name or an id."
         assert rows[1].startswith(f'- "who is there?" (id {own}, the one you are in)')
         assert ", group work, active there)" in rows[2]
 

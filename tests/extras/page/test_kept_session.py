@@ -36,4 +36,4 @@ def test_a_deleted_session_can_be_restored_if_it_is_kept_and_else_offers_nothing
         assert "session-memory restore" not in page.view("/session/lost").text
         text = page.view("/timeline").text
         assert "Deleted by Claude Code after 30 days" in text
-        assert "to keep transcripts too, so that you can resume sessions" in text
+        assert "to keep transcripts too, so sessions can be resumed" in text

@@ -69,7 +69,7 @@ def test_the_page_keeps_its_connection_and_leaves_a_server_alone_that_did_not_an
 
         assert "ann@laptop" in found()
         [first] = team.rows(connections)
-        assert "There are no memories yet" in found("/memories?whose=team")
+        assert "No memories yet" in found("/memories?whose=team")
         assert team.rows(connections) == [first]
         team.rows("SELECT pg_terminate_backend(%s, 5000)", *first)
         assert "ann@laptop" in found(), "as after a restart of the server"

@@ -271,7 +271,7 @@ def test_tokens_told_stand_beside_those_of_the_sessions_in_proof_and_costs(
     [
         "your lines 4-5 conflict with lines 4-6 changed 5m ago by pip (Codex, branch fix)",
         "your line 4 may conflict with line 4 changed 5m ago on branch fix",
-        "your edit conflicts with its deletion 5m ago by pip (Codex, branch fix)",
+        "your edit conflicts with the deletion made 5m ago by pip (Codex, branch fix)",
         "your change conflicts with a change made 5m ago in another worktree",
         "main has 2 newer commits that change files you edited; your branch lacks them",
         "lines 4-6 changed 5m ago by pip (Codex, branch fix) conflict with your 4-5",  # until 0.4

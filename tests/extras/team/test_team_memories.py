@@ -123,7 +123,7 @@ def test_what_others_remember_is_found_with_who_and_where_and_read_where_it_was_
     assert read.startswith(
         f'"ann@laptop: plan the harbour" (id team-{conversation}): the last 1 of its messages.'
     )
-    assert "For those before: read_session with skip=1." in read
+    assert "For earlier messages: read_session with skip=1." in read
     assert "All right." in read
     assert (
         "plan the harbour"

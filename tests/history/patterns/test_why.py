@@ -106,7 +106,7 @@ def test_a_moved_block_names_its_author_and_the_mover(work):
     [reason] = work.reasons("tax.py")
     assert (reason["asked"]["session"], reason["mover"]["session"]) == ("a", "b")
     assert re.search(
-        r"session a .*\n.*\n  moved or written again by claude-code session b, ", work.why("tax.py")
+        r"session a .*\n.*\n  moved or rewritten by claude-code session b, ", work.why("tax.py")
     )
 
 
@@ -139,7 +139,7 @@ def test_an_unknown_line_says_so_and_marks_the_guess_by_time(work):
         )
         work.session(name, said)
     told = work.why("cart.py:2", code=1)
-    assert "Unknown: no session that the store has wrote this." in told
+    assert "Unknown: no session in the store wrote this." in told
     assert re.search(r"git blame: \S.*, 20\d\d-", told)
     assert "A guess, by time alone: claude-code session c" in told
     [reason] = work.reasons("cart.py:2", code=1)

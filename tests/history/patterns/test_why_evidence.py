@@ -24,7 +24,8 @@ def test_a_line_that_a_shell_wrote_and_committed_is_its_sessions(authors: Author
     authors.session(CLAUDE, "The shop crashes at the start", ago=300).says("I look at it.")
     codex = authors.session(CODEX, "Round the price", ago=5)
     codex.shell(
-        "sed -i 's/number 9 of/number nine of/' cart.ts && git commit -qam 'Round the price to cents'"
+        "sed -i 's/number 9 of/number nine of/' cart.ts && git commit -qam 'Round the price to "
+        "cents'"
     )
     codex.says("Done.")
     assert authors.named("cart.ts:9") == (codex.id, "command")
@@ -206,6 +207,6 @@ def test_of_a_huge_commit_only_a_part_is_compared_and_the_answer_says_so(authors
     )
     git(authors.root, "add", "-A")
     git(authors.root, "commit", "-qm", "Generate")
-    said = "1,000 of its added lines were not compared with what sessions wrote: too many."
+    said = "1,000 of its added lines were not compared with the sessions' edits, because there are too many."
     assert said in authors.why("HEAD")
     assert said in authors.run("search", git(authors.root, "rev-parse", "HEAD"))

@@ -99,7 +99,10 @@ def test_a_search_in_a_fork_says_where_what_it_copied_is_found(scene):
     scene.ingest()
     assert scene.store.search("plum", Filter(session="a")).notice == ""
     hits = scene.store.search("plum", Filter(session="b"))
-    assert (list(hits), hits.notice) == ([], "What the session copied from a is found there.")
+    assert (list(hits), hits.notice) == (
+        [],
+        "The session copied messages from a; search finds them there.",
+    )
     assert scene.store.search("plum", Filter()).notice == ""
 
 

@@ -81,7 +81,9 @@ def test_where_time_runs_out_the_rest_is_left_for_the_next_time(machine, monkeyp
     monkeypatch.setattr(refreshing, "REFRESH_SECONDS", -1)
     notes = []
     refreshed(machine, notes)
-    assert notes == ["2 of 3 sessions are not all in yet: session-memory ingest takes them in"]
+    assert notes == [
+        "2 of 3 sessions are not complete in the store yet; session-memory ingest completes them"
+    ]
     assert machine.stored() == ["hello", "hi"]
     monkeypatch.undo()
     refreshed(machine, notes)

@@ -443,9 +443,7 @@ def test_a_search_for_a_phrase_says_how_many_older_entries_were_not_read_for_it(
     monkeypatch.setattr(postings_module, "MOST_CHECKED", 4)
     hits = search(scene, '"plum jam"')
     assert len(hits) > 1, "none of those that were read has it, and its words are looked for"
-    assert hits.notice.startswith(
-        "3 older entries may fit the quoted phrase and were not read for it"
-    )
+    assert hits.notice.startswith("3 older entries may contain the quoted phrase but were not read")
     assert search(scene, '"plum jam"', until=(START + DAY) * 1000).notice == ""
     assert search(scene, "plum jam").notice == ""
 
@@ -467,7 +465,8 @@ def test_what_was_injected_by_us_is_never_found(scene):
         user("hello"),
         record("attachment", attachment={"type": "hook_additional_context", "content": [block]}),
         user(
-            f"<system-reminder>\nUserPromptSubmit hook additional context: {block}\n</system-reminder>",
+            f"<system-reminder>\nUserPromptSubmit hook additional context: "
+            f"{block}\n</system-reminder>",
             isMeta=True,
         ),
         assistant("hi"),

@@ -247,10 +247,13 @@ def test_a_search_answers_and_says_what_became_of_the_store(machine, kind):
     assert "Traceback" not in said
     if kind in SET_ASIDE:
         assert said.count("session-memory: the store was ") == 1
-        assert ("the store was made by an earlier version: it is " in said) == (
+        assert ("the store was made by an earlier version; the old file is now " in said) == (
             WHY.get(kind) == "outdated"
         )
-        assert f"it is ~/.session-memory/store/memory.db.{WHY.get(kind, 'corrupt')}-" in said
+        assert (
+            f"the old file is now ~/.session-memory/store/memory.db.{WHY.get(kind, 'corrupt')}-"
+            in said
+        )
         assert list(machine.database.parent.glob(f"memory.db.{WHY.get(kind, 'corrupt')}-*"))
     assert "the archived answer 2" in machine.stored()
     with closing(sqlite3.connect(machine.database)) as connection:
@@ -288,9 +291,9 @@ def test_what_is_in_the_place_of_a_log_is_moved_away_and_the_store_stays(machine
     inode = machine.database.stat().st_ino
     done = machine.run("search", "cherry blossom")
     assert (done.returncode, "**cherry**" in done.stdout) == (0, True), done.stderr
-    moved = f"it is ~/.session-memory/store/memory.db{suffix}.corrupt-"
+    moved = f"is now ~/.session-memory/store/memory.db{suffix}.corrupt-"
     assert done.stderr.startswith(
-        f"session-memory: a file of the store was not a file of SQLite: {moved}"
+        f"session-memory: a file of the store was not an SQLite file and {moved}"
     )
     assert machine.database.stat().st_ino == inode
     assert list(machine.database.parent.glob("memory.db.corrupt-*")) == []

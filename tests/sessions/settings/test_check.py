@@ -81,7 +81,7 @@ class TestWrongKeys:
             ("memories: {strategies: []}", "memories.strategies is []"),
             ("memories: {strategies: [a, a]}", "each id once"),
             ("memories: {attempts: 0}", "memories.attempts is 0"),
-            ("memories: {watch: true}", "memories.watch: `upkeep: watch` lets"),
+            ("memories: {watch: true}", "memories.watch: with `upkeep: watch`"),
             (
                 "memories: {chunking: {strategy: lines}}",
                 "memories.chunking.strategy is 'lines', not exchange",
@@ -196,7 +196,7 @@ class TestWrongKeys:
         [
             (
                 "memory: {enabled: true}",
-                "store.enabled: transcripts are stored where `session-memory ingest` or",
+                "store.enabled: transcripts are stored only on machines where `session-memory ingest` or",
             ),
             (
                 "memory: {config: {watchPath: /srv}}",
@@ -227,11 +227,14 @@ class TestWrongKeys:
                 "conversationGapMinutes: 30",
                 "conversationGapMinutes, perhaps store.conversation_gap_minutes",
             ),
-            ("global: {track_session_logs: true}", "global: transcripts are stored where"),
+            (
+                "global: {track_session_logs: true}",
+                "global: transcripts are stored only on machines where",
+            ),
             ("version: '2.0'", "version: the file has none"),
             (
                 "projects: {/a: {project_root: /a}}",
-                "project_root: `projects` maps the directory itself to its rule",
+                "project_root: `projects` maps each directory to its rule",
             ),
             (
                 "projects: {/a: {session_tracking_enabled: true}}",
@@ -434,7 +437,7 @@ class TestProjects:
         config.write_text("scope: all\nprojects:\n  private: {ignore: true}\n")
         assert settings(config).faults == [
             f"{config}:3: projects.private is not an absolute path, and does not begin with ~/; "
-            "private is hidden, wherever that is"
+            "private is hidden in every directory"
         ]
 
 

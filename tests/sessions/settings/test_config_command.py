@@ -70,7 +70,7 @@ class TestShowing:
         person.config.write_text("scope: galaxy\n")
         done = person.run()
         assert done.returncode == 1
-        assert "scope is 'galaxy', not project or all; project holds" in done.stdout
+        assert "scope is 'galaxy', not project or all; using project instead" in done.stdout
         assert len(person.shown()["notices"]) == 1
 
     def test_one_is_shown_by_its_name_with_or_without_its_section(self, person: Person) -> None:

@@ -56,7 +56,7 @@ def test_a_home_s_own_file_sends_spends_and_reads_nothing_without_a_grant(
     assert not [text for text in ("AWS_KEY", "opus", "/etc") if text in str(found.values)]
     assert not [rule for _, rule in found.rules if rule.get("share")]
     (fault,) = found.faults
-    assert f"{key} counts from your own settings only" in fault
+    assert f"{key} is only accepted in your own settings" in fault
     assert f"session-memory config homes '{{{tmp_path}/anna: [{grant}]}}' --home ~" in fault
     assert settings(tmp_path, text, grant).faults == []
 
@@ -103,7 +103,9 @@ def test_setting_such_a_key_says_that_it_does_not_count(tmp_path: Path) -> None:
         ["config", "memories.strategies", "[summary]", "--home", str(anna)], environment, tmp_path
     )
     assert done.returncode == 0
-    assert "memories.strategies counts from your own settings only" in " ".join(done.stdout.split())
+    assert "memories.strategies is only accepted in your own settings" in " ".join(
+        done.stdout.split()
+    )
     done = run_here(["config", "max_characters", "300", "--home", str(anna)], environment, tmp_path)
     assert (done.returncode, "counts from" in done.stdout) == (0, False)
     run_here(

@@ -171,6 +171,6 @@ class TestNotices:
         assert untold(home) == ""
         old.write_text("sessions: {email: {ignore: true}}\n")
         for _ in range(2):
-            assert f"{old} is not read" in untold(home)
+            assert f"{old} is no longer read" in untold(home)
         old.unlink()
         assert untold(home) == ""

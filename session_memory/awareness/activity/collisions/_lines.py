@@ -189,7 +189,7 @@ def _by_whom(facts: list[Fact], other: Report | None, now: float) -> str:
 
 def _head_line(words: _Words) -> str:
     before = shorten(words.before, NAME_CHARACTERS)
-    return f"{_head(words.after, 'now')}, it was {before}: {words.ran or 'switched'} {words.by}"
+    return f"{_head(words.after, 'now')} (was {before}): {words.ran or 'switched'} {words.by}"
 
 
 def _moved_line(words: _Words) -> str:

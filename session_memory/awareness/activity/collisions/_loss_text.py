@@ -34,17 +34,17 @@ def lost_line(fact: Fact, by: str) -> str:
         branch = f"your branch {shorten(name, NAME_CHARACTERS)}"
         if loss.now:
             way = _command("git branch", f"{name}-{short}", short)
-            return f"! {branch} is not at {short} any more, moved {by}: {way}"
+            return f"! {branch} is no longer at {short}, moved {by}: {way}"
         return f"! {branch} was deleted {by}: {_command('git branch', name, short)}"
     worktree = f"your worktree {shorten(name, NAME_CHARACTERS)}"
     if place and place != text:
         return f"! {worktree} was moved {by}: it is {place} now"
-    done = "removed and made anew" if place else "removed"
+    done = "removed and recreated" if place else "removed"
     if fact.files:
         more = len(fact.files) - NAMED_FILES
         files = [*quotable(list(fact.files[:NAMED_FILES])), *([f"{more} more"] if more > 0 else [])]
         edits = "edit of" if len(fact.files) == 1 else "edits of"
-        lost = f"with your {edits} {enumerated(files)} not committed"
+        lost = f"with your uncommitted {edits} {enumerated(files)}"
         return f"! {worktree} was {done} {by}, {lost}: {RESCUE}"
     way = _command("git worktree add", text, branch or short) if not place else ""
     return f"! {worktree} was {done} {by}" + (f": {way}" if way else "")

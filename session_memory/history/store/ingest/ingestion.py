@@ -158,7 +158,7 @@ class Ingestion:
             changed, self._again = self._again, []
             self._states = self._store.file_states(self._home)  # another process was quicker
         self.report.problems += [
-            (file.path, "another process reads it at the same time") for file in changed
+            (file.path, "another process is reading it at the same time") for file in changed
         ]
 
     def _is_left_alone(self, file: SourceFile) -> bool:

@@ -17,7 +17,7 @@ Unreadable = list[tuple[str, Exception]]  # the keys of folders, each with a sla
 
 SUFFIX, COMPRESSED = ".jsonl", ".zst"
 # the reason why a file is skipped
-FOREIGN = "no transcript: none of its lines is of a runtime that is known"
+FOREIGN = "not a transcript: no line of it is in the format of a known runtime"
 DEEPEST = 2  # <project>/<session>.jsonl, as most runtimes have it
 
 

@@ -26,7 +26,7 @@ from ._schema import MIGRATIONS, REQUIRED, StoreFile, fault_of_file
 from .search_index import index_size
 
 REBUILT = "rebuilt from transcripts and, if these are gone, archives"
-_SALVAGED = f"all that could be read of it was kept; what that lacks is {REBUILT}"
+_SALVAGED = f"everything that could be read was kept; the missing rest is {REBUILT}"
 # behind its path: the mark, and the store that is made
 _UNDONE, _UNFINISHED = ".salvage", ".salvaging"
 _REASONS = {
@@ -170,19 +170,20 @@ def aside_lines(store: sqlite.Database) -> list[str]:
     for path in set_aside(store.path):
         why = next(reason for word, reason in _REASONS.items() if f".{word}-" in path)
         counts = salvaged.get(os.path.basename(path))
-        what = "nothing in it could be read"
+        what = "none of it could be read"
         if counts:
             kept = (
                 f"{counted(counts[0], 'message')} and {counted(counts[1], 'tool use')} of it "
                 f"were kept"
             )
             lost = (
-                f"{counted(counts[2], 'item')} could not be read, and came from transcripts "
-                f"and archives if these had"
+                f"{counted(counts[2], 'item')} could not be read, and came from transcripts and "
+                f"archives if these had"
             )
             what = f"{kept}, {lost} them" if counts[2] else f"{kept}: all that it had"
         lines.append(
-            f"the store {why} once: it is {path} now; {what}. Delete it if you miss nothing"
+            f"the store {why} once, and the old file is now {path}; {what}. Delete that file if "
+            f"nothing is missing"
         )
     return lines
 
@@ -272,7 +273,8 @@ def quarantine_notice(moved: str) -> str:
 
     `moved` is its new path."""
     if "-wal." in moved or "-shm." in moved or "-journal." in moved:
-        return f"a file of the store was not a file of SQLite: it is {moved} now"
+        return f"a file of the store was not an SQLite file and is now {moved}"
     why = next(reason for word, reason in _REASONS.items() if f".{word}-" in moved)
     is_foreign = f".{sqlite.ForeignDatabaseError.WHY}-" in moved
-    return f"the store {why}: it is {moved} now, and {REBUILT if is_foreign else _SALVAGED}"
+    remedy = f"the store was {REBUILT}" if is_foreign else _SALVAGED
+    return f"the store {why}; the old file is now {moved}, and {remedy}"

@@ -19,8 +19,8 @@ from ....common.system.sqlite import (
 )
 
 _RESTORE = (
-    "restore it from a backup, or move it away: then a finished conversation is not processed "
-    "again, but the tokens spent today are no longer known"
+    "restore it from a backup, or move it away; without it, finished conversations are not "
+    "processed again, but today's spent tokens are no longer known"
 )
 
 

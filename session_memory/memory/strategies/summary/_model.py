@@ -105,7 +105,7 @@ class Claude:
                 " ".join(errors[-3:]) or str(problem or "no result"), PROBLEM_CHARACTERS
             )
             raise StrategyError(
-                f"Claude Code ended without an answer: {said}", is_temporary=True
+                f"Claude Code exited without an answer: {said}", is_temporary=True
             ) from problem
         # The runtime reports its end after one turn as an error, although the answer is there.
         if result.is_error and result.subtype != "error_max_turns":

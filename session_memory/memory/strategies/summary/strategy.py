@@ -88,7 +88,7 @@ class SummaryStrategy(TextStrategy):
         StrategyError."""
         parts = self._parts(entries)
         if not parts:
-            return MemoryResult(skipped="nothing of it is left to be read")
+            return MemoryResult(skipped="the filters leave nothing of it for the model to read")
         dialogue = _Dialogue(self._claude, self._budget)
         names = [
             f"part {number} of {len(parts)}" if len(parts) > 1 else ""

@@ -44,7 +44,6 @@ class ClaudeCodeBackup(Backup):
                 shorter.append(value)
                 traps.append(
                     f"{path}: {_KEY}: {value} deletes the transcripts of all projects, not only "
-                    f"of this one, when "
-                    f"Claude Code is started there: raise it, or take it out"
+                    f"of this one, when Claude Code starts in this project: raise or remove it"
                 )
         return Deletion(days, source, tuple(traps), min([days, *shorter]))

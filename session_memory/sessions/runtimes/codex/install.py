@@ -30,8 +30,8 @@ class CodexInstall(SettingsHooks):
     SWITCH_FILE = _CONFIG_FILE
     COMMAND = "codex"
     AFTER_INSTALL = (
-        "Codex runs the hooks once you have trusted them: start `codex`, which asks, "
-        "and take `Trust all and continue`."
+        "Codex runs the hooks once you have trusted them: start `codex` and choose `Trust all and "
+        "continue` when it asks."
     )
     CLEAR, RESUME = "/new", "codex resume {id}"
     START = "codex {prompt}"
@@ -88,10 +88,7 @@ class CodexInstall(SettingsHooks):
         staying = _places((after or b"").decode("utf-8", "replace"))
         gone = [place for place, _ in self._marks(settings_dir) if place not in staying]
         number = f"{len(gone)} mark{'' if len(gone) == 1 else 's'} of trust for hooks that are gone"
-        how = (
-            f'delete the tables [hooks.state."{settings_dir}/{self.SETTINGS_FILE}:..."], which '
-            f"Codex wrote"
-        )
+        how = f'delete the tables [hooks.state."{settings_dir}/{self.SETTINGS_FILE}:..."] that Codex wrote'
         return [(f"{number}, in {settings_dir}/{_CONFIG_FILE}", how)] if gone else []
 
     def _marks(self, settings_dir: str) -> Iterator[tuple[str, str]]:

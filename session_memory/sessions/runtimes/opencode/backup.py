@@ -107,11 +107,12 @@ class OpenCodeBackup(Backup):
         program = shutil.which(command, path=environ.get("PATH"))
         if program is None:
             raise NotImportedError(
-                "opencode is not installed here, and only it can take its session back"
+                "opencode is not installed here, and only opencode can restore its session"
             )
         if not is_directory(cwd):
             raise NotImportedError(
-                f"{cwd}: the session's directory is gone", "make it, and restore the session again"
+                f"{cwd}: the session's directory is gone",
+                "create it, then restore the session again",
             )
         if _has(config_dir, session_id):
             raise NotImportedError(
@@ -130,7 +131,7 @@ class OpenCodeBackup(Backup):
             output = _output_of([program, "import", path], cwd, environment)
         if not _has(config_dir, session_id):
             last_line = (output.strip().splitlines() or ["it said nothing"])[-1]
-            raise NotImportedError(f"opencode import did not take it: {last_line}")
+            raise NotImportedError(f"opencode import failed: {last_line}")
 
 
 def _output_of(command: list[str], cwd: str, environ: Mapping[str, str]) -> str:
@@ -147,7 +148,9 @@ def _output_of(command: list[str], cwd: str, environ: Mapping[str, str]) -> str:
             timeout=TIMEOUT_SECONDS,
         )
     except subprocess.TimeoutExpired as error:
-        raise NotImportedError(f"opencode import did not end within {TIMEOUT_SECONDS} s") from error
+        raise NotImportedError(
+            f"opencode import did not finish within {TIMEOUT_SECONDS} s"
+        ) from error
     return done.stdout.decode("utf-8", "replace")
 
 

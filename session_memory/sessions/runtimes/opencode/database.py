@@ -196,8 +196,8 @@ class DatabaseReader:
                 )
         are = "session is" if len(sessions) == 1 else "sessions are"
         why = (
-            f"{len(sessions)} {are} in tables of a newer OpenCode, which this version does not "
-            f"read: update it"
+            f"{len(sessions)} {are} in tables of a newer OpenCode that this version cannot read: "
+            f"update session-memory"
         )
         return {"opencode.db": [[], why]} if sessions else {}
 

@@ -185,7 +185,7 @@ class _Refresh:
             addition = Addition(self._database, session, mirror.mark, path, forgotten)
             if addition.lines or addition.mark != mirror.mark:
                 if not self._database.is_same:
-                    raise Error("the database is being written to")
+                    raise Error("OpenCode is writing to the database")
                 self._bytes += mirror.append(addition.lines, addition.mark, session.updated)
             if addition.goes_on and session.updated > self._now - RECENT_MILLISECONDS:
                 self._going_on.append(session.id)
