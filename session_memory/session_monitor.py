@@ -1,5 +1,8 @@
 """The functions that other programs import, as the seed of this project names them.
 
+The hooks call two of them: `open_update` for a prompt, `archive_transcript` for an archive. They
+import each from its own module, because this one loads all of them.
+
 `format` names a runtime's transcripts: `agent-sdk` for Claude Code and claude-agent-sdk, `pi` for
 Pi."""
 
@@ -16,8 +19,8 @@ from .awareness.activity.session_state import KnownState
 from .awareness.activity.update_text import UpdateForm
 from .awareness.activity.updates import open_update
 from .common.text.format import shorten
-from .history.archives import writer
 from .history.archives.list import settle
+from .history.archives.writer import ArchiveSource, archive_transcript
 from .sessions.runtimes import claude, pi
 from .sessions.runtimes.table import runtime
 from .sessions.settings.homes import SEED_MEMORY_DIRS, Home, home_at, person_home
@@ -35,13 +38,18 @@ if TYPE_CHECKING:
 AnyPath = str | os.PathLike[str]
 
 __all__ = [
+    "ArchiveSource",
     "Entry",
     "EntryList",
+    "Observation",
+    "OwnSession",
     "SessionSummary",
     "ToolUse",
     "archive_session",
+    "archive_transcript",
     "encode_cwd",
     "get_session_updates",
+    "open_update",
     "parse_jsonl_entries",
     "read_session_log",
     "resolve_agent_sdk_jsonl",
@@ -169,12 +177,8 @@ def archive_session(
     home = person_home(os.environ)
     privacy = Privacy(os.environ, home)
     settle(directory, privacy)
-    source = writer.ArchiveSource(
-        runtime(format).session_id_of(path), path, runtime(format), title=title
-    )
-    written = writer.archive_session(
-        source, directory, home.settings(), time.time(), privacy=privacy
-    )
+    source = ArchiveSource(runtime(format).session_id_of(path), path, runtime(format), title=title)
+    written = archive_transcript(source, directory, home.settings(), time.time(), privacy=privacy)
     return Path(written) if written else None
 
 

@@ -12,7 +12,7 @@ from ...common.errors import SessionMemoryError, WrongCallError
 from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted
 from ...history.archives.list import KnownArchives, is_private_path, settle
-from ...history.archives.writer import ArchiveSource, archive_session
+from ...history.archives.writer import ArchiveSource, archive_transcript
 from ...sessions.settings.privacy import Privacy
 from ...sessions.transcripts.sessions import FoundSession, find_sessions, unreadable_projects
 from .arguments import add_common
@@ -141,7 +141,7 @@ def _archive(
         with terminal.working(f"{progress} {one.name}"):
             source = ArchiveSource(one.id, one.session.path, one.runtime, name=one.session.name)
             directory, settings = one.home.conversations_dir, one.home.settings()
-            path = archive_session(
+            path = archive_transcript(
                 source, directory, settings, time.time(), privacy=privacy, known=known
             )
     except Exception as error:  # it is that session's, and no other's

@@ -14,7 +14,7 @@ from ...common.system.files import is_file, write_atomically
 from ...common.system.json import encode
 from ...common.text.format import one_line
 from ...history.archives.list import former_names, is_private_path, settle
-from ...history.archives.writer import ArchiveSource, archive_session
+from ...history.archives.writer import ArchiveSource, archive_transcript
 from ...sessions.runtimes.detection import running_session
 from ...sessions.settings.homes import ENV_HOME
 from ...sessions.settings.privacy import Privacy
@@ -146,7 +146,7 @@ class HomeBackend(Backend):
         source = ArchiveSource(
             own.id, own.session.path, own.runtime, title=title, name=own.session.name
         )
-        archive = archive_session(
+        archive = archive_transcript(
             source, home.conversations_dir, home.settings(), time.time(), privacy=privacy
         )
         is_shown = archive is not None and not is_private_path(archive)

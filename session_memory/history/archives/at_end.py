@@ -21,14 +21,14 @@ def archive(context: Context) -> None:
     from ...sessions.settings.homes import environment
     from ...sessions.settings.privacy import Privacy
     from .list import settle
-    from .writer import ArchiveSource, archive_session
+    from .writer import ArchiveSource, archive_transcript
 
     wait_until_quiet(context.own_path)
     context.runtime.refresh(context.config_dir, everything=True)
     privacy = Privacy(environment(), context.home)
     settle(context.home.conversations_dir, privacy)
     name = context.session if context.home.sessions_dir else ""
-    archive_session(
+    archive_transcript(
         ArchiveSource(context.session_id, context.own_path, context.runtime, name=name),
         context.home.conversations_dir,
         context.settings,

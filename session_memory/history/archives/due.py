@@ -23,7 +23,7 @@ from ..store.location import StoreLocation
 from ..store.sqlite.engine import SqliteStore
 from ..store.values import Filter
 from .list import KnownArchives, list_archives, private_folder_if_there, settle
-from .writer import ArchiveSource, archive_session
+from .writer import ArchiveSource, archive_transcript
 
 SLACK_SECONDS = 24 * 3600  # a transcript may be ingested this long after its conversation ended
 _EVERY = 10**9
@@ -182,7 +182,7 @@ def write_due(
                     session_id, transcript, runtime, name=names.get(session_id, "")
                 )
                 directory = home.conversations_dir
-                path = archive_session(
+                path = archive_transcript(
                     source, directory, settings, time.time(), privacy=privacy, known=known
                 )
                 written += bool(path)

@@ -145,7 +145,7 @@ class WrittenArchive:
         return found
 
 
-def archive_session(
+def archive_transcript(
     source: ArchiveSource,
     directory: str,
     settings: Settings,
@@ -432,7 +432,7 @@ def archive_group_session(group: Group, session_id: str, now: float, title: str 
         source = ArchiveSource(
             session_id, place.transcript(session_id), group.runtime, group.name, title
         )
-        archive = archive_session(
+        archive = archive_transcript(
             source, place.conversations_dir, group.settings(), now, privacy=privacy
         )
     if archive and is_private_path(archive):

@@ -19,7 +19,7 @@ from session_memory.history.archives.list import (
     list_archives,
     visible_archives,
 )
-from session_memory.history.archives.writer import ArchiveSource, archive_session
+from session_memory.history.archives.writer import ArchiveSource, archive_transcript
 from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.settings.homes import Home, home_at
 from session_memory.sessions.settings.privacy import Privacy
@@ -55,7 +55,7 @@ class Scene:
 
     def archive(self) -> list[str | None]:
         return [
-            archive_session(
+            archive_transcript(
                 ArchiveSource(
                     self.named.session_id(name), str(path), runtime("agent-sdk"), name=name
                 ),

@@ -14,7 +14,7 @@ from store_scene import MONDAY, Scene, StoreUser, trip
 
 from bench.scratch import remove_tree
 from session_memory.common.text.timestamps import iso_time
-from session_memory.history.archives.writer import ArchiveSource, archive_session
+from session_memory.history.archives.writer import ArchiveSource, archive_transcript
 from session_memory.history.store.sqlite._conversations import rebuild_conversations
 from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.settings.homes import person_home
@@ -96,7 +96,7 @@ class TestCorruption:
         folder = machine.home / ".session-memory" / "conversations"
         settings = person_home({"HOME": str(machine.home)}).settings()
         agent = runtime("agent-sdk")
-        assert archive_session(
+        assert archive_transcript(
             ArchiveSource("one", str(path), agent, title="Blossom tour"),
             str(folder),
             settings,
