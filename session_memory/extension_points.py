@@ -80,6 +80,42 @@ CHECKS = {"program": "app.install.program_checks:check_program"}
 # environment, which return pairs of words, what stays and how to remove it.
 LEFTOVERS = {"hosts": "extras.host.leftovers:left_behind"}
 
+# The tools of agents in the order of their list: functions of the `Backend` in app/tools/backend.py
+# and of the arguments, which return the text for the model. The tools.json beside their module has
+# what else a `Tool` in app/tools/definitions.py has; its `adapted`, if it is there, fits a tool to
+# an agent.
+TOOLS = {
+    "list_sessions": "app.tools.session_tools:list_sessions",
+    "clear_session": "app.tools.session_tools:clear_session",
+    "resume_session": "app.tools.session_tools:resume_session",
+    "search_sessions": "app.tools.session_tools:search_sessions",
+    "seen_error": "app.tools.session_tools:seen_error",
+    "why": "app.tools.session_tools:why",
+    "remember": "app.tools.session_tools:remember",
+    "forget": "app.tools.session_tools:forget",
+    "read_session": "app.tools.session_tools:read_session",
+    "search_graph": "extras.graph.tools:search_graph",
+    "search_team": "extras.team.tools:search_team",
+    "schedule_task": "extras.host.tools:schedule_task",
+    "list_tasks": "extras.host.tools:list_tasks",
+    "update_task": "extras.host.tools:update_task",
+    "cancel_task": "extras.host.tools:cancel_task",
+    "list_groups": "extras.host.tools:list_groups",
+    "register_group": "extras.host.tools:register_group",
+    "update_group": "extras.host.tools:update_group",
+}
+
+# Who gets a tool, beside everyone: functions of the `Backend`, which return whether its agent is of
+# this audience. A tool names its audience in tools.json.
+TOOL_AUDIENCES = {
+    "graph": "extras.graph.tools:is_offered",
+    "team": "extras.team.tools:is_offered",
+}
+
+# Where `read_session` finds sessions that are not the agent's own, by the audience that may read
+# them: read(backend, name, count) and hint_for(name).
+TOOL_SOURCES = {"team": "extras.team.tools"}
+
 # More servers of tools that `mcp` offers, beside a home: add_arguments(parser, places), and
 # served(arguments), which returns None if the arguments do not name it.
 TOOL_SERVERS = {"group of a host": "extras.host.tool_server"}
@@ -119,12 +155,8 @@ STRATEGIES = {
     "graphiti": "extras.graph.strategy:GraphStrategy",
 }
 
-# The engines beside the local store: a shared store, see `SharedEngine` in memory/shared_store.py,
-# and a knowledge graph: is_filled(path, environ) and search().
-ENGINES = {
-    "shared": "extras.team.engine",
-    "graph": "extras.graph.engine",
-}
+# The engine beside the local store: a shared store, see `SharedEngine` in memory/shared_store.py.
+ENGINES = {"shared": "extras.team.engine"}
 
 # Other sources of sessions, as on other machines: paths_in(side) and conflicts_with(side, commit,
 # merges), see history/conflicts.py.

@@ -13,10 +13,10 @@ from typing import Any
 from fakes.fake_openai import DIMENSIONS, FakeOpenAI
 from stored import Stored
 
-from session_memory.app.tools.values import GraphFact
 from session_memory.extras.graph import strategy as graph
 from session_memory.extras.graph._database import graph_name_of, open_driver
 from session_memory.extras.graph.strategy import GraphStrategy
+from session_memory.extras.graph.values import GraphFact
 from session_memory.history.store.sqlite.queue import StoredQueue
 from session_memory.memory.queue import PartResult, Queue
 from session_memory.memory.strategy import StrategyContext

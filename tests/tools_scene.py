@@ -11,7 +11,6 @@ from session_memory.app.tools.call import ToolResult, call
 from session_memory.app.tools.home_backend import HomeBackend
 from session_memory.app.tools.values import (
     EVERYWHERE,
-    GraphFact,
     ListedSession,
     SearchLimits,
     SearchResult,
@@ -42,8 +41,8 @@ class FakeBackend:
         self._sessions = [*sessions]
         self._fails = fails
         self.administration = FakeAdministration(fails) if fails else None
-        self.has_graph = fails is not None
-        self.has_team = fails is not None
+        everyone = ("everyone", "graph", "team")
+        self.audiences = (*everyone, "group", "main") if fails else ("everyone", "home")
 
     def sessions(self) -> list[ListedSession]:
         self._fail()
@@ -62,18 +61,11 @@ class FakeBackend:
         self._fail()
         return []
 
-    def search_graph(self, query: str, limit: int) -> list[GraphFact]:
+    def location(self) -> None:
         self._fail()
-        return []
 
-    def search_team(
-        self, query: str, limit: int, limits: SearchLimits = EVERYWHERE
-    ) -> list[SearchResult]:
-        return self.search(query, limit, limits)
-
-    def team_entries(self, conversation: int, count: int) -> tuple[ListedSession, list[Entry]]:
+    def searched_location(self) -> None:
         self._fail()
-        return self._sessions[0], []
 
     def remember(self, kind: str, text: str, quote: str) -> None:
         self._fail()

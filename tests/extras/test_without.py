@@ -18,6 +18,8 @@ from own_process import plain_environment
 from records import exchange
 from store_scene import COMMAND, StoreUser
 
+from session_memory.extension_points import TOOLS
+
 EXTRAS = ("conformance", "graph", "host", "page", "proof", "team")
 COMMANDS = ("graph", "host", "page", "proof", "team")
 # Tests of what calls a row of an extra or lies beside it: they pass in a copy without the extra.
@@ -31,7 +33,7 @@ NEIGHBOURS = {
         "memory/test_queue.py",
         "memory/test_summary.py",
         "app/upkeep/test_steps.py",
-        "app/tools/test_tools.py",
+        "app/tools/test_tools.py -k 'not these_tools'",
     ),
     "host": (
         "app/commands/test_status.py -k 'not of_a_host'",
@@ -157,6 +159,17 @@ def test_a_command_of_a_deleted_extra_is_not_listed(extra: str, tmp_path: Path) 
     listed = re.findall(r"^  ([a-z]+) ", copy.command("--help").stdout, re.MULTILINE)
     assert "search" in listed
     assert extra not in listed
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_agents_lose_its_tools_and_keep_all_others(extra: str, tmp_path: Path) -> None:
+    listing = (
+        "from session_memory.app.tools.definitions import ALL; print(*[tool.name for tool in ALL])"
+    )
+    done = Copy(tmp_path, extra, with_rows=True).run("-c", listing)
+    others = [name for name, place in TOOLS.items() if not place.startswith(f"extras.{extra}.")]
+    assert (done.stdout.split(), done.stderr) == (others, "")
 
 
 def test_an_option_of_an_extra_that_was_deleted_without_its_rows_says_so(tmp_path: Path) -> None:

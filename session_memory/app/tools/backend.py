@@ -1,5 +1,4 @@
-"""The backend of the tools: the sessions of one agent, its store and its memories, and its team's
-store."""
+"""The backend of the tools: the sessions of one agent, its store and its memories."""
 
 from __future__ import annotations
 
@@ -7,16 +6,15 @@ import os
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from functools import cached_property, partial
-from itertools import groupby
 from shlex import quote as quote_argument
 from typing import TYPE_CHECKING
 
 from ...common.errors import SessionMemoryError
-from ...common.extensions import load, load_present
+from ...common.extensions import load_present
 from ...common.system.terminal import print_note
-from ...extension_points import ENGINES
-from ...memory.shared_store import SharedPool, of_shared_project, shared_engine, shared_url
-from .values import EVERYWHERE, ListedSession, RefusedError, SearchResults, team_id
+from ...extension_points import TOOL_AUDIENCES
+from ...memory.shared_store import SharedPool
+from .values import EVERYWHERE, ListedSession, RefusedError, SearchResults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,18 +24,16 @@ if TYPE_CHECKING:
     from ...history.store.location import StoreLocation
     from ...history.store.sqlite.engine import SqliteStore
     from ...memory.memory_index import IndexedMemory
-    from ...memory.shared_store import ConnectionPool, SharedStore
+    from ...memory.shared_store import ConnectionPool
     from ...sessions.transcripts.entries import Entry
-    from .values import Administration, GraphFact, SearchLimits, SearchResult
+    from .values import SearchLimits, SearchResult
 
-GRAPH_SECONDS = 20.0  # an agent waits for the answer, at most a minute in a sandbox
 MOST_MEMORIES = 3  # listed before the messages
 NO_STORE = (
     "nothing can be looked up: the store of all conversations does not exist yet or is unusable"
 )
 NO_MEMORIES = "memories cannot be changed: their store does not exist yet or is unusable"
 _EVERY = 10**9
-_LOOKED_AT = 200  # best memories of a team fetched, before the limits are applied
 
 
 class Backend(ABC):
@@ -47,23 +43,21 @@ class Backend(ABC):
     call them.
 
     It searches what the home `path` may see (by default the current one): store and memories. It
-    changes the memories of `own_path`, in which the agent works. `teams` opens the team's store
-    (default: its own pool). Memories and store are imported when they are needed: the MCP server
-    starts with every session of an agent, on any Python."""
+    changes the memories of `own_path`, in which the agent works. `pool` opens shared
+    stores (default: its own pool). Memories and store are imported when they are needed: the MCP
+    server starts with every session of an agent, on any Python."""
 
     def __init__(
         self,
         path: str | None,
         own_path: str | None,
         environ: Mapping[str, str],
-        teams: ConnectionPool | None,
+        pool: ConnectionPool | None,
     ) -> None:
-        self._searched_path = path
+        self.path = path
         self._own_path = own_path
-        self._environ = environ
-        self._given_teams = teams
-        # The host's services for the agent's group; None without a host.
-        self.administration: Administration | None = None
+        self.environ = environ
+        self._given_pool = pool
 
     @abstractmethod
     def sessions(self) -> list[ListedSession]:
@@ -108,7 +102,7 @@ class Backend(ABC):
             from ...history.search.query import asks_for_last_work
             from ...memory.last_work import last_work
             from ...memory.library import search_memories
-            from ._store_results import found_memory, found_message, is_within, worked_on
+            from .store_results import found_memory, found_message, is_within, worked_on
 
             wanted = limits.filter(limit, location.home)
             last = (
@@ -141,8 +135,6 @@ class Backend(ABC):
     def why(self, what: str) -> str:
         """Return why a line or commit of the current directory's repository is so, for the
         model."""
-        if self.administration is not None:
-            raise RefusedError("a group has no repository", "go on without it")
         with self._question(with_sub_agents=True) as (_, store, *_):
             from ...common.system.git_process import GitUnavailableError
             from ...history.patterns.why import Reasons
@@ -155,7 +147,7 @@ class Backend(ABC):
                     lambda repository: Reasons(store, repository, known_key(store.path)),
                     what,
                     os.getcwd(),
-                    user_dir(self._environ),
+                    user_dir(self.environ),
                     is_confined=True,
                 )
             except GitUnavailableError as error:
@@ -168,7 +160,7 @@ class Backend(ABC):
     ) -> Iterator[tuple[StoreLocation, SqliteStore, Patience, str]]:
         """Yield the store with new content ingested within a query's patience, and a sentence about
         the rest, '' for none. The agent sees the excluded content of its own session."""
-        location = self._searched_location()
+        location = self.searched_location()
         from ...common.system.sqlite import Patience
         from ...history.store.refresh import PATIENCE_SECONDS, open_store, read_sub_agents, refresh
         from ...history.store.sqlite.exclusions import VisibilityOverrides
@@ -185,8 +177,14 @@ class Backend(ABC):
         finally:
             store.close()
 
-    def _searched_location(self) -> StoreLocation:
-        location = location_with_store(self._searched_path, self._environ)
+    def location(self) -> StoreLocation | None:
+        """Return the location of the store; None if it does not exist yet, or apsw is missing.
+        Raises SessionMemoryError."""
+        return location_with_store(self.path, self.environ)
+
+    def searched_location(self) -> StoreLocation:
+        """Return the location of the store. Raises RefusedError if it does not exist yet."""
+        location = self.location()
         if location is None:
             raise RefusedError(
                 NO_STORE,
@@ -194,84 +192,27 @@ class Backend(ABC):
             )
         return location
 
-    @cached_property
-    def has_graph(self) -> bool:
-        """True if `search_graph` has a knowledge graph to search. Determined once, as an agent gets
-        its tools once."""
-        return any(
-            engine.is_filled(self._searched_path, self._environ)
-            for engine in load_present([ENGINES.get("graph", "")])
-        )
-
-    def search_graph(self, query: str, limit: int) -> list[GraphFact]:
-        """Return at most `limit` facts of the knowledge graph that match the query, the best first;
-        so many per group if there are several."""
-        location = self._searched_location()
-        found: list[GraphFact] = load(ENGINES["graph"]).search(
-            location, query, limit, GRAPH_SECONDS
-        )
-        return found
+    @property
+    def own_audiences(self) -> tuple[str, ...]:
+        """The audiences of tools that the agent belongs to by its backend alone."""
+        return ("everyone", "home")
 
     @cached_property
-    def has_team(self) -> bool:
-        """True if `search_team` has a team to search. Determined once, too."""
-        try:
-            location = location_with_store(self._searched_path, self._environ)
-            return location is not None and bool(shared_url(location.home))
-        except SessionMemoryError:
-            return False
+    def audiences(self) -> frozenset[str]:
+        """All audiences of tools that the agent belongs to. Determined once, as an agent gets its
+        tools once."""
+        offered = [
+            audience
+            for audience, place in TOOL_AUDIENCES.items()
+            for is_offered in load_present([place])
+            if is_offered(self)
+        ]
+        return frozenset((*self.own_audiences, *offered))
 
     @cached_property
-    def _teams(self) -> ConnectionPool:
-        return self._given_teams or SharedPool()
-
-    @contextmanager
-    def _team(self) -> Iterator[SharedStore]:
-        """Yield the team's store with the sessions that the agent may see: the agent of main sees
-        all groups of its host, but in the team only sessions that those groups have shared under
-        their names."""
-        location = location_with_store(self._searched_path, self._environ)
-        url = shared_url(location.home) if location else ""
-        if location is None or not url:
-            raise RefusedError("this machine has not joined a team", "go on without it")
-        visible = location.visible or tuple({one.home for one in location.watched if one.home})
-        with self._teams.store(url, visible or None) as store:
-            yield store
-
-    def search_team(
-        self, query: str, limit: int, limits: SearchLimits = EVERYWHERE
-    ) -> list[SearchResult]:
-        """Search the team's sessions and memories as `search` does the home's. `role` contains the
-        speaker and place, `session_id` a `team_id`."""
-        home = self._searched_location().home
-        with self._team() as store:
-            from ...memory.memory_index import MemoryFilter
-            from ._store_results import is_within, of_team
-
-            wanted = of_shared_project(limits.filter(limit, home), home)
-            hits = store.search(query, wanted)
-            every = shared_engine().memories(store).search(query, MemoryFilter(limit=_LOOKED_AT))
-        memories = [one for one in every if is_within(one, wanted)][: min(limit, MOST_MEMORIES)]
-        return SearchResults([*map(of_team, memories), *map(of_team, hits)][:limit], hits.notice)
-
-    def team_entries(self, conversation: int, count: int) -> tuple[ListedSession, list[Entry]]:
-        """Return a conversation of the team under the name `ann@laptop: its title`, and its last
-        `count` entries in order."""
-        with self._team() as store:
-            from ._store_results import entry_of
-
-            found = store.conversation(conversation)
-            items = list(store.entries(conversation)) if found else []
-        if found is None:
-            hint = "it may no longer be shared: search_team shows the conversations of the team"
-            raise RefusedError(f"the team has no conversation {team_id(conversation)}", hint)
-        modified = None if found.last_message_at is None else found.last_message_at / 1000
-        session = ListedSession(
-            team_id(conversation), f"{found.who}: {found.title}", found.session_id, modified
-        )
-        return session, [
-            entry_of(list(some)) for _, some in groupby(items, key=lambda item: item.message)
-        ][-count:]
+    def pool(self) -> ConnectionPool:
+        """The connections to shared stores."""
+        return self._given_pool or SharedPool()
 
     def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
         """Store a memory that a quotation from the agent's session proves; return the stored
@@ -296,7 +237,7 @@ class Backend(ABC):
         return gone, f"session-memory memories forget {gone.id} --undo{home}"
 
     def _own_location(self) -> StoreLocation:
-        location = location_with_store(self._own_path, self._environ)
+        location = location_with_store(self._own_path, self.environ)
         if location is None:
             raise RefusedError(NO_MEMORIES, "tell the user if this continues")
         return location

@@ -9,7 +9,7 @@ from ...common.errors import LockedError, SessionMemoryError
 from ...common.system.json import as_string
 from ...common.system.terminal import print_traceback
 from ...common.text.format import whole_number
-from . import _results as results
+from . import results
 from .definitions import ARGUMENTS, tools_for
 
 if TYPE_CHECKING:

@@ -42,18 +42,18 @@ class HomeBackend(Backend):
     project)."""
 
     def __init__(
-        self, path: str | None, environ: Mapping[str, str], teams: ConnectionPool | None = None
+        self, path: str | None, environ: Mapping[str, str], pool: ConnectionPool | None = None
     ) -> None:
-        super().__init__(path, path, environ, teams)
+        super().__init__(path, path, environ, pool)
         self._found: dict[str, FoundSession] = {}  # as last listed
         # Also sessions that another thread has looked up
         self._readable: dict[str, FoundSession] = {}
 
     def sessions(self) -> list[ListedSession]:
-        own_runtime, own_id = running_session(self._environ, os.getppid())
+        own_runtime, own_id = running_session(self.environ, os.getppid())
         try:
             found = find_sessions(
-                self._searched_path, False, self._environ, own_id=own_id, former_names=former_names
+                self.path, False, self.environ, own_id=own_id, former_names=former_names
             )
         except UnknownSessionError:  # a home without sessions yet
             found = []
@@ -65,16 +65,16 @@ class HomeBackend(Backend):
     def session_behind(self, word: str) -> ListedSession | None:
         """Return that session in any project, as `session-memory read` finds it. Raises
         RefusedError if there are several."""
-        own_runtime, own_id = running_session(self._environ, os.getppid())
+        own_runtime, own_id = running_session(self.environ, os.getppid())
         try:
             id = self._id_behind(word)
-            is_agent_s = bool(self._environ.get(ENV_HOME)) or any(
+            is_agent_s = bool(self.environ.get(ENV_HOME)) or any(
                 one.home.sessions_dir for one in self._found.values()
             )
             # an agent with a home of its own sees that
-            is_all = self._searched_path is None and not is_agent_s
+            is_all = self.path is None and not is_agent_s
             every = find_sessions(
-                self._searched_path, is_all, self._environ, own_id=own_id, former_names=former_names
+                self.path, is_all, self.environ, own_id=own_id, former_names=former_names
             )
             found = choose(every, id or word)
         except AmbiguousSessionError as error:
@@ -88,7 +88,7 @@ class HomeBackend(Backend):
         return self._readable[session.id].last_entries(count)
 
     def clear(self, name: str) -> str:
-        runtime, own_id = running_session(self._environ, os.getppid())
+        runtime, own_id = running_session(self.environ, os.getppid())
         self.sessions()
         own = self._found.get(own_id)
         if own is not None and _pointer(own):
@@ -141,7 +141,7 @@ class HomeBackend(Backend):
     def _keep(self, own: FoundSession, title: str) -> str:
         """Archive the session under a title ('' for its own); return where, in words. Raises
         OSError, LockedError."""
-        home, privacy = own.home, Privacy(self._environ, own.home)
+        home, privacy = own.home, Privacy(self.environ, own.home)
         settle(home.conversations_dir, privacy)
         source = ArchiveSource(
             own.id, own.session.path, own.runtime, title=title, name=own.session.name
@@ -153,13 +153,13 @@ class HomeBackend(Backend):
         return f", archived in {archive}" if is_shown else ""
 
     def _own_session(self) -> str:
-        return running_session(self._environ, os.getppid())[1]
+        return running_session(self.environ, os.getppid())[1]
 
     def _likely_session(self) -> str:
         """Return the session written to last of the runtime that started this process: Gemini CLI
         and Qwen Code tell a command that they run it, but not in which session."""
         self.sessions()
-        found = [one for one in self._found.values() if one.runtime.has_started(self._environ)]
+        found = [one for one in self._found.values() if one.runtime.has_started(self.environ)]
         return max(found, key=lambda one: one.modified).id if found else ""
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ... import NAME
+from ...extension_points import TOOL_AUDIENCES
 from .definitions import ALL
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def lookup_rules(runtime: Runtime, programs: Iterable[str], conversations_dir: s
     tools = [
         tool.name
         for tool in ALL
-        if tool.audience in ("everyone", "home", "graph", "team")
+        if tool.audience in ("everyone", "home", *TOOL_AUDIENCES)
         if tool.is_read_only
     ]
     return [

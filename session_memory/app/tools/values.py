@@ -1,19 +1,19 @@
-"""The values that the tools exchange with a backend, and the services of a host. Pure."""
+"""The values that the tools exchange with a backend. Pure."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...common.errors import SessionMemoryError
+from ...common.text.timestamps import EXAMPLES, last_millisecond, milliseconds_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from ...history.store.values import Filter
     from ...sessions.settings.homes import Home
     from ..projects import Project
-
-_TEAM = "team-"  # before the number of a conversation, in an id from search_team
 
 
 class RefusedError(SessionMemoryError):
@@ -25,8 +25,8 @@ class ListedSession(NamedTuple):
     runtime's own id.
 
     `modified` is in seconds since the epoch, None if unknown. `is_active` marks the agent's current
-    session. `group` is set only for a session of another group, `runtime` only for one of another
-    runtime.
+    session. `home_name` is set only for a session of another home, as of another group of a host,
+    `runtime` only for one of another runtime.
     """
 
     id: str
@@ -34,7 +34,7 @@ class ListedSession(NamedTuple):
     session_id: str
     modified: float | None = None
     is_active: bool = False
-    group: str = ""
+    home_name: str = ""
     runtime: str = ""
 
 
@@ -58,21 +58,6 @@ class SearchLimits(NamedTuple):
 EVERYWHERE = SearchLimits()
 
 
-def team_id(conversation: object) -> str:
-    """Return the id by which an agent reads a conversation of its team; '' if it cannot be read."""
-    return f"{_TEAM}{conversation}" if conversation else ""
-
-
-def team_conversation(id: str) -> int | None:
-    """Return the conversation number in an id from `team_id`; None for any other id or name."""
-    number = id.strip().removeprefix(_TEAM)
-    return (
-        int(number)
-        if id.strip().startswith(_TEAM) and number.isascii() and number.isdigit()
-        else None
-    )
-
-
 class SearchResult(NamedTuple):
     """A message that a search found: its session, its speaker, its time (seconds since the epoch,
     or None), the snippet around the match, and its conversation, '' if none."""
@@ -94,86 +79,34 @@ class SearchResults(list[SearchResult]):
         self.notice = notice
 
 
-class GraphFact(NamedTuple):
-    """A fact of the graph: a relation between two things. It is true from `valid_at` to
-    `invalid_at`; `expired_at` is when the graph learned that it ended. Times are ISO 8601, '' if
-    unknown. `sessions` are the ids of its sessions."""
-
-    id: str
-    group: str
-    name: str
-    fact: str
-    valid_at: str
-    invalid_at: str
-    expired_at: str
-    sessions: tuple[str, ...] = ()
-
-    @property
-    def times(self) -> str:
-        """The first and last day of its validity, '' if unknown."""
-        since = f"since {self.valid_at[:10]}" if self.valid_at else ""
-        until = (
-            f"until {self.invalid_at[:10]}"
-            if self.invalid_at
-            else "superseded"
-            if self.expired_at
-            else ""
-        )
-        return ", ".join([part for part in (since, until) if part])
+def limits_in(arguments: Mapping[str, Any]) -> SearchLimits:
+    """Return the limits in the arguments of a search. Raises RefusedError."""
+    since, until = (
+        _moment(arguments, "since", milliseconds_at),
+        _moment(arguments, "until", last_millisecond),
+    )
+    return SearchLimits(since, until, _project(arguments))
 
 
-class Task(NamedTuple):
-    """A scheduled task: `schedule_type` is cron, interval or once, `context_mode` group or
-    isolated. `jid` is the id of the chat that its answers go to. Times are ISO 8601 in UTC, or
-    None."""
+def _project(arguments: Mapping[str, Any]) -> Project | None:
+    """Return the project in the arguments; None if it is missing. Raises RefusedError."""
+    from ..projects import read_project_of_agent
 
-    id: str
-    group: str
-    jid: str
-    prompt: str
-    schedule_type: str
-    schedule_value: str
-    context_mode: str
-    next_run: str | None
-    last_run: str | None
-    last_result: str | None
-    status: str
-    created_at: str
-
-    def row(self) -> dict[str, object]:
-        """Return the task as a dict of database columns."""
-        columns = {"group": "group_folder", "jid": "chat_jid"}
-        return {columns.get(name, name): value for name, value in self._asdict().items()}
+    if not arguments.get("project", ""):
+        return None
+    try:
+        return read_project_of_agent(arguments["project"], os.environ)
+    except (ValueError, OSError) as error:
+        raise RefusedError(f"`project` is not usable: {error}", "name a directory") from error
 
 
-class ListedChat(NamedTuple):
-    """A known chat and the group that answers in it, '' for none. `trigger` is the pattern that
-    addresses its agent, '' if it answers everything; `last_activity` is ISO 8601 in UTC, '' for
-    never."""
-
-    chat: str
-    name: str
-    group: str
-    trigger: str
-    last_activity: str
-
-
-class Administration(Protocol):
-    """A host's services for the agent of one of its groups, beyond its sessions.
-
-    They are the tasks that it may change, the next one first, and for main the chats, groups' chats
-    first, and the groups. The agent's own `group` is fixed at construction; as an argument '' means
-    that one, and only main may name others. Methods raise as Backend's do."""
-
-    group: str
-    is_main: bool
-
-    def tasks(self) -> list[Task]: ...
-    def schedule(
-        self, group: str, prompt: str, schedule_type: str, schedule_value: str, context_mode: str
-    ) -> Task: ...
-    def update_task(self, task_id: str, changes: dict[str, str]) -> Task: ...
-    def cancel_task(self, task_id: str) -> None: ...
-    def chats(self) -> list[ListedChat]: ...
-    def register_group(self, group: str, chat: str, name: str, trigger: str) -> ListedChat: ...
-    def update_group(self, group: str, changes: dict[str, str]) -> ListedChat: ...
+def _moment(
+    arguments: Mapping[str, Any], name: str, read: Callable[[str], int | None]
+) -> int | None:
+    """Return the time in an argument; None if it is missing. Raises RefusedError."""
+    if name not in arguments:
+        return None
+    found = read(arguments[name])
+    if found is None:
+        raise RefusedError(f"`{name}` is not a time", f"give {EXAMPLES}")
+    return found

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, nullcontext
 from typing import TypeVar
 
-from ...app.tools.values import GraphFact
 from ...history.store.location import StoreLocation
 from ...memory.folders import strategies_directory
 from ...memory.memory_index import MemoryIndex
@@ -15,6 +14,7 @@ from ...memory.strategy import ModelCall, StrategyError, Usage
 from . import strategy as graph
 from ._database import EMBEDDED, graph_name_of
 from .settings import GraphitiSettings
+from .values import GraphFact
 
 MORE = 3  # factor for the facts to fetch, as some may be hidden
 

@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from ...app.tools.values import GraphFact
 from ...common.errors import SessionMemoryError
 from ...common.text.format import words_of
 from ...common.text.sanitize import for_people, shortened
@@ -34,6 +33,7 @@ from ...sessions.settings.sections import memory_settings
 from ._database import EMBEDDED, checked_url, graph_name_of, open_driver
 from ._packages import missing_packages
 from .settings import GraphitiSettings
+from .values import GraphFact
 
 if TYPE_CHECKING:
     from graphiti_core import Graphiti

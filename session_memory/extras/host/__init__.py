@@ -9,4 +9,5 @@ recovery: repairs after a host was killed
 request_files: tool calls as files, from a sandbox
 settings: the section `host` of config.yaml
 tool_server: the tools of a group, as `session-memory mcp` serves them
+tools: tools that only a group's agent has
 """

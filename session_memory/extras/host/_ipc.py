@@ -18,7 +18,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -29,6 +29,7 @@ from ...common.system.files import NotAFileError, is_regular, names_in, try_lock
 from ...common.system.json import decode
 from ...common.text.paths import is_name
 from ...common.text.sanitize import for_prompt
+from ...extension_points import TOOL_AUDIENCES
 from ...sessions.confined_files import TooLargeError, directory_below, read_inside, write_inside
 from ...sessions.settings.host_layout import Group, Layout
 from ...sessions.transcripts.pointers import SessionManager
@@ -50,14 +51,12 @@ def write_snapshots(
     sessions: SessionManager,
     tasks: Rows = (),
     groups: Rows = (),
-    *,
-    has_graph: bool = False,
-    has_team: bool = False,
+    audiences: Container[str] = (),
 ) -> None:
     """Write the snapshots of a group: its history, and its own of `tasks` and `groups`. `tasks`
     have a `group_folder`, `groups` a `folder`, '' for a chat without one. Main gets all of them,
-    and the history of all groups given. `has_graph` allows the group to search a knowledge graph,
-    `has_team` a team. Raises OSError, OutsideGroupError."""
+    and the history of all groups given. Its agent also gets the
+    tools for these `audiences`. Raises OSError, OutsideGroupError."""
     own = layout.group(group)
     others = [str(row["folder"]) for row in groups if row["folder"] not in (group, "")]
     names = [group, *others] if own.is_main else [group]
@@ -70,8 +69,7 @@ def write_snapshots(
         "current_tasks": {"tasks": _visible(tasks, "group_folder", own)},
         "available_groups": {
             "groups": _visible(groups, "folder", own),
-            "has_graph": has_graph,
-            "has_team": has_team,
+            **{f"has_{audience}": audience in audiences for audience in TOOL_AUDIENCES},
         },
     }
     with directory_below(layout.root, own.ipc_dir) as directory:

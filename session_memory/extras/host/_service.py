@@ -57,7 +57,7 @@ class Host:
         settings = home_at(layout.root, os.environ, is_host=True).settings()
         self._config = HostSettings(**settings.host)
         self._sessions = open_sessions(layout)
-        self._teams = SharedPool()
+        self._pool = SharedPool()
         self._ledger = Ledger(layout.database)
         homes = [layout.group(group.folder).memory_home for group in self._ledger.groups()]
         for fault in dict.fromkeys(
@@ -108,7 +108,7 @@ class Host:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            self._teams.close()
+            self._pool.close()
             self._sessions.close()
             self._ledger.close()
 
@@ -232,14 +232,13 @@ class Host:
         ]
         chats += [{**chat._asdict(), "folder": ""} for chat in self._ledger.strangers()]
         backend = self._backend(group)
-        offers = {"has_graph": backend.has_graph, "has_team": backend.has_team}
-        ipc.write_snapshots(self._layout, group, self._sessions, tasks, chats, **offers)
+        ipc.write_snapshots(self._layout, group, self._sessions, tasks, chats, backend.audiences)
 
     def _backend(self, group: str) -> GroupBackend:
         """Return the backend of the tools of a group's agent."""
         administration = HostAdministration(self._layout, group)
         return GroupBackend(
-            self._layout, group, self._sessions, administration=administration, teams=self._teams
+            self._layout, group, self._sessions, administration=administration, pool=self._pool
         )
 
     async def _deliver(self) -> None:

@@ -3,9 +3,7 @@ ISO 8601 in UTC."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from ...app.tools.values import Task as Task  # which an agent sees as it is in the database
+from typing import NamedTuple, Protocol
 
 # prefix of chats without a channel: replies are not delivered but read from the database
 LOCAL = "local:"
@@ -81,3 +79,60 @@ class TaskRun(NamedTuple):
     status: str
     result: str | None
     error: str | None
+
+
+class Task(NamedTuple):
+    """A scheduled task: `schedule_type` is cron, interval or once, `context_mode` group or
+    isolated. `jid` is the id of the chat that its answers go to. Times are ISO 8601 in UTC, or
+    None."""
+
+    id: str
+    group: str
+    jid: str
+    prompt: str
+    schedule_type: str
+    schedule_value: str
+    context_mode: str
+    next_run: str | None
+    last_run: str | None
+    last_result: str | None
+    status: str
+    created_at: str
+
+    def row(self) -> dict[str, object]:
+        """Return the task as a dict of database columns."""
+        columns = {"group": "group_folder", "jid": "chat_jid"}
+        return {columns.get(name, name): value for name, value in self._asdict().items()}
+
+
+class ListedChat(NamedTuple):
+    """A known chat and the group that answers in it, '' for none. `trigger` is the pattern that
+    addresses its agent, '' if it answers everything; `last_activity` is ISO 8601 in UTC, '' for
+    never."""
+
+    chat: str
+    name: str
+    group: str
+    trigger: str
+    last_activity: str
+
+
+class Administration(Protocol):
+    """A host's services for the agent of one of its groups, beyond its sessions.
+
+    They are the tasks that it may change, the next one first, and for main the chats, groups' chats
+    first, and the groups. The agent's own `group` is fixed at construction; as an argument '' means
+    that one, and only main may name others. Methods raise as Backend's do."""
+
+    group: str
+    is_main: bool
+
+    def tasks(self) -> list[Task]: ...
+    def schedule(
+        self, group: str, prompt: str, schedule_type: str, schedule_value: str, context_mode: str
+    ) -> Task: ...
+    def update_task(self, task_id: str, changes: dict[str, str]) -> Task: ...
+    def cancel_task(self, task_id: str) -> None: ...
+    def chats(self) -> list[ListedChat]: ...
+    def register_group(self, group: str, chat: str, name: str, trigger: str) -> ListedChat: ...
+    def update_group(self, group: str, changes: dict[str, str]) -> ListedChat: ...

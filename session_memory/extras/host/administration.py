@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from ...app.tools.values import ListedChat, RefusedError
+from ...app.tools.values import RefusedError
 from ...sessions.settings.host_layout import Layout
 from ._group_files import add_group
 from ._ledger import Ledger
 from ._schedule import UnknownTaskError
-from ._values import RegisteredGroup, Task
+from ._values import ListedChat, RegisteredGroup, Task
 
 MOST_TASKS = 100  # of a group: a misled model could add tasks without end
 SHORTEST_SECONDS = 60  # between two runs that an agent asks for; each costs tokens
 
 
 class HostAdministration:
-    """See `tools.values.Administration`. Each call opens the database itself, since agents call
+    """See `_values.Administration`. Each call opens the database itself, since agents call
     from their own threads. Raises GroupNameError."""
 
     def __init__(self, layout: Layout, group: str) -> None:

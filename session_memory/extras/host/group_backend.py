@@ -18,16 +18,17 @@ from ...sessions.settings.host_layout import GLOBAL, MAIN
 from ...sessions.settings.privacy import Privacy
 from ...sessions.transcripts.gate import Family, Gate, describe
 from ...sessions.transcripts.log import has_entries, last_entries
+from ._audiences import audiences_of_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ...app.tools.values import Administration
     from ...memory.shared_store import ConnectionPool
     from ...sessions.settings.host_layout import Group, Layout
     from ...sessions.transcripts.entries import Entry
     from ...sessions.transcripts.gate import Described
     from ...sessions.transcripts.pointers import SavedSession, SessionManager
+    from ._values import Administration
 
 _UNTITLED = "the present conversation"
 
@@ -42,14 +43,25 @@ class GroupBackend(Backend):
         group: str,
         sessions: SessionManager,
         administration: Administration | None = None,
-        teams: ConnectionPool | None = None,
+        pool: ConnectionPool | None = None,
     ) -> None:
         self._layout = layout
         self._group = layout.group(group)
         self._sessions = sessions
         root = layout.root if self._group.is_main else self._group.root
-        super().__init__(root, self._group.root, {}, teams)
+        super().__init__(root, self._group.root, {}, pool)
         self.administration = administration
+
+    @property
+    def own_audiences(self) -> tuple[str, ...]:
+        if self.administration is None:
+            return super().own_audiences
+        return audiences_of_group(is_main=self.administration.is_main)
+
+    def why(self, what: str) -> str:
+        if self.administration is not None:
+            raise RefusedError("a group has no repository", "go on without it")
+        return super().why(what)
 
     def sessions(self) -> list[ListedSession]:
         """Return the sessions, other groups' last."""
@@ -60,7 +72,7 @@ class GroupBackend(Backend):
         ]
 
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
-        group = self._layout.group(session.group) if session.group else self._group
+        group = self._layout.group(session.home_name) if session.home_name else self._group
         try:
             with self._transcript(group, session.session_id) as path:
                 gate = None if self._is_own(session) else self._gate(group, path, session)[0]
@@ -82,10 +94,10 @@ class GroupBackend(Backend):
     def resume(self, session: ListedSession, save_as: str | None) -> str:
         if self._is_own(session):
             raise RefusedError("you are in that session already", "there is nothing to resume")
-        if session.group:
+        if session.home_name:
             hint = "use read_session to see its messages"
             raise RefusedError(
-                f"only the agent of the group {session.group} can resume its sessions", hint
+                f"only the agent of the group {session.home_name} can resume its sessions", hint
             )
         kept = self._sessions.resume(self._group.name, int(session.id), save_as)
         if kept is None:
@@ -116,7 +128,7 @@ class GroupBackend(Backend):
 
     def _is_own(self, session: ListedSession) -> bool:
         """Return whether this is the agent's current session, which it may see completely."""
-        return session.is_active and not session.group
+        return session.is_active and not session.home_name
 
     def _sessions_of(self, group: Group, privacy: Privacy) -> list[ListedSession]:
         label = "" if group.name == self._group.name else group.name

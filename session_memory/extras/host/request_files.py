@@ -9,9 +9,10 @@ import time
 from contextlib import suppress
 
 from ...app.tools.call import Served, ToolResult
-from ...app.tools.definitions import tools_of_group
 from ...common.system.files import read_whole, write_private
+from ...extension_points import TOOL_AUDIENCES
 from ...sessions.settings.host_layout import MAIN
+from ._audiences import tools_of_group
 
 REQUEST_BYTES = 64 * 1024
 RESPONSE_BYTES = 256 * 1024
@@ -34,16 +35,14 @@ class RequestFiles:
         """Return the tools that the host offers to this group, by its snapshots.
 
         Only main has main's tools. The host decides which group this is."""
-        is_main = has_graph = has_team = False
+        is_main, offered = False, []
         try:
             told = json.loads(read_whole(self._groups_file, SNAPSHOT_BYTES))
             is_main = any(group["folder"] == MAIN for group in told["groups"])
-            has_graph, has_team = told.get("has_graph") is True, told.get("has_team") is True
+            offered = [name for name in TOOL_AUDIENCES if told.get(f"has_{name}") is True]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):  # no snapshot yet
             pass
-        return Served(
-            tools_of_group(is_main=is_main, has_graph=has_graph, has_team=has_team), self.call
-        )
+        return Served(tools_of_group(is_main=is_main, others=offered), self.call)
 
     def call(self, name: str, arguments: object) -> ToolResult:
         """Call a tool and return the host's answer."""

@@ -8,6 +8,6 @@ handoffs: sessions that others handed over
 postgres: the engine
 push: pushes from a machine's own store, and withdrawals
 settings: the section `team` of config.yaml
-sharing: which sessions are shared, as what
+tools: the tool `search_team`
 upkeep: its step of upkeep
 """

@@ -26,12 +26,7 @@ from ...sessions.settings.check import refused
 from ...sessions.settings.keys import set_key
 from ._activity import activity_count
 from ._database_command import NAME_CHARACTERS, database_url, init, remove
-from .postgres.connection import PATIENCE_SECONDS, TeamError
-from .postgres.engine import TeamStore, machines_of
-from .postgres.memories import pushed_memories, withdraw_memories
-from .postgres.push import TeamPush
-from .settings import TeamSettings
-from .sharing import (
+from ._sharing import (
     drop_state,
     joined_team,
     project_of,
@@ -42,6 +37,11 @@ from .sharing import (
     unshared_counts,
     waiting_for_push,
 )
+from .postgres.connection import PATIENCE_SECONDS, TeamError
+from .postgres.engine import TeamStore, machines_of
+from .postgres.memories import pushed_memories, withdraw_memories
+from .postgres.push import TeamPush
+from .settings import TeamSettings
 
 SUMMARY = "share sessions with other machines and people"
 SHOWN = 20  # sessions of a preview

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._sharing import joined_team, project_of, team_of, withdraw_forgotten
 from .postgres.connection import PATIENCE_SECONDS
 from .postgres.engine import TeamPool, TeamStore
 from .postgres.memories import TeamMemories
-from .sharing import joined_team, project_of, team_of, withdraw_forgotten
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -10,8 +10,8 @@ from ...common.errors import SessionMemoryError
 from ...common.system.terminal import called_as
 from ...common.text.sanitize import for_people
 from ...history.patterns.handoff import page
+from ._sharing import hand_over, joined_team, shared_session
 from .postgres.connection import place_of
-from .sharing import hand_over, joined_team, shared_session
 
 if TYPE_CHECKING:
     from ...app.commands.opened_store import OpenStore

@@ -9,7 +9,7 @@ from ...common.errors import SessionMemoryError, described
 from ...common.text.format import one_line
 from ...common.text.sanitize import for_people
 from ...history.store.refresh import open_store
-from .sharing import note_problem, push_to_team, withdraw_forgotten
+from ._sharing import note_problem, push_to_team, withdraw_forgotten
 
 if TYPE_CHECKING:
     from ...app.upkeep.run import Run

@@ -13,12 +13,12 @@ from store_scene import StoreUser
 from tools_scene import FakeBackend, some_sessions
 
 from session_memory.app.tools.call import call
-from session_memory.app.tools.definitions import tools_of_group
 from session_memory.app.tools.home_backend import HomeBackend
 from session_memory.app.tools.sdk_server import sdk_server
 from session_memory.common.errors import SessionMemoryError
+from session_memory.extras.host._audiences import tools_of_group
 
-ALL = tools_of_group(is_main=True, has_graph=True, has_team=True)
+ALL = tools_of_group(is_main=True, others=("graph", "team"))
 REACHED = FakeBackend(fails=SessionMemoryError("reached"))
 # A value for each required argument, and for those with which something changes.
 NEEDED: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import time
@@ -16,12 +17,17 @@ from records import exchange, user
 from store_scene import StoreUser
 from tools_scene import FakeBackend, Home, some_sessions
 
-from session_memory.app.tools._results import RESULT_CHARACTERS
+from session_memory.app.tools import definitions
 from session_memory.app.tools.call import ToolResult, call
-from session_memory.app.tools.definitions import TOOLS, tools_of_group
+from session_memory.app.tools.definitions import ALL as ALL_TOOLS
+from session_memory.app.tools.definitions import TOOLS
 from session_memory.app.tools.home_backend import HomeBackend
+from session_memory.app.tools.results import RESULT_CHARACTERS
 from session_memory.common.errors import LockedError, SessionMemoryError
+from session_memory.common.extensions import load
 from session_memory.common.text.timestamps import milliseconds_at
+from session_memory.extension_points import TOOLS as TOOLS_BY_NAME
+from session_memory.extras.host._audiences import tools_of_group
 from session_memory.sessions.runtimes.claude import encode_cwd
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -32,7 +38,7 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "agent")
 
 
-ALL = tools_of_group(is_main=True, has_graph=True, has_team=True)
+ALL = tools_of_group(is_main=True, others=("graph", "team"))
 
 
 def arguments(schema: dict[str, Any]) -> list[str]:
@@ -76,7 +82,7 @@ class TestDefinitions:
         known = {"id", "name", "query", "lines", "limit", "skip", "save_as"}
         known |= {"since", "until", "project", "error", "text", "quote", "kind"}
         known |= {"prompt", "schedule_type", "schedule_value", "context_mode", "status"}
-        for tool in tools_of_group(is_main=False, has_graph=True, has_team=True):
+        for tool in tools_of_group(is_main=False, others=("graph", "team")):
             assert known.issuperset(tool.schema["properties"]), tool.name
 
     @given(st.sampled_from(ALL), st.data())
@@ -325,3 +331,17 @@ def test_read_session_takes_what_any_command_prints_of_a_session_of_any_project(
         assert "Here is what to do in kyoto." in read(name), name
     assert re.search(r"could be any of 2.*2222-trip .*work.*1111-trip .*work", read("trip"), re.S)
     assert "no session is called 'lisbon'" in read("lisbon")
+
+
+@pytest.mark.parametrize(("name", "place"), TOOLS_BY_NAME.items())
+def test_a_row_is_the_function_of_its_tool_and_beside_it_its_definition(
+    name: str, place: str
+) -> None:
+    (tool,) = [tool for tool in ALL_TOOLS if tool.name == name]
+    assert (tool.run, tool.run.__name__) == (load(place), name)
+
+
+def test_each_definition_has_a_row() -> None:
+    files = Path(definitions.__file__).parents[2].rglob("tools.json")
+    names = [each["name"] for file in files for each in json.loads(file.read_text())]
+    assert sorted(names) == sorted(TOOLS_BY_NAME)

@@ -14,10 +14,10 @@ from records import assistant, exchange, user, write
 from text_scene import samples
 from tools_scene import MONDAY, FakeBackend, Home, some_sessions
 
-from session_memory.app.tools._results import RESULT_CHARACTERS, search_results
 from session_memory.app.tools.call import call
 from session_memory.app.tools.definitions import TOOLS
 from session_memory.app.tools.home_backend import HomeBackend
+from session_memory.app.tools.results import RESULT_CHARACTERS, search_results
 from session_memory.app.tools.values import ListedSession, SearchResult
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
 

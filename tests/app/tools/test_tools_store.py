@@ -16,10 +16,10 @@ from records import append, assistant, exchange, user
 from store_scene import MONDAY, StoreUser
 from tools_scene import Home
 
-from session_memory.app.tools._results import RESULT_CHARACTERS
 from session_memory.app.tools.call import ToolResult, call
 from session_memory.app.tools.definitions import ALL, TOOLS
 from session_memory.app.tools.home_backend import HomeBackend
+from session_memory.app.tools.results import RESULT_CHARACTERS
 from session_memory.extras.host._ipc import answer_requests, write_snapshots
 from session_memory.extras.host.group_backend import GroupBackend
 from session_memory.extras.host.request_files import RequestFiles

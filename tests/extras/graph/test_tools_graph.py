@@ -21,12 +21,13 @@ from graph_scene import Machine
 from host_scene import Box, GroupDir, three_groups
 
 from bench.scratch import remove_tree
-from session_memory.app.tools import backend
-from session_memory.app.tools._results import RESULT_CHARACTERS, graph_facts
 from session_memory.app.tools.call import ToolResult, call
 from session_memory.app.tools.definitions import tools_for
 from session_memory.app.tools.home_backend import HomeBackend
-from session_memory.app.tools.values import GraphFact
+from session_memory.app.tools.results import RESULT_CHARACTERS
+from session_memory.extras.graph import tools
+from session_memory.extras.graph.tools import graph_facts
+from session_memory.extras.graph.values import GraphFact
 from session_memory.extras.host._ipc import write_snapshots
 from session_memory.extras.host.group_backend import GroupBackend
 from session_memory.extras.host.request_files import RequestFiles
@@ -174,14 +175,14 @@ class TestPerson:
     ) -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent, monkeypatch.context() as hurried:
             # the server takes the request and says nothing
-            hurried.setattr(backend, "GRAPH_SECONDS", 1.0)
+            hurried.setattr(tools, "GRAPH_SECONDS", 1.0)
             url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
             person.config.write_text(settings(api, person.home).replace(api.url, url))
             started = time.monotonic()
             told = person.ask()
         assert time.monotonic() - started < PATIENCE_SECONDS
         assert told == ToolResult("the graph did not answer in time. Try again later", True)
-        monkeypatch.setattr(backend, "GRAPH_SECONDS", 60.0)
+        monkeypatch.setattr(tools, "GRAPH_SECONDS", 60.0)
         person.config.write_text(settings(api, person.home))
         assert "Ada uses Redis" in person.ask().text
 
@@ -208,7 +209,7 @@ class TestPerson:
     def test_a_server_that_cannot_be_reached_is_said(
         self, person: Person, api: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(backend, "GRAPH_SECONDS", 2.0)
+        monkeypatch.setattr(tools, "GRAPH_SECONDS", 2.0)
         person.config.write_text(
             settings(api, person.home).replace("url: kuzu://", "url: bolt://127.0.0.1:9 #")
         )
@@ -258,7 +259,10 @@ class TestGroups:
         write_snapshots(host.layout, "family", host.sessions)
         assert "search_graph" not in {tool.name for tool in files.served().tools}
         write_snapshots(
-            host.layout, "family", host.sessions, has_graph=self.backend(host, "family").has_graph
+            host.layout,
+            "family",
+            host.sessions,
+            audiences=self.backend(host, "family").audiences,
         )
         offered = {tool.name for tool in files.served().tools}
         assert ("search_graph" in offered, "list_groups" in offered) == (True, False)

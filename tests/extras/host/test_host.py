@@ -14,8 +14,8 @@ from clients.claude import activity
 from fakes.loopback import Request
 from host_scene import HostMachine, Told, about
 
-from session_memory.app.tools.definitions import tools_of_group
 from session_memory.extras.host._agent import WITHOUT
+from session_memory.extras.host._audiences import tools_of_group
 from session_memory.extras.host._log import LINE_CHARACTERS
 from session_memory.extras.host._values import Task, TaskRun
 from session_memory.extras.host.recovery import running_pids

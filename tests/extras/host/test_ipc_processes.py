@@ -38,8 +38,7 @@ class CountingBackend:
     """A backend that notes in a file what was done, so that it survives the process that did it."""
 
     administration = None
-    has_graph = False
-    has_team = False
+    audiences = ("everyone", "home")
 
     def __init__(self, ledger: Path) -> None:
         self._ledger = ledger

@@ -26,9 +26,9 @@ from host_scene import Box, GroupDir
 from records import assistant, exchange, record, user
 from share import some
 
-from session_memory.app.tools.definitions import tools_of_group
 from session_memory.app.tools.values import RefusedError
 from session_memory.common.errors import SessionMemoryError
+from session_memory.extras.host._audiences import tools_of_group
 from session_memory.extras.host._callbacks import archive_callback, updates_callback
 from session_memory.extras.host._ipc import answer_requests, write_snapshots
 from session_memory.extras.host.administration import HostAdministration

@@ -58,7 +58,7 @@ def backend(host: GroupDir, teams: SharedPool) -> Callable[[str], GroupBackend]:
     def backend(group: str) -> GroupBackend:
         administration = host.backend(group).administration
         return GroupBackend(
-            host.layout, group, host.sessions, administration=administration, teams=teams
+            host.layout, group, host.sessions, administration=administration, pool=teams
         )
 
     return backend
@@ -107,7 +107,7 @@ def test_an_agent_without_a_database_asks_the_team_by_its_request_files(
     files = RequestFiles(str(box.path))
     write_snapshots(host.layout, "family", host.sessions)
     assert "search_team" not in {tool.name for tool in files.served().tools}
-    write_snapshots(host.layout, "family", host.sessions, has_team=asked.has_team)
+    write_snapshots(host.layout, "family", host.sessions, audiences=asked.audiences)
     assert {tool.name for tool in files.served().tools} == {tool.name for tool in tools_for(asked)}
     box.ask("r1", "search_team", query="harbour")
     assert box.answer(asked) == 1

@@ -114,7 +114,7 @@ def test_what_others_remember_is_found_with_who_and_where_and_read_where_it_was_
         in bob.run("memories", "show", found["id"], "--team").stdout
     )
     assert bob.result("memories")["memories"] == []
-    backend = HomeBackend(None, bob.environment, teams=teams)
+    backend = HomeBackend(None, bob.environment, pool=teams)
     told = call(backend, "search_team", {"query": "harbour"}).text
     assert f'"The harbour opens at six" (id team-{conversation}, 2026-' in told
     assert f"\nMemory of ann@laptop, in {PROJECT}/src: Not at seven" in told
@@ -141,7 +141,7 @@ def test_what_others_remember_is_found_with_who_and_where_and_read_where_it_was_
         "Nothing was found"
         in call(backend, "search_team", {"query": "harbour", "project": "elsewhere"}).text
     )
-    assert not HomeBackend(None, machine("alone").environment).has_team
+    assert "team" not in HomeBackend(None, machine("alone").environment).audiences
     refused = bob.run("memories", "forget", found["id"], "--team")
     assert refused.returncode == 2
     assert "on the machine that it comes from" in refused.stderr

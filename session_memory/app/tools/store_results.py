@@ -1,18 +1,17 @@
-"""Results of the tools from the content of a store, your own or a team's."""
+"""Results of the tools from the content of a store."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ...common.text.format import one_line
-from ...history.store.values import TOOL_ROLE, Hit
+from ...history.store.values import Hit
 from ...memory.format import is_by_agent
 from ...sessions.settings.rules import covers
-from ...sessions.transcripts.entries import Entry, ToolUse
-from .values import SearchResult, team_id
+from .values import SearchResult
 
 if TYPE_CHECKING:
-    from ...history.store.values import Conversation, Filter, StoredEntry
+    from ...history.store.values import Conversation, Filter
     from ...memory.memory_index import IndexedMemory
 
 
@@ -64,34 +63,3 @@ def found_memory(memory: IndexedMemory) -> SearchResult:
     known = ", ".join([f"memory {memory.id}", *([memory.path] if memory.path else [])])
     where = f"conversation {conversation}, {known}" if conversation else known
     return SearchResult(str(session), memory.title, "memory", seconds, text, where)
-
-
-def of_team(found: Hit | IndexedMemory) -> SearchResult:
-    """Convert a hit or memory in a team's store, with its owner and place."""
-    if isinstance(found, Hit):
-        told, one = found_message(found), found.conversation
-        role = f"{told.role} of {one.who}, in {one.cwd}"
-        return told._replace(role=role, session_id=team_id(one.id), conversation="")
-    origin = found.origins[-1]
-    return found_memory(found)._replace(
-        role=f"memory of {found.who}, in {origin.directory}",
-        session_id=team_id(origin.conversation),
-        conversation=f"memory {found.id}",
-    )
-
-
-def entry_of(items: list[StoredEntry]) -> Entry:
-    """Convert the items of a message to an entry."""
-    said = [item for item in items if item.role != TOOL_ROLE]
-    text = "\n\n".join([item.text for item in said])
-    tools = tuple(
-        [ToolUse(item.tool, item.text, item.kind) for item in items if item.role == TOOL_ROLE]
-    )
-    at = items[0].timestamp
-    return Entry(
-        said[0].role if said else "assistant",
-        text,
-        tools=tools,
-        timestamp=None if at is None else at / 1000,
-        cwd=items[0].cwd,
-    )

@@ -18,27 +18,18 @@ if TYPE_CHECKING:
 
     from ...history.patterns.habits import ErrorMatch
     from ...memory.memory_index import IndexedMemory
-    from .values import GraphFact, ListedChat, ListedSession, SearchResult, Task
+    from .values import ListedSession, SearchResult
 
 RESULT_CHARACTERS = 4_000
 NAME_CHARACTERS = 100
 SNIPPET_CHARACTERS = 400
-TASK_CHARACTERS = 300
+TEXT_CHARACTERS = 300
 COMMAND_CHARACTERS = 200
 CANDIDATES = 12
-FACT_SESSIONS = 3
 NOTHING_FOUND = (
     "Nothing was found in earlier conversations. Try other words for the same thing, or fewer. "
     "Messages of an open session may not be searchable yet: use list_sessions and read_session "
     "for them."
-)
-NOTHING_IN_TEAM = (
-    "Nothing was found in the team's sessions. Try other words, or fewer. Messages from the last "
-    "minutes may not be there yet."
-)
-NO_FACTS = (
-    "The graph has no facts about that. Try other words, or search_sessions: a conversation "
-    "enters the graph some time after it has ended."
 )
 NEVER_SEEN = "No tool has failed with this error in any session."
 LIMITED = "Or leave out since, until and project, which limit the search."
@@ -69,7 +60,7 @@ def listing(listed: list[ListedSession], skip: int, now: float) -> Told:
     if skip >= len(listed):
         nothing = f"There are {counted(len(listed), 'session')}, so skipping {skip:,} leaves none."
         return Told(nothing, note=nothing, sessions=[])
-    lines = _with_room((_listed(one, now) for one in listed[skip:]), gap=1)
+    lines = with_room((_listed(one, now) for one in listed[skip:]), gap=1)
     heading = (
         f"{counted(len(listed), 'session')}, latest first. read_session takes a name or an id."
     )
@@ -78,10 +69,10 @@ def listing(listed: list[ListedSession], skip: int, now: float) -> Told:
             {
                 "id": one.id,
                 "name": shorten(name_of(one), NAME_CHARACTERS),
-                "group": one.group,
+                "group": one.home_name,
                 "runtime": one.runtime,
                 "used_at": _moment(one.modified),
-                "is_yours": one.is_active and not one.group,
+                "is_yours": one.is_active and not one.home_name,
             }
             for one in listed[skip : skip + len(lines)]
         ]
@@ -137,7 +128,7 @@ def search_results(found: list[SearchResult], limit: int, *, is_limited: bool = 
         nothing = f"{NOTHING_FOUND} {LIMITED}" if is_limited else NOTHING_FOUND
         return Told(f"{nothing} {notice}".rstrip(), note=f"{nothing} {notice}".rstrip(), results=[])
     shown = [_found(one) for one in found]
-    blocks = _with_room(
+    blocks = with_room(
         _search_result(one, shown[number - 1], number) for number, one in enumerate(found, 1)
     )
     heading = f"{len(blocks)} found, best first. {RECORD}"
@@ -155,7 +146,7 @@ def seen_errors(found: list[ErrorMatch], limit: int) -> Told:
     if not found:
         return Told(NEVER_SEEN, note=NEVER_SEEN, results=[])
     shown = [_occurrence(one) for one in found[:limit]]
-    blocks = _with_room(_seen_error(one, number) for number, one in enumerate(shown, 1))
+    blocks = with_room(_seen_error(one, number) for number, one in enumerate(shown, 1))
     heading = (
         f"Seen {len(found)} times, best match first. {RECORD}"
         if len(found) > 1
@@ -171,78 +162,10 @@ def seen_errors(found: list[ErrorMatch], limit: int) -> Told:
     return Told("\n\n".join([heading, *blocks]), note=heading, results=_given(shown[: len(blocks)]))
 
 
-def graph_facts(found: list[GraphFact], limit: int) -> str:
-    """Return the facts of the knowledge graph, numbered, with their sessions."""
-    if not found:
-        return NO_FACTS
-    blocks = _with_room(_graph_fact(one, number) for number, one in enumerate(found, 1))
-    heading = f"{counted(len(blocks), 'fact')}, best first. {RECORD}"
-    if len(blocks) < len(found):
-        heading += f" {len(found) - len(blocks)} more did not fit: ask a narrower question."
-    elif len(found) >= limit:
-        heading += " There may be more: use a higher limit, or ask a narrower question."
-    return "\n\n".join([heading, *blocks])
-
-
 def memory(one: IndexedMemory) -> str:
     """Return a memory on one line: its kind, its id, its text."""
     said = f"{one.title} {one.text}" if one.text else one.title
     return f'{one.kind} {one.id}: "{shorten(one_line(for_prompt(said)), SNIPPET_CHARACTERS)}"'
-
-
-def tasks(listed: list[Task], own: str, now: float) -> str:
-    """Return the tasks, a line each; `own` is the agent's group."""
-    if not listed:
-        return f"There are no tasks. {clock(now)}"
-    return _bounded_list(
-        f"{counted(len(listed), 'task')}. {clock(now)}", [f"- {task(one, own)}" for one in listed]
-    )
-
-
-def task(one: Task, own: str) -> str:
-    """Return a task on one line: id, state, schedule, prompt, last result."""
-    state = (
-        f"next {_local(one.next_run)}" if one.status == "active" and one.next_run else one.status
-    )
-    group = f", group {one.group}" if one.group != own else ""
-    when = f"{one.schedule_type} {_short(one.schedule_value)}"
-    last = (
-        f"; last run {_local(one.last_run)}: {_short(one.last_result or '')}"
-        if one.last_run
-        else ""
-    )
-    return (
-        f"{one.id} ({state}, {when}, context {one.context_mode}{group}): "
-        f'"{_short(one.prompt)}"{last}'
-    )
-
-
-def chats(listed: list[ListedChat], now: float) -> str:
-    """Return the groups with their chats, and the chats without a group, a line each."""
-    groups = [f"- {chat(one, now)}" for one in listed if one.group]
-    others = [f"- {chat(one, now)}" for one in listed if not one.group]
-    heading = f"{counted(len(groups), 'group')}, and {counted(len(others), 'chat')} without one."
-    return _bounded_list(heading, groups + others)
-
-
-def chat(one: ListedChat, now: float) -> str:
-    """Return a chat on one line, with its group."""
-    last = epoch_seconds(one.last_activity)
-    active = f"last active {age(now - last)}" if last else "nothing said yet"
-    known = f'"{_short(one.name)}", chat {_short(one.chat)}, {active}'
-    if not one.group:
-        return f"no group ({known})"
-    trigger = (
-        f"answers messages that match `{_short(one.trigger)}`"
-        if one.trigger
-        else "answers everything"
-    )
-    return f"{one.group} ({known}, {trigger})"
-
-
-def clock(now: float) -> str:
-    """Return the local time of the host, in which tasks are scheduled."""
-    return time.strftime("On the host it is %A, %Y-%m-%d %H:%M (UTC%z).", time.localtime(now))
 
 
 def problem(message: str, hint: str = "") -> str:
@@ -273,7 +196,7 @@ def bounded(text: str) -> str:
     return shorten(text, RESULT_CHARACTERS)
 
 
-def _with_room(
+def with_room(
     blocks: Iterable[str], room: int = RESULT_CHARACTERS - _HEADING_CHARACTERS, gap: int = 2
 ) -> list[str]:
     """Return the first blocks that fit below a heading, with a gap before each; the others are not
@@ -287,30 +210,27 @@ def _with_room(
     return shown
 
 
-def _bounded_list(heading: str, lines: list[str]) -> str:
+def bounded_list(heading: str, lines: list[str]) -> str:
     """Return the lines that fit below a heading, and the number of the others."""
-    shown = _with_room(lines, RESULT_CHARACTERS - len(heading) - _CUT_CHARACTERS, gap=1)
+    shown = with_room(lines, RESULT_CHARACTERS - len(heading) - _CUT_CHARACTERS, gap=1)
     left = len(lines) - len(shown)
     return "\n".join([heading, *shown, *([f"{left} more are not shown."] if left else [])])
 
 
-def _short(text: str) -> str:
-    return shorten(one_line(for_prompt(text)), TASK_CHARACTERS)
-
-
-def _local(text: str | None) -> str:
-    seconds = epoch_seconds(text)
-    return "never" if seconds is None else time.strftime("%Y-%m-%d %H:%M", time.localtime(seconds))
+def short(text: str) -> str:
+    return shorten(one_line(for_prompt(text)), TEXT_CHARACTERS)
 
 
 def _label(one: ListedSession) -> str:
     """Return a session's name and id, its group and runtime if they are not the agent's own, and a
     mark for the current session."""
     name = shorten(name_of(one), NAME_CHARACTERS)
-    group = f", group {one.group}" if one.group else ""
+    home = f", group {one.home_name}" if one.home_name else ""
     runtime = f", in {one.runtime}" if one.runtime else ""
-    active = (", active there" if one.group else ", the one you are in") if one.is_active else ""
-    return f'"{name}" (id {one.id}{group}{runtime}{active})'
+    active = (
+        (", active there" if one.home_name else ", the one you are in") if one.is_active else ""
+    )
+    return f'"{name}" (id {one.id}{home}{runtime}{active})'
 
 
 def _safe(entry: Entry, room: int) -> Entry:
@@ -359,17 +279,6 @@ def _seen_error(one: dict[str, Any], number: int) -> str:
             if one["solution"]
             else "Solution: none recorded",
         ]
-    )
-
-
-def _graph_fact(one: GraphFact, number: int) -> str:
-    fact = shorten(one_line(for_prompt(one.fact)), SNIPPET_CHARACTERS)
-    ids = [one_line(for_prompt(id)) for id in one.sessions if id]
-    more = f" and {len(ids) - FACT_SESSIONS} more" if len(ids) > FACT_SESSIONS else ""
-    said = [f"said in {', '.join(ids[:FACT_SESSIONS])}{more}"] if ids else []
-    return (
-        f"{number}. {fact} "
-        f"({'; '.join([part for part in (one.times, *said) if part]) or 'no date'})"
     )
 
 
