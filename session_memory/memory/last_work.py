@@ -1,12 +1,13 @@
 """Answers a question about the last sessions that names nothing to look for."""
 
 import os
+from collections.abc import Iterable
 
 from ..common.system.files import user_dir
 from ..common.system.git import find_worktree
 from ..history.store.sqlite.engine import SqliteStore
 from ..history.store.values import Conversation, Filter
-from .strategies.extractive.strategy import log_line
+from .strategies.extractive.strategy import is_worth_telling, log_line
 
 MOST = 3  # sessions
 MOST_CONVERSATIONS = 50  # that are looked through for them
@@ -18,22 +19,28 @@ def last_work(
     """Return the latest matching conversations, each with its line of the log.
 
     They are the current project's, if it has any. There is one of each session, except the asking
-    one."""
-    worktree = find_worktree(os.path.realpath("."), user_dir(os.environ))
-    here = (worktree.root,) if worktree and worktree.root else ()
-    found: dict[str, tuple[Conversation, str]] = {}
+    one: the very latest, and before it those that did or said something of substance."""
+    current = os.path.realpath(".")
+    worktree = find_worktree(current, user_dir(os.environ))
+    here = (worktree.root if worktree and worktree.root else current,)
     for directories in dict.fromkeys([wanted.directories or here, wanted.directories]):
-        for one in store.conversations(
-            wanted._replace(directories=directories, limit=MOST_CONVERSATIONS)
-        ):
-            if (
-                one.session_id != own_session
-                and one.session_id not in found
-                and len(found) < min(MOST, wanted.limit)
-            ):
-                line = log_line(one, list(store.entries(one.id)))
-                if line:
-                    found[one.session_id] = one, line
-        if found:
-            break
-    return list(found.values())
+        filter = wanted._replace(directories=directories, limit=MOST_CONVERSATIONS)
+        lines = _lines(store, store.conversations(filter), own_session, min(MOST, wanted.limit))
+        if lines:
+            return lines
+    return []
+
+
+def _lines(
+    store: SqliteStore, conversations: Iterable[Conversation], own_session: str, most: int
+) -> list[tuple[Conversation, str]]:
+    lines: dict[str, tuple[Conversation, str]] = {}
+    for conversation in conversations:
+        session = conversation.session_id
+        if session == own_session or session in lines or len(lines) == most:
+            continue
+        entries = list(store.entries(conversation.id))
+        line = log_line(conversation, entries)
+        if line and (not lines or is_worth_telling(entries)):
+            lines[session] = conversation, line
+    return list(lines.values())

@@ -452,6 +452,8 @@ class TestAgent:
 class TestSeedsExamples:
     """The questions of the seeds are answered without a graph and without a model."""
 
+    LAST = "What were we working on in the last session?"
+
     @pytest.fixture
     def person(self, tmp_path: Path) -> StoreUser:
         found = StoreUser(tmp_path)
@@ -496,15 +498,40 @@ class TestSeedsExamples:
         assert (found["kind"], found["title"]) == ("decision", wanted)
 
     def test_what_were_we_working_on_in_the_last_session(self, person: StoreUser) -> None:
-        asked = "What were we working on in the last session?"
-        last = person.result("search", asked)["last"]
+        last = person.result("search", self.LAST)["last"]
         assert last[0]["conversation"]["title"] == "Why is the checkout slow?"
         assert last[0]["text"].startswith(
             "Asked: Why is the checkout slow? Changed: `checkout.py`."
         )
-        first = search_sessions(person, asked).split("\n\n")[1]
+        first = search_sessions(person, self.LAST).split("\n\n")[1]
         assert "Changed: `checkout.py`" in first
-        assert last[0]["text"] in person.run("search", asked).stdout
+        assert last[0]["text"] in person.run("search", self.LAST).stdout
+
+    def test_the_last_session_counts_though_it_changed_nothing(self, person: StoreUser) -> None:
+        at = FEBRUARY / 1000 + 2 * 86_400
+        said = exchange("What else uses Redis?", "Nothing.", at=at, cwd="/srv/agent")
+        person.session("5e55a0f1-0000-4000-8000-000000000002", *said)
+        earlier = exchange("ok", "Fine.", at=at - 3600, cwd="/srv/agent")
+        person.session("5e55a0f1-0000-4000-8000-000000000003", *earlier)
+        last = person.result("search", self.LAST)["last"]
+        assert [one["conversation"]["title"] for one in last] == [
+            "What else uses Redis?",
+            "Why is the checkout slow?",
+            "How should we cache the sessions of the shop?",
+        ]
+        assert last[0]["text"] == "Asked: What else uses Redis? Ended: Nothing."
+        assert last[0]["text"] in search_sessions(person, self.LAST).split("\n\n")[1]
+
+    def test_outside_a_repository_the_directory_s_sessions_are_the_last_ones(
+        self, person: StoreUser
+    ) -> None:
+        here = person.home / "plain"
+        here.mkdir()
+        at = FEBRUARY / 1000 - 86_400
+        said = exchange("What is plain here?", "Everything.", at=at, cwd=str(here))
+        person.session("5e55a0f1-0000-4000-8000-000000000004", *said)
+        last = person.result("search", self.LAST, cwd=here)["last"]
+        assert [one["conversation"]["title"] for one in last] == ["What is plain here?"]
 
     def test_the_asking_session_is_not_the_last_one(self, person: StoreUser) -> None:
         environ = {"CLAUDE_CODE_SESSION_ID": "5e55a0f1-0000-4000-8000-000000000001"}

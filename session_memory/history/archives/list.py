@@ -168,7 +168,7 @@ def rule_of(facts: dict[str, Any], privacy: Privacy) -> Rule:
     for directory in as_list(facts.get("directories")):
         rule = stricter(rule, privacy.of_directory(as_string(directory), start))
     for names in as_list(facts.get("copied")):
-        rule = stricter(rule, privacy.rule("", *filter(None, map(as_string, as_list(names)))))
+        rule = stricter(rule, privacy.of_names(*filter(None, map(as_string, as_list(names)))))
     return rule
 
 

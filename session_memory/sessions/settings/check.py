@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from ...common.errors import ConfigError
 from ...common.system.files import user_dir, write_atomically
 from ...common.system.json import as_list, as_object, sealed
-from .compiled import SAME, Key, Kind, Section, Settings, stamps_of
+from .compiled import ONLY, SAME, Key, Kind, Section, Settings, stamps_of
 from .keys import expected, written
 from .replaced_keys import renamed, replacement
-from .rules import PatternRule
+from .rules import UNLISTED, PatternRule
 from .rules_check import SECTIONS as OF_RULES
 from .rules_check import RulesCheck, closest, short
 from .section_table import KEYS, SECTIONS
@@ -30,6 +30,9 @@ OwnSection = TypeVar("OwnSection", bound=Section)
 _RESERVED_NAMES = ("User", "Task", "Tool")
 
 
+_TRACKING = "tracking"  # a key that hides as rules do
+
+
 class Fault(NamedTuple):
     """An invalid `key` ('' for the whole file), a line about it, and if rules depend on it."""
 
@@ -41,13 +44,13 @@ class Fault(NamedTuple):
 class Checked(NamedTuple):
     """The valid part of the files.
 
-    `values` has sections as dictionaries; `rules` are for sessions and `projects` for directories;
-    `faults` has a line each."""
+    `values` has sections as dictionaries; `rules` are for sessions and `projects_by_file` for
+    directories; `faults` has a line each."""
 
     values: dict[str, object]
     rules: list[PatternRule]
     faults: list[str]
-    projects: list[PatternRule]
+    projects_by_file: list[list[PatternRule]]
 
 
 class FileCheck:
@@ -73,6 +76,12 @@ class FileCheck:
             self.values = self._section("", document.values)
         if root:
             self._confine(root, person_file)
+
+    @property
+    def projects_with_tracking(self) -> list[PatternRule]:
+        """The rules for directories, with one for UNLISTED if only the listed are tracked."""
+        is_only = self.values.get(_TRACKING) == ONLY
+        return [*self.projects, (UNLISTED, {"ignore": True})] if is_only else self.projects
 
     def _confine(self, root: str, person_file: str) -> None:
         """Drop keys that the file of the home `root` may not set without the person's grant."""
@@ -191,7 +200,8 @@ def read(paths: Sequence[str], root: str = "") -> Checked:
         if path:
             checked = FileCheck(path, *((root, paths[1]) if root and not number else ()))
             checked_files.rules.extend(checked.rules)
-            checked_files.projects.extend(checked.projects)
+            if checked.projects_with_tracking:
+                checked_files.projects_by_file.append(checked.projects_with_tracking)
             checked_files.faults.extend(
                 [fault.text for fault in checked.faults if fault.is_of_rules or not number]
             )

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 
 TELL, ASK, OFF = "tell", "ask", "off"  # on a collision
+ONLY = "only"  # as `tracking`
 PROMPT_CHARACTERS = 200  # of memories; the default of a key in the section `memories`
 
 SAME = object()
@@ -147,7 +148,7 @@ class Settings(Section):
     """The keys without a section.
 
     `store`, `memories`, `team` and `host` are those sections as set, for sections.py. `rules` are
-    patterns of sessions with a rule each, `projects` patterns of directories. `faults` describe
+    patterns of sessions with a rule each, `projects` patterns of directories by file. `faults` describe
     invalid settings in the files, a line each."""
 
     scope: str = key(
@@ -241,6 +242,14 @@ class Settings(Section):
         "sessions wrote while they were there.",
         sample='{~/private: {ignore: true}, "~/work/client-*": {quote: false}}',
     )
+    tracking: str = key(
+        Kind.ANY_OF,
+        "all",
+        "Which sessions are tracked: all, except those that rules hide; or only sessions in "
+        "directories that a rule\nin `projects` lists without `ignore: true`.",
+        choices=("all", ONLY),
+        if_wrong=ONLY,
+    )
     homes: dict[str, list[str] | None] | list[str] = key(
         Kind.HOMES,
         {},
@@ -255,7 +264,7 @@ class Settings(Section):
         values: dict[str, object],
         rules: Iterable[PatternRule] = (),
         faults: Sequence[str] = (),
-        projects: Iterable[PatternRule] = (),
+        projects: Iterable[Iterable[PatternRule]] = (),
     ) -> None:
         super().__init__(**values)
         self.store: dict[str, object] = as_object(values.get("store"))
@@ -265,7 +274,7 @@ class Settings(Section):
         self.faults = faults
         self._rules = [(pattern, rule) for pattern, rule in rules]
         self._names: NameRules | None = None
-        self._projects = [(pattern, rule) for pattern, rule in projects]
+        self._projects = [[(pattern, rule) for pattern, rule in file] for file in projects]
         self._directories: KnownDirectories | None = None
 
     @property
@@ -286,23 +295,21 @@ class Settings(Section):
         """Check if a rule may refer to a session's name or title, not only to an id."""
         return any([pattern != "*" and not is_id(pattern) for pattern, _ in self._rules])
 
-    def rule(self, *names: str, directory: str = "") -> Rule:
-        """Return the rule for a session known by any of `names` that started in `directory`.
-
-        `directory` is '' if unknown. If several rules fit, the strictest value of each word
-        applies."""
-        from .rules import NameRules, stricter
+    def rule(self, *names: str) -> Rule:
+        """Return the rule for a session known by any of `names`, wherever it started."""
+        from .rules import NameRules
 
         self._names = self._names or NameRules(self._rules)
-        rule = self._names.strictest(names)
-        return stricter(rule, self.rule_for_directory(directory)) if self._projects else rule
+        return self._names.strictest(names)
 
-    def rule_for_directory(self, directory: str) -> Rule:
-        """Return the rule for messages written while in `directory`, in any session."""
-        from .rules import KnownDirectories, strictest_in
+    def rule_for_directory(self, *spellings: str) -> Rule:
+        """Return the rule for messages written while in a directory, in any session.
+
+        It may have several spellings."""
+        from .rules import KnownDirectories, rule_in
 
         self._directories = self._directories or KnownDirectories()
-        return strictest_in(self._projects, directory, self._directories)
+        return rule_in(self._projects, spellings, self._directories)
 
 
 def load(config_file: str, compiled_file: str, rules_files: Sequence[str] = ()) -> Settings | None:
@@ -317,7 +324,10 @@ def load(config_file: str, compiled_file: str, rules_files: Sequence[str] = ()) 
         compiled = unsealed(read_whole(compiled_file))
         if compiled["stamps"] == stamps:
             return Settings(
-                compiled["values"], compiled["rules"], compiled["faults"], compiled["projects"]
+                compiled["values"],
+                compiled["rules"],
+                compiled["faults"],
+                compiled["projects_by_file"],
             )
     except (OSError, ValueError, KeyError, TypeError):
         pass

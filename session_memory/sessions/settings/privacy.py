@@ -45,19 +45,22 @@ class Privacy:
         rule = _strictest([setting.rule(*names) for setting in settings])
         return stricter(rule, self.of_directory(start_directory, start_directory))
 
+    def of_names(self, *names: str) -> Rule:
+        """Return the rule for a session by its names only, wherever it started."""
+        return _strictest([setting.rule(*names) for setting in self._for("")])
+
     def of_directory(self, directory: str, start_directory: str = "") -> Rule:
-        """Return the rule for messages written while in `directory`.
+        """Return the rule for messages written while in `directory`, '' if unknown.
 
         The session started in `start_directory`."""
         settings = [setting for setting in self._for(start_directory) if setting.has_project_rules]
-        if not directory or not settings:
+        if not settings:
             return Rule()
+        directory = directory or start_directory
         if directory not in self._spelled:
-            self._spelled[directory] = self._spellings(directory)
+            self._spelled[directory] = self._spellings(directory) if directory else {""}
         spellings = self._spelled[directory]
-        return _strictest(
-            [setting.rule_for_directory(spelled) for setting in settings for spelled in spellings]
-        )
+        return _strictest([setting.rule_for_directory(*spellings) for setting in settings])
 
     def _spellings(self, directory: str) -> set[str]:
         """Return the directory as given, its real path, and its path in the main worktree.

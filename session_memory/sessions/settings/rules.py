@@ -1,6 +1,7 @@
 """The privacy rules of a person, which exclude sessions and projects.
 
-If several rules match, the strictest value applies for each keyword."""
+Each keyword is decided on its own. Of one file's rules for projects, the most specific one that
+has the keyword decides; otherwise, and across files, the strictest value applies."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from ...common.system.files import os
 
 RuleWords = dict[str, "bool | str"]  # the words of a rule, such as {"ignore": True}
 PatternRule = tuple[str, RuleWords]  # a pattern with the words of its rule
+Rank = tuple[int, bool, int]  # of a pattern that fits a directory
 
 
 class Rule:
@@ -35,6 +37,9 @@ class Rule:
     def is_private(self) -> bool:
         return self.ignore or not self.quote
 
+
+# As a pattern, the directories that no other pattern of the same file lists.
+UNLISTED = ""
 
 # Who of a team may read a session, the strictest first: nobody, its owner on all their machines,
 # everybody.
@@ -73,14 +78,67 @@ class NameRules:
         return _joined(matching)
 
 
-def strictest_in(projects: Iterable[PatternRule], directory: str, known: KnownDirectories) -> Rule:
-    return _joined(
-        [
-            rule
+def rule_in(
+    files: Iterable[Iterable[PatternRule]], spellings: Iterable[str], known: KnownDirectories
+) -> Rule:
+    """Return the rule for a directory, given in several spellings, by the projects of each file."""
+    directories = [path.replace("\\", "/").rstrip("/") for path in spellings]
+    strictest = Rule()
+    for projects in files:
+        for rule in _rules_in(list(projects), directories, known):
+            strictest = stricter(strictest, rule)
+    return strictest
+
+
+def _rules_in(
+    projects: list[PatternRule], directories: Iterable[str], known: KnownDirectories
+) -> Iterable[Rule]:
+    """Return the rule of one file for each spelling that it lists; if none, that for UNLISTED."""
+    rules = []
+    for directory in directories:
+        fitting = [
+            (rank, rule)
             for pattern, rule in projects
-            if covers(pattern, directory) or known.holds(pattern, directory)
+            if pattern != UNLISTED and (rank := _rank(pattern, directory, known))
         ]
-    )
+        if fitting:
+            rules.append(_most_specific(fitting))
+    return rules or [_joined([rule for pattern, rule in projects if pattern == UNLISTED])]
+
+
+def _most_specific(fitting: list[tuple[Rank, RuleWords]]) -> Rule:
+    """Return the rule that has each keyword from the rules with the lowest rank that state it."""
+    decided = Rule()
+    for word in {word for _, rule in fitting for word in rule}:
+        stating = [(rank, rule) for rank, rule in fitting if word in rule]
+        lowest = min([rank for rank, _ in stating])
+        for rank, rule in stating:
+            if rank == lowest:
+                decided = stricter(decided, _joined([{word: rule[word]}]))
+    return decided
+
+
+def _rank(pattern: str, directory: str, known: KnownDirectories) -> Rank | None:
+    """Return how specific a pattern is for a directory, lower for more; None if it does not fit.
+
+    It has the number of steps from the highest directory that fits down to this one, whether the
+    pattern is open at its end, and how few characters of a name it has there. A pattern that is not
+    a path is a mistake, and as specific as can be."""
+
+    def fits(path: str) -> bool:
+        return covers(pattern, path) or known.holds(pattern, path)
+
+    if not fits(directory):
+        return None
+    if not pattern.startswith("/") and pattern[1:2] != ":" and pattern != "*":
+        return -1, False, 0
+    steps = 0
+    above = directory.rpartition("/")[0]
+    while above and fits(above):
+        steps += 1
+        above = above.rpartition("/")[0]
+    is_open = pattern.endswith("*")
+    return steps, is_open, -len(pattern.rpartition("/")[2]) if is_open else 0
 
 
 def stricter(rule: Rule, other: Rule) -> Rule:

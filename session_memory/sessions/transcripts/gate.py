@@ -37,6 +37,7 @@ class Rules(Protocol):
     """The methods of rules that the gate calls: see `Privacy`."""
 
     def rule(self, start_directory: str, *names: str) -> Rule: ...
+    def of_names(self, *names: str) -> Rule: ...
     def of_directory(self, directory: str, start_directory: str = "") -> Rule: ...
     def has_rules(self, start_directory: str = "") -> bool: ...
     def has_name_rules(self, start_directory: str = "") -> bool: ...
@@ -245,6 +246,9 @@ class Unruled:
     def rule(self, start_directory: str, *names: str) -> Rule:
         return _FREE
 
+    def of_names(self, *names: str) -> Rule:
+        return _FREE
+
     def of_directory(self, directory: str, start_directory: str = "") -> Rule:
         return _FREE
 
@@ -350,7 +354,7 @@ class Family:
     def rule_of_id(self, session_id: str) -> Rule:
         """Return the rule for the session with this id, by its transcript if there is one."""
         if session_id not in self._rule_by_id:
-            rule = self._rules.rule("", session_id)
+            rule = self._rules.of_names(session_id)
             for path in self._siblings():
                 if self._runtime.session_id_of(path) == session_id:
                     rule = stricter(rule, self.rule_of_path(path))

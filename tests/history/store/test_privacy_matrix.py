@@ -79,6 +79,7 @@ class Machine(StoreUser):
                 text.replace("AGENT", str(self.agent))
                 .replace("WORK", str(self.home / "work"))
                 .replace("ID", ID)
+                .replace("HERE", str(self.home))
             )
             (places[place] / ".session-memory" / "config.yaml").write_text(filled)
 
@@ -162,6 +163,23 @@ RULES = {
     "a pattern": ("person", 'sessions: {"My D*": RULE}'),
     "a project": ("person", "projects: {AGENT: RULE}"),
     "a directory above": ("person", "projects: {WORK: RULE}"),
+    "a rule for all with an exception": (
+        "person",
+        f"projects: {{HERE: RULE, HERE/{OTHER}: {{ignore: false}}}}",
+    ),
+    "an exception to an exception": (
+        "person",
+        "projects: {HERE: {ignore: true}, HERE/p*: {ignore: false}, HERE/w*: {ignore: false}, "
+        "WORK: RULE}",
+    ),
+    "tracking of the other only": (
+        "person",
+        f"{{tracking: only, projects: {{HERE/{OTHER}: {{ignore: false}}}}}}",
+    ),
+    "the home's tracking of another directory": (
+        "home",
+        "{tracking: only, projects: {AGENT/src: {ignore: false}}}",
+    ),
     "the home's rule for a name": ("home", "sessions: {diary: RULE}"),
     "the home's rule for its directory": ("home", "projects: {AGENT: RULE}"),
     "the home's rule for a title, and a looser one of its name": (

@@ -12,6 +12,7 @@ from session_memory.common.errors import ConfigError
 from session_memory.sessions.settings.check import compile_files, strategy_settings
 from session_memory.sessions.settings.compiled import Kind, Settings, load
 from session_memory.sessions.settings.homes import person_home
+from session_memory.sessions.settings.privacy import Privacy
 from session_memory.sessions.settings.section_table import KEYS
 from session_memory.sessions.settings.sections import (
     Filtering,
@@ -388,9 +389,10 @@ class TestProjects:
 
     def test_it_counts_for_a_session_beside_the_rules_for_its_names(self, config: Path) -> None:
         config.write_text("projects: {/a: {text: false}}\nsessions: {email: {untrusted: true}}\n")
-        rule = settings(config).rule("email", directory="/a/b")
+        privacy = Privacy({"SESSION_MEMORY_DIR": str(config.parent), "HOME": str(config.parent)})
+        rule = privacy.rule("/a/b", "email")
         assert (rule.ignore, rule.quote, rule.isolate_memories) == (False, False, True)
-        assert settings(config).rule("email", directory="/b").quote
+        assert privacy.rule("/b", "email").quote
 
     def test_a_link_to_a_directory_means_where_it_leads(self, config: Path, tmp_path: Path) -> None:
         (tmp_path / "there").mkdir()

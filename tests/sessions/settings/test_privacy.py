@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from git_scene import git, repository
 
+from session_memory.common.system.json import sealed, unsealed
 from session_memory.sessions.settings import rules as module
 from session_memory.sessions.settings.compiled import Settings
 from session_memory.sessions.settings.homes import home_at
@@ -196,3 +197,133 @@ def test_another_case_is_another_directory_unless_the_disk_takes_both_for_one(
     (tmp_path / "Client").rmdir()
     (tmp_path / "Client").symlink_to(tmp_path / "client")  # one directory under both spellings
     assert Privacy({"HOME": str(tmp_path)}).of_directory(str(tmp_path / "Client")).ignore
+
+
+def shown(tmp_path: Path, *directories: str) -> list[str]:
+    """Return those of the directories whose sessions are not hidden by the person's rules."""
+    privacy = Privacy({"HOME": str(tmp_path)})
+    hidden = [directory for directory in directories if privacy.rule(directory, "any").ignore]
+    assert hidden == [path for path in directories if privacy.of_directory(path).ignore]
+    return [directory for directory in directories if directory not in hidden]
+
+
+def test_the_most_specific_rule_of_a_file_decides(tmp_path: Path) -> None:
+    inside = "/s/gp", "/s/gp/src", "/s/gp/secret/x", "/s/other", "/s", "/t", "/s/gpx"
+    for text in (
+        "{/s: {ignore: true}, /s/gp: {ignore: false}, /s/gp/secret: {ignore: true}}",
+        "{/s/gp/secret/: {ignore: true}, /s/gp/: {ignore: false}, /s/: {ignore: true}}",
+        '{"/s/*": {ignore: true}, /s/gp: {ignore: false}, /s/gp/secret: {ignore: true}, '
+        "/s: {ignore: true}}",
+    ):
+        rules(tmp_path, f"projects: {text}\n")
+        assert shown(tmp_path, *inside) == ["/s/gp", "/s/gp/src", "/t"], text
+    rules(tmp_path, 'projects: {"*": {ignore: true}, /s: {ignore: false}}')
+    assert shown(tmp_path, *inside) == [path for path in inside if path != "/t"]
+
+
+def test_a_name_is_more_specific_than_its_beginning(tmp_path: Path) -> None:
+    rules(
+        tmp_path,
+        'projects: {"/w/client-*": {ignore: true}, "/w/client-a*": {ignore: false}, '
+        "/w/client-abc: {ignore: true}, /w/client-x: {ignore: false}}",
+    )
+    clients = [f"/w/client-{name}" for name in ("a", "abc", "abcd", "b", "x", "xy")]
+    assert shown(tmp_path, *clients) == ["/w/client-a", "/w/client-abcd", "/w/client-x"]
+
+
+def test_each_word_is_decided_on_its_own(tmp_path: Path) -> None:
+    rules(
+        tmp_path,
+        "projects: {/s: {ignore: true, quote: false, share: off}, /s/a: {ignore: false}, "
+        "/s/b: {share: team}}",
+    )
+    privacy = Privacy({"HOME": str(tmp_path)})
+    rule_of = {name: privacy.of_directory(f"/s/{name}") for name in "abc"}
+    assert {name: (rule.ignore, rule.quote, rule.share) for name, rule in rule_of.items()} == {
+        "a": (False, False, "off"),
+        "b": (True, False, "team"),
+        "c": (True, False, "off"),
+    }
+
+
+def test_of_two_rules_for_one_directory_the_stricter_holds(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    places = [str(tmp_path / name) for name in ("link", "real", "real/below")]
+    for text in (
+        "{~/real: {ignore: true}, ~/link: {ignore: false}}",
+        "{~/real: {ignore: false}, ~/link: {ignore: true}}",
+        "{~/real: {ignore: false}, ~/real/: {ignore: true}}",
+    ):
+        rules(tmp_path, f"projects: {text}".replace("~", str(tmp_path)))
+        assert shown(tmp_path, *places) == [], text
+
+
+def test_across_files_the_stricter_rule_holds(tmp_path: Path, agent: Path) -> None:
+    environ = {"HOME": str(tmp_path)}
+
+    def is_hidden(person: str, home: str) -> bool:
+        rules(tmp_path, person)
+        rules(agent, home)
+        return Privacy(environ).rule(f"{agent}/src", "any").ignore
+
+    parent, here = f"{{{tmp_path}: RULE}}", f"{{{agent}/src: RULE}}"
+    hide, track = "{ignore: true}", "{ignore: false}"
+    hides, tracks = f"projects: {parent}", f"projects: {here}"
+    assert is_hidden(hides.replace("RULE", hide), tracks.replace("RULE", track))
+    assert is_hidden(tracks.replace("RULE", track), hides.replace("RULE", hide))
+    assert is_hidden("tracking: only", "tracking: all\n" + tracks.replace("RULE", track))
+    assert is_hidden(tracks.replace("RULE", track), "tracking: only")
+    assert not is_hidden("tracking: only\n" + tracks.replace("RULE", track), "scope: all")
+
+
+def test_a_session_s_rule_hides_it_in_a_tracked_project_too(tmp_path: Path) -> None:
+    rules(
+        tmp_path,
+        "tracking: only\nprojects: {/s: {ignore: false}}\nsessions: {email: {ignore: true}}",
+    )
+    privacy = Privacy({"HOME": str(tmp_path)})
+    assert privacy.rule("/s", "email").ignore
+    assert not privacy.rule("/s", "web").ignore
+
+
+@pytest.mark.parametrize("text", ["tracking: only", "tracking: onyl", "trackin: only"])
+def test_with_tracking_only_just_the_listed_projects_are_tracked(tmp_path: Path, text: str) -> None:
+    inside = "/s/gp", "/s/gp/src", "/s/other", "/t", ""
+    rules(tmp_path, text)
+    assert shown(tmp_path, *inside) == []
+    rules(
+        tmp_path,
+        f"{text}\nprojects: {{/s/gp: {{ignore: false}}, /t: {{quote: false}}, /s: {{ignore: true}}}}",
+    )
+    assert shown(tmp_path, *inside) == ["/s/gp", "/s/gp/src", "/t"]
+    privacy = Privacy({"HOME": str(tmp_path)})
+    assert not privacy.rule("/t", "any").quote
+    assert not privacy.of_names("any").ignore
+
+
+def test_a_worktree_of_a_tracked_repository_is_tracked(tmp_path: Path) -> None:
+    app = repository(tmp_path / "app")
+    git(app, "worktree", "add", "-q", "../login")
+    rules(tmp_path, f"tracking: only\nprojects: {{{app}: {{ignore: false}}}}")
+    places = [str(tmp_path / name) for name in ("app", "login", "login/src", "other")]
+    assert shown(tmp_path, *places) == places[:3]
+    rules(tmp_path, f"projects: {{{app}: {{ignore: true}}, {places[1]}: {{ignore: false}}}}")
+    assert shown(tmp_path, *places) == [places[3]]
+
+
+def test_a_rule_that_is_no_path_is_stricter_than_any_exception(tmp_path: Path) -> None:
+    rules(tmp_path, "projects: {private: {ignore: true}, /s/private: {ignore: false}}")
+    assert shown(tmp_path, "/s/private", "/s/private/x", "/s") == ["/s"]
+
+
+def test_settings_compiled_by_an_earlier_version_are_read_anew(tmp_path: Path) -> None:
+    rules(tmp_path, "projects: {/s: {ignore: true}}")
+    assert shown(tmp_path, "/s", "/t") == ["/t"]
+    [compiled] = (tmp_path / ".session-memory").rglob("settings*.json")
+    before = compiled.read_text()
+    known = unsealed(compiled.read_bytes())
+    known["projects"] = [rule for file in known.pop("projects_by_file") for rule in file]
+    compiled.write_bytes(sealed(known))
+    assert shown(tmp_path, "/s", "/t") == ["/t"]
+    assert compiled.read_text() == before

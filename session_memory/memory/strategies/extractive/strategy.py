@@ -79,9 +79,9 @@ class ExtractiveStrategy(TextStrategy):
 
 
 def log_line(conversation: Conversation, entries: Sequence[StoredEntry]) -> str:
-    """Return the line of the log for a conversation; '' if it is not worth one."""
+    """Return the line of the log for a conversation; '' if nothing was said or done in it."""
     names = shortest_names(entries, conversation.cwd)
-    return episode_text(entries, _requests(entries), names) if is_worth_telling(entries) else ""
+    return episode_text(entries, _requests(entries), names) if entries else ""
 
 
 def _requests(entries: Iterable[StoredEntry]) -> list[str]:
