@@ -88,7 +88,7 @@ def shared_url(home: Home) -> str:
     """Return the address of the shared store that a home has joined, or ''.
 
     It is also '' if this copy has no engine for one. Raises ConfigError."""
-    url = str(home.settings().team.get("url", ""))
+    url = home.settings().shared_url
     return url if url and load_present([_ENGINE]) else ""
 
 

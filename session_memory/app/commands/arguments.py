@@ -29,7 +29,7 @@ def add_common(
     *,
     filter_limit: int = 0,
     limit: int = 0,
-    team: bool = False,
+    shared: bool = False,
     private: bool = False,
 ) -> None:
     """Add common options to a command.
@@ -40,9 +40,10 @@ def add_common(
         add_filter(parser, filter_limit)
     if limit:
         add_limit(parser, limit)
-    if team:
+    if shared:
         parser.add_argument(
             "--team",
+            dest="shared",
             action="store_true",
             help="search all machines: yours, and sessions that the team shares",
         )

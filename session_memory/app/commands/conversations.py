@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "memories were made, was too short for them"
     )
     parser.add_argument("--status", metavar="STATUS", choices=STATUSES, default="", help=statuses)
-    add_common(parser, filter_limit=LIMIT, team=True, private=True)
+    add_common(parser, filter_limit=LIMIT, shared=True, private=True)
 
 
 @on_store
@@ -42,7 +42,7 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
         check_names(opened, wanted)
     is_limited = wanted._replace(limit=0) != Filter(limit=0)
     opened.terminal.show(
-        FoundConversations(found, is_cut, is_limited=is_limited, is_of_team=bool(opened.team))
+        FoundConversations(found, is_cut, is_limited=is_limited, is_shared=bool(opened.shared))
     )
     return 0 if found or not is_limited else 1
 
@@ -54,7 +54,7 @@ class FoundConversations(Result):
     conversations: list[Conversation]
     is_cut: bool
     is_limited: bool
-    is_of_team: bool
+    is_shared: bool
 
     def show(self, terminal: Terminal) -> None:
         if not self.conversations:
@@ -64,7 +64,7 @@ class FoundConversations(Result):
                 else "No conversations yet."
             )
             return
-        who = "WHO" if self.is_of_team else "STATUS"
+        who = "WHO" if self.is_shared else "STATUS"
         headings = ("ID", "LAST MESSAGE", "MESSAGES", who, "PROJECT", "TITLE")
         terminal.table([headings, *map(_row, self.conversations)], [0, 2])
         if self.is_cut:

@@ -37,14 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--to", metavar="RUNTIME", choices=runtimes, help=f"{command}: {', '.join(runtimes)}"
     )
     shared = "share the page with the team, after a preview"
-    parser.add_argument("--team", action="store_true", dest="to_team", help=shared)
+    parser.add_argument("--team", action="store_true", dest="is_shared", help=shared)
     parser.add_argument("--yes", action="store_true", help="with --team: do not ask")
     add_common(parser, private=True)
 
 
 @on_store
 def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
-    if arguments.to_team and is_started_by_agent(os.environ):
+    if arguments.is_shared and is_started_by_agent(os.environ):
         raise OnlyForPeopleError("--team")
     refresh(opened, with_sub_agents=True)
     last = last_conversation(opened, arguments.session)
@@ -55,7 +55,7 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
             for handoff in received(opened.location.home)
             if handoff["session"].startswith(arguments.session)
         ]
-        if given and not arguments.to_team:
+        if given and not arguments.is_shared:
             session = given[0]["session"]
             values = {"session_id": session}
             opened.terminal.show(HandoffPage(session, values, given[0]["page"], arguments.to))
@@ -74,7 +74,7 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     calls = [*items, *(call for id in ids for call in opened.store.sub_agent_calls(id))]
     edited = [path for _, path in edits_in(calls, last.cwd)]
     found = handed_over(last, items, _conflicts(last, arguments.home), user_dir(os.environ), edited)
-    if arguments.to_team:
+    if arguments.is_shared:
         return int(load(HANDOFFS.get("team", ""))(opened, last, found, is_confirmed=arguments.yes))
     values = {**fields(found), "files": [one._asdict() for one in found.files]}
     text = page(found, called_as())

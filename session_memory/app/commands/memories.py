@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--undo", action="store_true", help="with forget: bring a forgotten memory back"
     )
-    add_common(parser, limit=LIMIT, team=True, private=True)
+    add_common(parser, limit=LIMIT, shared=True, private=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -94,7 +94,7 @@ def _check(arguments: argparse.Namespace) -> None:
     if not arguments.undo and bool(words) == (action == "list"):
         problem = "nothing was named" if not words else f"list takes nothing: {words[0]!r}"
         raise WrongCallError(f"memories {action}: {problem}", "see session-memory memories --help")
-    if arguments.team and action == "forget":
+    if arguments.shared and action == "forget":
         hint = "forget it on the machine that it comes from: that takes it from the team too"
         raise WrongCallError("memories forget --team: each machine forgets its own", hint)
 
@@ -103,10 +103,10 @@ def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     actions = {"list": _list, "search": _search, "show": _show, "forget": _forget}
     if arguments.undo:
         return _take_back(opened, arguments)
-    if opened.team:
+    if opened.shared:
         from ...memory.shared_store import shared_engine
 
-        memories = shared_engine().memories(opened.team)
+        memories = shared_engine().memories(opened.shared)
         return actions[arguments.action](opened, memories, arguments)
     with open_index(
         opened.location, opened.note, opened.patience, with_private=arguments.include_private
@@ -116,7 +116,9 @@ def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 def _list(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
     found = _doubted(opened, index.memories(_filter(opened, arguments)))
-    opened.terminal.show(ListedMemories(found, options_of(arguments), is_of_team=bool(opened.team)))
+    opened.terminal.show(
+        ListedMemories(found, options_of(arguments), is_shared=bool(opened.shared))
+    )
     return 0
 
 
@@ -142,7 +144,7 @@ class _Memories(Result):
 class ListedMemories(_Memories):
     """The memories of a store, which may be the team's."""
 
-    is_of_team: bool
+    is_shared: bool
 
     def show(self, terminal: Terminal) -> None:
         for memory in self.memories:
@@ -153,7 +155,7 @@ class ListedMemories(_Memories):
         if not self.memories:
             terminal.line(
                 "The team remembers nothing yet."
-                if self.is_of_team
+                if self.is_shared
                 else "Nothing is remembered yet: session-memory process makes memories of finished "
                 "conversations."
             )
@@ -225,7 +227,7 @@ def _filter(opened: OpenStore, arguments: argparse.Namespace) -> MemoryFilter:
 
 
 def _doubted(opened: OpenStore, found: list[IndexedMemory]) -> list[IndexedMemory]:
-    if opened.team:
+    if opened.shared:
         return found  # each machine reports doubts about its own memories
     # starts processes, whose module takes a while to load
     from ...memory.doubts import with_doubts
@@ -339,7 +341,7 @@ def _forget(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> i
 
 def _withdraw(opened: OpenStore, memories: dict[str, list[str]]) -> None:
     """Delete memories, by group, from the home's shared store, if there is one."""
-    if not opened.location.home.settings().team.get("url"):
+    if not opened.location.home.settings().shared_url:
         return
     from ...memory.shared_store import shared_engine
 

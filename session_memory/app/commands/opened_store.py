@@ -46,7 +46,7 @@ class OpenStore(NamedTuple):
     """The context of a command: the store, its location, and the terminal.
 
     `is_rebuilt`: the store was just rebuilt. `note` prints a notice once. `patience` is a
-    question's, None for a command that writes. `team` is the store if it is the team's, which is
+    question's, None for a command that writes. `shared` is the store if it is the team's, which is
     read like your own."""
 
     store: SqliteStore
@@ -55,7 +55,7 @@ class OpenStore(NamedTuple):
     is_rebuilt: bool
     note: Note
     patience: Patience | None
-    team: SharedStore | None = None
+    shared: SharedStore | None = None
 
 
 def with_store(
@@ -72,7 +72,7 @@ def with_store(
         raise OnlyForPeopleError("--include-private")
     location = find_location(arguments.home, os.environ)
     if getattr(arguments, "team", False):
-        return _with_team(location, terminal, work)
+        return _with_shared(location, terminal, work)
     patience = None if writes else Patience(store_refresh.PATIENCE_SECONDS)
     said: set[str] = set()
 
@@ -96,7 +96,7 @@ def with_store(
     )
 
 
-def _with_team(
+def _with_shared(
     location: StoreLocation, terminal: Terminal, work: Callable[[OpenStore], Done]
 ) -> Done:
     """Return the same for the store of the team that the home has joined."""
@@ -110,7 +110,13 @@ def _with_team(
     with closing(engine.open_store(url, location.visible)) as store:
         return work(
             OpenStore(
-                cast("SqliteStore", store), location, terminal, False, print_note, None, team=store
+                cast("SqliteStore", store),
+                location,
+                terminal,
+                False,
+                print_note,
+                None,
+                shared=store,
             )
         )
 
@@ -119,7 +125,7 @@ def refresh(opened: OpenStore, *, with_sub_agents: bool = False) -> None:
     """Ingest new content before a question is answered: see store.refresh.
 
     A team's store already has everything that was pushed to it."""
-    if opened.team:
+    if opened.shared:
         return
     shown = partial(_shown, opened.terminal, opened.location)
     store_refresh.refresh(
@@ -131,8 +137,8 @@ def refresh(opened: OpenStore, *, with_sub_agents: bool = False) -> None:
 
 def options_of(arguments: argparse.Namespace) -> str:
     """Return the options that make another command use the same store."""
-    team = " --team" if arguments.team else ""
-    return f"{team} --home {shlex.quote(arguments.home)}" if arguments.home else team
+    option = " --team" if arguments.shared else ""
+    return f"{option} --home {shlex.quote(arguments.home)}" if arguments.home else option
 
 
 def on_store(
@@ -239,7 +245,9 @@ def memory_called(opened: OpenStore, word: str) -> IndexedMemory | None:
     from ...memory.session_ids import memory_called
 
     return (
-        None if opened.team else memory_called(opened.location, opened.note, opened.patience, word)
+        None
+        if opened.shared
+        else memory_called(opened.location, opened.note, opened.patience, word)
     )
 
 

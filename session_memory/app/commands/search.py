@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="only sessions of this runtime, such as claude-code",
     )
-    add_common(parser, filter_limit=LIMIT, team=True, private=True)
+    add_common(parser, filter_limit=LIMIT, shared=True, private=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -65,7 +65,9 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     query = " ".join(arguments.query)
     wanted = wanted_of(opened, arguments)
     wanted = wanted._replace(role=arguments.role, kind=arguments.kind, runtime=arguments.runtime)
-    may_be_hash = len(query) in _HASH_LENGTHS and not query.strip(_HASH_DIGITS) and not opened.team
+    may_be_hash = (
+        len(query) in _HASH_LENGTHS and not query.strip(_HASH_DIGITS) and not opened.shared
+    )
     of_commit = _hits_of_commit(opened, query, wanted) if may_be_hash else None
     if last := _last_work(opened, query, wanted):
         opened.terminal.show(LastWork(last, options_of(arguments)))
@@ -228,7 +230,7 @@ def _last_work(
     opened: OpenStore, query: str, wanted: Filter
 ) -> list[tuple[Conversation, str]] | None:
     """Return the last conversations if the query asks for the last work; None if it does not."""
-    if opened.team or not asks_for_last_work(query):
+    if opened.shared or not asks_for_last_work(query):
         return None
     from ...memory.last_work import last_work  # imported late, with the strategies
     from ...sessions.runtimes.detection import running_session
@@ -347,12 +349,12 @@ def _are_forms(word: str, other: str) -> bool:
 
 def _memories(opened: OpenStore, query: str) -> list[IndexedMemory]:
     """Return the memories that fit the query."""
-    if opened.team:
+    if opened.shared:
         from ...memory.memory_index import MemoryFilter
         from ...memory.shared_store import shared_engine
 
         wanted = MemoryFilter(limit=MEMORIES)
-        return list(shared_engine().memories(opened.team).search(query, wanted))
+        return list(shared_engine().memories(opened.shared).search(query, wanted))
     if opened.store.holds_memories():
         from ...memory.library import search_memories
 

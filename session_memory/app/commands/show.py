@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lines", metavar="N", type=positive, help=lines)
     full = f"messages whole, not only their first {MESSAGE_CHARACTERS:,} characters"
     parser.add_argument("--full", action="store_true", help=full)
-    add_common(parser, team=True, private=True)
+    add_common(parser, shared=True, private=True)
 
 
 @on_store

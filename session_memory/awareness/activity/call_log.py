@@ -317,7 +317,7 @@ class ActionIndex:
         return before != offsets
 
     def _add_new(self, new: NewEntries) -> None:
-        root = new.session.team_root
+        root = new.session.local_root
         self._add(
             new.session.key,
             actions_elsewhere(new.entries, root) if root else actions_of(new.entries),

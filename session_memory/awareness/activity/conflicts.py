@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Hunk = Sequence[Sequence[int]]  # the first and last lines of both sides, (0, 0) for none
 
-TEAM = "team:"  # how the key of a session of another machine begins
+_REMOTE = "team:"  # how the key of a session of another machine begins
 PATH_CHARACTERS = 60
 OLD_SECONDS = 24 * 3600  # older conflicts are not reported
 
@@ -157,7 +157,7 @@ def of_copies(own: OwnSession, facts: list[Fact], ids: Mapping[str, str], now: f
 
     The copies are in other worktrees or on other machines, and the merge has seen the edits. `ids`
     are the sessions' ids by their keys. Raises OSError, ValueError."""
-    copies = [fact for fact in facts if fact.worktree or fact.session.startswith(TEAM)]
+    copies = [fact for fact in facts if fact.worktree or fact.session.startswith(_REMOTE)]
     found = of_files(own, [fact.path for fact in copies], now)
     seen = {(one.file, session): one.at for one in found for session in one.sessions}
     return [

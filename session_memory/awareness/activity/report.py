@@ -544,7 +544,7 @@ def _gate_by_title(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
     if rules.has_name_rules(start):
         read_other_titles(new)
     names = (session.name or session.key, new.title[1])
-    if session.team_root:
+    if session.is_remote:
         return Gate(rules, session_id, start, names)
     if not rules.has_rules(start):
         return Gate(rules, session_id, start, names).look_at(new.runtime, session.path)

@@ -123,7 +123,7 @@ def _add_names(own: OwnSession, report: Report, new: NewEntries) -> None:
 def _names_of(report: Report, new: NewEntries) -> list[str]:
     from ._commands import names_of, note_outcomes
 
-    if not new.session.team_root:
+    if not new.session.is_remote:
         note_outcomes(report.summary, new.runtime, new.session.path)
     return names_of(report.summary.ran)
 

@@ -117,11 +117,11 @@ class Context:
                 from ...sessions.transcripts.projects import take_sub_agents
 
                 take_sub_agents(found, self.sub_agents)
-        if self.settings.team.get("url"):
-            from ...sessions.transcripts.team_sessions import team_sessions
+        if self.settings.shared_url:
+            from ...sessions.transcripts.remote_sessions import remote_sessions
 
-            asked_of_team = (self.home.team_dir, self.home.team_start(self.directory))
-            found = [*found, *(attempt("team", team_sessions, *asked_of_team) or [])]
+            asked_of_others = (self.home.remote_dir, self.home.remote_start(self.directory))
+            found = [*found, *(attempt("team", remote_sessions, *asked_of_others) or [])]
         return [session for session in found if session.key != self.session]
 
     def features(self, event: str) -> list[tuple[str, str]]:

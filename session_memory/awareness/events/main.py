@@ -275,10 +275,10 @@ def _note_end(context: Context, event_name: str) -> None:
 def _start_upkeep(context: Context) -> None:
     from .upkeep_start import start_upkeep
 
-    if context.settings.team.get("url"):
-        from ...sessions.transcripts.team_sessions import note_start
+    if context.settings.shared_url:
+        from ...sessions.transcripts.remote_sessions import note_start
 
-        note_start(context.home.team_start(context.directory), context.directory)
+        note_start(context.home.remote_start(context.directory), context.directory)
     start_upkeep(context.home, context.settings.upkeep)
 
 

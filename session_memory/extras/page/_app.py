@@ -61,7 +61,7 @@ class PageApp:
         say: Callable[[str], None],
     ) -> None:
         self._pool = pool
-        self._teams = SharedPool()
+        self._shared_stores = SharedPool()
         self._live = live
         self._access = access
         self._environ = environ
@@ -81,7 +81,7 @@ class PageApp:
         )
 
     def close(self) -> None:
-        self._teams.close()
+        self._shared_stores.close()
 
     def _shown(self, view: View) -> Endpoint:
         async def endpoint(request: Request) -> Response:
@@ -161,7 +161,7 @@ class PageApp:
         self._live.catch_up()
         return PageRequest(
             store,
-            self._teams,
+            self._shared_stores,
             self._pool.location,
             self._environ,
             self._active.sessions,

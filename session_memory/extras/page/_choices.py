@@ -14,7 +14,7 @@ from ...memory.shared_store import SharedStore, SharedStoreError, shared_engine,
 from ._labels import project_of, shown_runtime
 from ._page_request import PageRequest
 
-TEAM = "team"  # as the value of `whose`
+SHARED = "team"  # as the value of `whose`
 PERIODS = (
     ("today", "Today"),
     ("7d", "7 days"),
@@ -82,18 +82,18 @@ def filters(request: PageRequest, default: str) -> dict[str, Any]:
 
 def whose(request: PageRequest) -> list[Choice]:
     """Return the choice between this machine and the team; no choices without a team."""
-    pairs = (("", "This machine"), (TEAM, "The team"))
+    pairs = (("", "This machine"), (SHARED, "The team"))
     return chosen_of(pairs, request.one("whose")) if shared_url(request.location.home) else []
 
 
-def is_for_team(request: PageRequest) -> bool:
-    return any(one.is_chosen for one in whose(request) if one.value == TEAM)
+def is_for_shared(request: PageRequest) -> bool:
+    return any(one.is_chosen for one in whose(request) if one.value == SHARED)
 
 
 def opened(request: PageRequest) -> AbstractContextManager[SharedStore]:
     """Return the team's store. Raises NoTeamError, SharedStoreError."""
     url = shared_engine().joined_url(request.location.home)
-    return request.teams.store(url, request.location.visible)
+    return request.shared_stores.store(url, request.location.visible)
 
 
 def problem_with(error: SharedStoreError) -> str:

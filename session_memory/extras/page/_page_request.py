@@ -31,7 +31,7 @@ class PageRequest(NamedTuple):
     fix; `is_gone` tells whether the client has disconnected."""
 
     store: SqliteStore
-    teams: SharedPool
+    shared_stores: SharedPool
     location: StoreLocation
     environ: Mapping[str, str]
     active: list[ActiveSession]

@@ -19,7 +19,7 @@ from ...common.text.timestamps import local_time
 from ...history.store.values import TOOL_ROLE, StoredEntry
 from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.homes import Home
-from ...sessions.transcripts.team_sessions import ENDING, file_name, read_start, start_content
+from ...sessions.transcripts.remote_sessions import ENDING, file_name, read_start, start_content
 from .handoffs import OfferedHandoff, handoffs_file
 from .postgres.engine import RecentSession
 from .postgres.rows import OthersHandoff
@@ -43,7 +43,7 @@ def keep_activity(
         if session.session_id not in own_ids and session.project in wanted:
             wanted[session.project][file_name(session.who, session.id)] = _content(session)
     for project, files in wanted.items():
-        folder = f"{home.team_dir}/{_folder(project)}"
+        folder = f"{home.remote_dir}/{_folder(project)}"
         make_private_dir(folder)
         for name in os.listdir(folder):
             if name.endswith(ENDING) and name not in files:
@@ -52,30 +52,32 @@ def keep_activity(
             _update(f"{folder}/{name}", content)
     folders = {_folder(project) for project in wanted}
     for path in {
-        f"{home.team_dir}/{name}" for name in names_in(home.team_dir) if name not in folders
+        f"{home.remote_dir}/{name}" for name in names_in(home.remote_dir) if name not in folders
     }:
-        if path != home.team_starts:
+        if path != home.remote_starts:
             shutil.rmtree(path, ignore_errors=True)
     for start, (project, root) in starts.items():
-        _update(home.team_start(start), start_content(_folder(project), root, start))
+        _update(home.remote_start(start), start_content(_folder(project), root, start))
     return sum(map(len, wanted.values()))
 
 
 def noted_starts(home: Home) -> list[str]:
     """Return the existing directories in which sessions were started since the team was joined."""
-    files = [f"{home.team_starts}/{name}" for name in names_in(home.team_starts)]
+    files = [f"{home.remote_starts}/{name}" for name in names_in(home.remote_starts)]
     return [start for _, _, start in map(read_start, files) if start and os.path.isdir(start)]
 
 
 def activity_count(home: Home) -> int:
     """Return the number of other people's sessions stored here."""
-    return sum([name.endswith(ENDING) for _, _, names in os.walk(home.team_dir) for name in names])
+    return sum(
+        [name.endswith(ENDING) for _, _, names in os.walk(home.remote_dir) for name in names]
+    )
 
 
 def drop_activity(home: Home) -> None:
     """Delete all that is stored here. Raises LockedError, OSError."""
     with suppress(FileNotFoundError):
-        shutil.rmtree(home.team_dir)
+        shutil.rmtree(home.remote_dir)
     with suppress(FileNotFoundError):
         os.unlink(handoffs_file(home))
     OfferedHandoff.keep(home, [])

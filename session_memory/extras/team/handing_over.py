@@ -29,9 +29,7 @@ def hand_to_team(
         raise SessionMemoryError(
             f"{last.cwd}: no branch is checked out there, so nobody would be told"
         )
-    text = for_people(page(found, called_as(), is_for_team=True)).replace(
-        shared.root, shared.project
-    )
+    text = for_people(page(found, called_as(), is_shared=True)).replace(shared.root, shared.project)
     readers = (
         "all members read it"
         if shared.share == "team"

@@ -208,7 +208,7 @@ def _branch_of(worktree: Worktree | None) -> str:
     return "" if is_commit(branch) else branch
 
 
-def page(handoff: Handoff, called_as: str, *, is_for_team: bool = False) -> str:
+def page(handoff: Handoff, called_as: str, *, is_shared: bool = False) -> str:
     """Return the page, as Markdown of at most PAGE_CHARACTERS."""
     more = (
         f"More: `{called_as} show {handoff.conversation}`; the reason for a line: `{called_as} "
@@ -216,7 +216,7 @@ def page(handoff: Handoff, called_as: str, *, is_for_team: bool = False) -> str:
     )
     blocks = [
         *_blocks(handoff),
-        f"More: `{called_as} search --team WORDS`." if is_for_team else more,
+        f"More: `{called_as} search --team WORDS`." if is_shared else more,
     ]
     return shorten("\n\n".join(blocks), PAGE_CHARACTERS - 1) + "\n"
 

@@ -278,6 +278,11 @@ class Settings(Section):
         self._directories: KnownDirectories | None = None
 
     @property
+    def shared_url(self) -> str:
+        """The address of the store that is shared with other machines, '' for none."""
+        return str(self.team.get("url", ""))
+
+    @property
     def first_sight_seconds(self) -> float:
         """The time, in seconds, that a session is read back on first sight."""
         return self.first_sight_hours * 3600

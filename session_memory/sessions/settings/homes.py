@@ -76,8 +76,8 @@ class Home:
         self.user_dir = user_dir
         self.is_confined = is_confined
         self.state_dir = memory_dir + "/state"
-        self.team_dir = self.state_dir + "/team"
-        self.team_starts = self.team_dir + "/starts"
+        self.remote_dir = self.state_dir + "/team"
+        self.remote_starts = self.remote_dir + "/starts"
         self.inbox_file = self.state_dir + "/conflicts.json"  # the name in 0.4.2, which had no more
         self.log_file = self.state_dir + "/hook.log"
         self.config_file = memory_dir + "/config.yaml"
@@ -125,11 +125,11 @@ class Home:
         """The path by which `store.location.find_location` finds this home's store."""
         return self.memory_dir if self.user_dir and not self.rules_files else self.root
 
-    def team_start(self, start: str) -> str:
+    def remote_start(self, start: str) -> str:
         """The file that names the place of a team's activity in a project.
 
         It is the project of sessions that start in `start`."""
-        return f"{self.team_starts}/{_name_and_checksum(start, may_hold_token=True)}"
+        return f"{self.remote_starts}/{_name_and_checksum(start, may_hold_token=True)}"
 
     def forgotten_files(self) -> list[tuple[str, str]]:
         """Return the files, existing or not, with forgotten sessions that count here.

@@ -203,7 +203,7 @@ def expanded_path(path: str, user_home: str) -> str:
 
 
 # possible grants, besides the ids of strategies
-WATCH_PATH, TEAM, KEEP = "watch_path", "team", "keep"
+WATCH_PATH, SHARED, KEEP = "watch_path", "team", "keep"
 FREE_STRATEGY = "extractive"  # the strategy that uses no model
 
 
@@ -228,10 +228,10 @@ def confine(
     """Remove keys and rules that a home may not set; yield each key with its missing grant."""
     if WATCH_PATH not in grants and _confine_paths(as_object(values.get("store")), root, user_dir):
         yield "store.watch_path", WATCH_PATH
-    if TEAM not in grants:
+    if SHARED not in grants:
         if as_object(values.pop("team", None)).get("url"):
-            yield "team.url", TEAM
-        for rule in [rule for _, rule in rules if rule.get("share") == TEAM]:
+            yield "team.url", SHARED
+        for rule in [rule for _, rule in rules if rule.get("share") == SHARED]:
             del rule["share"]
     for name in ("keep", "disk_bytes"):
         if KEEP not in grants and values.pop(name, None) is not None:

@@ -13,8 +13,8 @@ project_folders: the folders of a project's transcripts, found for the index
 projects: the folders and sessions of a project, from the index
 read_cursor: where reading a transcript resumes
 reader: the one reader of transcripts
+remote_sessions: sessions on other machines, which upkeep keeps here
 sessions: the sessions of a home in every runtime, and the choice of one
-team_sessions: sessions of a team, which upkeep keeps here
 turns: whether a session is at work
 usage: the tokens that an answer used
 """

@@ -179,8 +179,8 @@ class Session(Value):
     The transcript need not exist yet. `name` is '' if only the transcript contains it.
     `is_elsewhere` means that it belongs to another project. `worktree` names the project's worktree
     where it started, '' if that is the current session's. `runtime` is None if it is the current
-    session's. `team_root` is '' except for a session of a team, which has a copy of the repository
-    on another machine: then it is the root of the local copy. `known_sub_agents` are the
+    session's. `local_root` is '' except for a session on another machine, which has a copy of the
+    repository there: then it is the root of the local copy. `known_sub_agents` are the
     transcripts of its sub-agents if these are among all sessions' transcripts; `sub_agent_bytes` is
     the size of all its sub-agents' transcripts if they may be running, else 0."""
 
@@ -188,11 +188,11 @@ class Session(Value):
         "is_elsewhere",
         "key",
         "known_sub_agents",
+        "local_root",
         "name",
         "path",
         "runtime",
         "sub_agent_bytes",
-        "team_root",
         "worktree",
     )
 
@@ -205,11 +205,11 @@ class Session(Value):
         self.is_elsewhere = is_elsewhere
         self.worktree = worktree
         self.runtime: Runtime | None = None
-        self.team_root = ""
+        self.local_root = ""
         self.known_sub_agents: Sequence[str] = ()
         self.sub_agent_bytes = 0
 
     @property
     def is_remote(self) -> bool:
         """Check if the session works on another machine."""
-        return bool(self.team_root)
+        return bool(self.local_root)

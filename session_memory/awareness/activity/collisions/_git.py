@@ -143,13 +143,13 @@ def branch_facts(
     head = head_of(worktree.git_dir) if worktree else ""
     if not head or head in USUAL_BRANCHES:
         return []
-    from ....sessions.transcripts.team_sessions import branch_of
+    from ....sessions.transcripts.remote_sessions import branch_of
 
     found = []
     for report, new in others:
         session = new.session
         if (
-            session.team_root
+            session.local_root
             and any([entry.tools for entry in report.entries])
             and branch_of(session.path) == head
         ):

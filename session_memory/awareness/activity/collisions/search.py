@@ -118,7 +118,7 @@ def _planned(known: Known, paths: Sequence[str]) -> WorkingSet:
 def _drop_conflicts(known: Known, found: Findings, entries: Others) -> None:
     """Drop the facts about copies of a file whose conflict another line reports."""
     own = known.own
-    is_copied = any([new.session.team_root for _, new in entries]) or any(
+    is_copied = any([new.session.is_remote for _, new in entries]) or any(
         [fact.worktree for fact in found.facts]
     )
     if is_copied and inbox_stamp(own):
@@ -162,8 +162,8 @@ def _read_actions(
     def is_wanted(command: str) -> bool:
         return may_concern(command, files.names)
 
-    if new.session.team_root:
-        actions = actions_elsewhere(report.entries, new.session.team_root)
+    if new.session.is_remote:
+        actions = actions_elsewhere(report.entries, new.session.local_root)
     else:
         actions = actions_of(report.entries, is_wanted)
     if transcripts := own.sub_agents_of(new.session):
@@ -217,7 +217,7 @@ def _add_edits_of(
 def _add_git(known: Known, found: Findings, entries: Others, *, is_call: bool) -> None:
     """Add the facts about HEAD and about uncommitted work."""
     has_git = any([action.kind == GIT for actions in found.actions.values() for action in actions])
-    is_shared = not is_call and any([new.session.team_root for _, new in entries])
+    is_shared = not is_call and any([new.session.is_remote for _, new in entries])
     if known.heads is None and not has_git and not is_shared:
         return
     from ._git import branch_facts, first_to_remove, head_fact, taken_facts

@@ -19,7 +19,7 @@ from ....memory.library import forget_memories, open_index, take_back
 from ....memory.memory_index import IndexedMemory, MemoryFilter
 from ....memory.pages import file_of
 from ....memory.shared_store import SharedStoreError, shared_engine
-from .._choices import Choice, chosen_of, is_for_team, opened, problem_with, whose
+from .._choices import Choice, chosen_of, is_for_shared, opened, problem_with, whose
 from .._labels import project_of
 from .._page_request import NotFoundError, PageRequest
 from .._view import View
@@ -47,8 +47,8 @@ def values(request: PageRequest) -> dict[str, Any]:
     kinds = Counter(one.kind for one in found)
     found = [one for one in found if not kind or one.kind == kind]
     shown = found[: request.number("limit", LIMIT, MOST) or LIMIT]
-    is_team = is_for_team(request)
-    if request.one("doubts") and not is_team:
+    is_shared = is_for_shared(request)
+    if request.one("doubts") and not is_shared:
         shown = with_doubts(shown, user_dir(os.environ))
     asked = {
         name: request.one(name) for name in ("q", "whose", "kind", "project", "superseded", "limit")
@@ -69,8 +69,8 @@ def values(request: PageRequest) -> dict[str, Any]:
         "is_limited": bool(query or kind or project),
         "notes": [for_people(note) for note in notes],
         "problem": problem,
-        "forgotten": [] if is_team else _forgotten(request),
-        "has_doubts": is_team or bool(request.one("doubts")),
+        "forgotten": [] if is_shared else _forgotten(request),
+        "has_doubts": is_shared or bool(request.one("doubts")),
     }
 
 
@@ -79,9 +79,9 @@ def _found(
 ) -> list[IndexedMemory]:
     """Return the memories that match `query` best, or the latest if it is ''; the team's if
     chosen."""
-    if is_for_team(request):
-        with opened(request) as team:
-            memories = shared_engine().memories(team)
+    if is_for_shared(request):
+        with opened(request) as shared:
+            memories = shared_engine().memories(shared)
             return memories.search(query, wanted) if query else memories.memories(wanted)
     with open_index(request.location, notes.append, Patience(PATIENCE_SECONDS)) as index:
         return index.search(query, wanted) if query else index.memories(wanted)

@@ -124,10 +124,10 @@ def _filters(
 
 
 def _found(request: PageRequest, query: str, wanted: Filter) -> Hits:
-    if not choices.is_for_team(request):
+    if not choices.is_for_shared(request):
         return request.store.search(query, wanted)
-    with choices.opened(request) as team:
-        return team.search(
+    with choices.opened(request) as shared:
+        return shared.search(
             query, wanted._replace(directories=choices.directories_of(request, wanted.directories))
         )
 
@@ -136,10 +136,10 @@ def around(request: PageRequest) -> dict[str, Any]:
     """Return `lines`, the messages around an entry of a conversation: each with its speaker, its
     text, and whether it is that entry."""
     number = request.number("number", 0, 1 << 32)
-    is_team = choices.is_for_team(request)
-    if is_team:
-        with choices.opened(request) as team:
-            entries = _entries(request, team)
+    is_shared = choices.is_for_shared(request)
+    if is_shared:
+        with choices.opened(request) as shared:
+            entries = _entries(request, shared)
     else:
         entries = _entries(request, request.store)
     at = next((index for index, entry in enumerate(entries) if entry.number == number), None)
@@ -147,7 +147,7 @@ def around(request: PageRequest) -> dict[str, Any]:
     begun = [for_people(beginning(entry.text, AROUND_CHARACTERS)) for entry in near]
     shown = zip(near, [shorten(text, AROUND_CHARACTERS) for text in begun])
     return {
-        "lines": [(_who(entry, is_team), text, entry.number == number) for entry, text in shown]
+        "lines": [(_who(entry, is_shared), text, entry.number == number) for entry, text in shown]
     }
 
 
@@ -176,11 +176,11 @@ def _shown(hits: list[Hit]) -> list[tuple[Conversation, StoredEntry, str, list[t
     return shown
 
 
-def _who(entry: StoredEntry, is_team: bool) -> str:
+def _who(entry: StoredEntry, is_shared: bool) -> str:
     """Return the speaker; for a tool call the tool's name."""
     if entry.role == TOOL_ROLE:
         return entry.tool
-    return "Agent" if entry.role == "assistant" else "User" if is_team else "You"
+    return "Agent" if entry.role == "assistant" else "User" if is_shared else "You"
 
 
 VIEWS = (

@@ -1,4 +1,4 @@
-"""A team's sessions, kept by upkeep on this machine and read like any transcript.
+"""Sessions on other machines, kept by upkeep on this one and read like any transcript.
 
 Each project has a folder, and each session a small file. A session's start directory names a file
 with three lines: the folder's name, the place of the repository here, and the directory; before
@@ -25,8 +25,8 @@ _SEPARATOR = "~"
 _TITLE_RANK = 3
 
 
-class TeamRecords(Records):
-    """The records of a team's session: only entries and a title."""
+class RemoteRecords(Records):
+    """The records of a remote session: only entries and a title."""
 
     def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
         if not wanted & MESSAGES:
@@ -44,30 +44,30 @@ class TeamRecords(Records):
         return [Title(_TITLE_RANK, record["title"])] if record.get("title") else []
 
 
-class TeamRuntime(Runtime):
-    """Replaces the runtime for a session of a team: `name` is its owner, as in ann@laptop."""
+class RemoteRuntime(Runtime):
+    """Replaces the runtime for a remote session: `name` is its owner, as in ann@laptop."""
 
     def __init__(self, name: str) -> None:
         self.name = self.TITLE = name
 
-    def load(self, part: str) -> TeamRecords:
-        return TeamRecords()
+    def load(self, part: str) -> RemoteRecords:
+        return RemoteRecords()
 
     def session_id_of(self, path: str) -> str:
         """Return the number of the session in the team."""
         return path.rpartition(_SEPARATOR)[2].removesuffix(ENDING)
 
 
-def team_sessions(team_dir: str, start_file: str) -> list[Session]:
+def remote_sessions(remote_dir: str, start_file: str) -> list[Session]:
     """Return the sessions of the project whose folder `start_file` names; none if it is missing."""
     name, root, _ = read_start(start_file)
-    folder = f"{team_dir}/{name}"
+    folder = f"{remote_dir}/{name}"
     sessions = []
     for name in names_in(folder) if root else ():
         if name.endswith(ENDING):
             session = Session(f"team:{name}", f"{folder}/{name}")
-            session.team_root = root
-            session.runtime = TeamRuntime(name.rpartition(_SEPARATOR)[0])
+            session.local_root = root
+            session.runtime = RemoteRuntime(name.rpartition(_SEPARATOR)[0])
             sessions.append(session)
     return sessions
 
