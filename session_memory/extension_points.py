@@ -65,11 +65,11 @@ EXPORT_FORMATS = {
     "html": "extras.page.export:as_html",
 }
 
-# The sections of `doctor` before the hooks: functions of the arguments and the terminal, which show
-# the section, and return whether all is well and the result for JSON.
+# The sections of `doctor` before the hooks: functions of the arguments, which return the section's
+# `CheckResult`, see app/commands/output.py.
 DOCTOR_SECTIONS = {
-    "status": "app.commands.status:show_status",
-    "store": "app.commands.store_check:show_store",
+    "status": "app.commands.status:check_status",
+    "store": "app.commands.store_check:check_store",
 }
 
 # What `doctor` checks beside the homes: functions of the `ProgramPaths` and the environment, which

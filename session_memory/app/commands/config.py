@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ...awareness.activity.delivery import kind_of_delivery
 from ...awareness.events.log import notices
 from ...common.errors import WrongCallError
-from ...common.system.terminal import Terminal, called_as
+from ...common.system.terminal import Result, Terminal, called_as
 from ...common.text.format import enumerated
 from ...common.text.sanitize import for_people, name_for_people
 from ...history.store.location import find_location
@@ -57,37 +59,46 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if arguments.value is not None or arguments.unset:
         return _change(home, name, arguments, terminal)
+    settings = _settings(home)
+    if name:
+        result = settings.only(name)
+        terminal.show(result)
+        return int(bool(result.notices))
+    terminal.show(settings)
+    return int(bool(settings.notices))
+
+
+def _settings(home: Home) -> ShownSettings:
+    """Return the settings of a home and the rules that apply in it."""
     confined = (home.root, home.rules_files[0]) if home.is_confined else ()
     own = FileCheck(home.config_file, *confined) if os.path.lexists(home.config_file) else None
-    rules = _rules(home, own)
     values = {key.name: _value(key, own) for key in KEYS if key.name not in SECTIONS and key.about}
-    if name:
-        wrong = [fault.text for fault in own.faults if fault.key in ("", name)] if own else []
-        for text in wrong:
-            terminal.note(for_people(text))
-        return _show_one(name, values, rules, terminal) or bool(wrong)
-    return _show_home(home, values, rules, terminal)
+    return ShownSettings(home, values, _rules(home, own), own)
 
 
 def _change(home: Home, name: str, arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Set a key of the home's file, or remove it with --unset."""
     at, value = _meant(name, arguments.value)
-    key, file = ".".join(at), terminal.short(home.config_file)
     changed, refusals = (
         switch_status_line(home, os.environ, is_on=value) if at == ("statusline",) else ([], [])
     )
+    was_set = True
     if not arguments.unset:
         set_key(home.config_file, at, value)
-        terminal.line(f"{key}: {written(value)}, in {file}, from the next prompt on")
-    elif unset_key(home.config_file, at):
-        terminal.line(f"{key}: taken out of {file}; from the next prompt on: {_default(value)}")
     else:
-        terminal.line(f"{key} is not set in {file}: {_default(value)}")
-    for path in changed:
-        terminal.line(f"  in {terminal.short(str(path))}, for sessions that start from now on")
-    for text in [*refused(home, key), *refusals]:
-        terminal.note(for_people(text))
-    terminal.result({"key": key, "value": value, "source": home.config_file})
+        was_set = unset_key(home.config_file, at)
+    key = ".".join(at)
+    notices = [*refused(home, key), *refusals]
+    change = ChangedKey(
+        key,
+        value,
+        home.config_file,
+        arguments.unset,
+        was_set,
+        [str(path) for path in changed],
+        notices,
+    )
+    terminal.show(change)
     if at[0] in SECTIONS:
         # only here: values are shown without the store
         from ..upkeep.rules import follow_rules
@@ -96,39 +107,135 @@ def _change(home: Home, name: str, arguments: argparse.Namespace, terminal: Term
     return 0
 
 
-def _show_home(
-    home: Home,
-    values: dict[str, tuple[Any, str]],
-    rules: list[dict[str, Any]],
-    terminal: Terminal,
-) -> int:
-    """Show all settings of a home; return 1 if one is invalid."""
-    invalid = notices(home)
-    ways = {
-        runtime.name: kind_of_delivery(runtime)
-        for runtime in all_runtimes()
-        if runtime.PROMPT_EVENT
-    }
-    with terminal.paged():
-        _show_all(home, values, rules, terminal)
-        for kind in dict.fromkeys(ways.values()):
-            names = enumerated(name for name, its_kind in ways.items() if its_kind == kind)
-            terminal.line(terminal.paint("dim", f"Delivery of updates in {names}: {kind}."))
-        for notice in invalid:
-            terminal.note(for_people(notice))
-    shown = {
-        name: {"value": value, "source": source or None} for name, (value, source) in values.items()
-    }
-    terminal.result(
-        {
-            "file": home.config_file,
-            "values": shown,
-            "rules": rules,
-            "delivery": ways,
-            "notices": invalid,
+@dataclass(frozen=True)
+class ChangedKey(Result):
+    """A key of a file that was set, or unset if it `was_set`, and its value from now on.
+
+    It has the settings of runtimes that changed with it, and the notices why something was
+    refused."""
+
+    key: str
+    value: Any
+    source: str
+    is_unset: bool
+    was_set: bool
+    changed: list[str]
+    notices: list[str]
+
+    def show(self, terminal: Terminal) -> None:
+        key, file = self.key, terminal.short(self.source)
+        if not self.is_unset:
+            terminal.line(f"{key}: {written(self.value)}, in {file}, from the next prompt on")
+        elif self.was_set:
+            default = _default(self.value)
+            terminal.line(f"{key}: taken out of {file}; from the next prompt on: {default}")
+        else:
+            terminal.line(f"{key} is not set in {file}: {_default(self.value)}")
+        for path in self.changed:
+            terminal.line(f"  in {terminal.short(path)}, for sessions that start from now on")
+        for text in self.notices:
+            terminal.note(for_people(text))
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "key": self.key,
+            "value": self.value,
+            "source": self.source,
+            "changed": self.changed,
+            "notices": self.notices,
         }
-    )
-    return 1 if invalid else 0
+
+
+@dataclass(frozen=True)
+class ShownSettings(Result):
+    """The settings of a home: the values with the places that set them ('' for a default), the
+    rules, and the check of the home's file."""
+
+    home: Home
+    values: dict[str, tuple[Any, str]]
+    rules: list[dict[str, Any]]
+    own: FileCheck | None
+
+    @cached_property
+    def notices(self) -> list[str]:
+        """The problems with the settings."""
+        return notices(self.home)
+
+    @property
+    def deliveries(self) -> dict[str, str]:
+        """The way in which updates reach the sessions of each runtime."""
+        return {
+            runtime.name: kind_of_delivery(runtime)
+            for runtime in all_runtimes()
+            if runtime.PROMPT_EVENT
+        }
+
+    def only(self, name: str) -> ShownKey | ShownRules:
+        """Return a key, or the rules of a section. Raises WrongCallError."""
+        faults = self.own.faults if self.own else ()
+        wrong = [fault.text for fault in faults if fault.key in ("", name)]
+        if name in SECTIONS:
+            return ShownRules(name, [rule for rule in self.rules if rule["section"] == name], wrong)
+        key = _key(name)
+        return ShownKey(key.name, *self.values[key.name], wrong)
+
+    def show(self, terminal: Terminal) -> None:
+        ways = self.deliveries
+        with terminal.paged():
+            _show_all(self, terminal)
+            for kind in dict.fromkeys(ways.values()):
+                names = enumerated(name for name, its_kind in ways.items() if its_kind == kind)
+                terminal.line(terminal.paint("dim", f"Delivery of updates in {names}: {kind}."))
+            for notice in self.notices:
+                terminal.note(for_people(notice))
+
+    def as_json(self) -> dict[str, Any]:
+        values = {
+            name: {"value": value, "source": source or None}
+            for name, (value, source) in self.values.items()
+        }
+        return {
+            "file": self.home.config_file,
+            "values": values,
+            "rules": self.rules,
+            "delivery": self.deliveries,
+            "notices": self.notices,
+        }
+
+
+@dataclass(frozen=True)
+class ShownKey(Result):
+    """A key with its value, the place that sets it, and the faults of that place."""
+
+    key: str
+    value: Any
+    source: str
+    notices: list[str]
+
+    def show(self, terminal: Terminal) -> None:
+        for text in self.notices:
+            terminal.note(for_people(text))
+        source = terminal.short(self.source) or "default"
+        terminal.line(f"{name_for_people(written(self.value))}  ({source})")
+
+    def as_json(self) -> dict[str, Any]:
+        return {**vars(self), "source": self.source or None}
+
+
+@dataclass(frozen=True)
+class ShownRules(Result):
+    """The rules of a section of the settings, and the faults of that section."""
+
+    key: str
+    rules: list[dict[str, Any]]
+    notices: list[str]
+
+    def show(self, terminal: Terminal) -> None:
+        for text in self.notices:
+            terminal.note(for_people(text))
+        for rule in self.rules:
+            text = f"{rule['pattern']}: {written(rule['rule'])}  ({terminal.short(rule['source'])})"
+            terminal.line(name_for_people(text))
 
 
 def _value(key: Key, own: FileCheck | None) -> tuple[Any, str]:
@@ -154,11 +261,10 @@ def _rules(home: Home, own: FileCheck | None) -> list[dict[str, Any]]:
     ]
 
 
-def _show_all(
-    home: Home, values: dict[str, tuple[Any, str]], rules: list[dict[str, Any]], terminal: Terminal
-) -> None:
-    there = "" if os.path.lexists(home.config_file) else ", which is not there yet"
-    terminal.line(terminal.paint("bold", f"{terminal.short(home.config_file)}{there}"))
+def _show_all(settings: ShownSettings, terminal: Terminal) -> None:
+    file, values = settings.home.config_file, settings.values
+    there = "" if os.path.lexists(file) else ", which is not there yet"
+    terminal.line(terminal.paint("bold", f"{terminal.short(file)}{there}"))
     shown = [key for key in KEYS if key.name in values]
     names = max(len(key.last_name) for key in shown) + 2
     for section in dict.fromkeys(key.section for key in shown):
@@ -169,11 +275,11 @@ def _show_all(
         for key in [key for key in shown if key.section == section]:
             value, source = values[key.name]
             _show_key(key, names, written(value), terminal.short(source), terminal)
-    if rules:
+    if settings.rules:
         terminal.heading("Rules: sessions and projects that others see only in part, or not at all")
-    for one in rules:
-        rule = name_for_people(f"{one['section']}.{one['pattern']}: {written(one['rule'])}")
-        terminal.line(f"  {rule}  ({terminal.short(one['source'])})")
+    for each in settings.rules:
+        rule = name_for_people(f"{each['section']}.{each['pattern']}: {written(each['rule'])}")
+        terminal.line(f"  {rule}  ({terminal.short(each['source'])})")
     terminal.line()
     terminal.line(
         f"{called_as()} config KEY VALUE sets one, config KEY --unset takes it out again."
@@ -192,23 +298,6 @@ def _sentence(about: str) -> str:
     """Return the first sentence of a text, on one line."""
     text = " ".join(about.split())
     return text.partition(". ")[0].rstrip(".") + "." if text else ""
-
-
-def _show_one(
-    name: str, values: dict[str, tuple[Any, str]], rules: list[dict[str, Any]], terminal: Terminal
-) -> int:
-    if name in SECTIONS:
-        found = [one for one in rules if one["section"] == name]
-        for one in found:
-            rule = f"{one['pattern']}: {written(one['rule'])}  ({terminal.short(one['source'])})"
-            terminal.line(name_for_people(rule))
-        terminal.result({"key": name, "rules": found})
-        return 0
-    key = _key(name)
-    value, source = values[key.name]
-    terminal.line(f"{name_for_people(written(value))}  ({terminal.short(source) or 'default'})")
-    terminal.result({"key": key.name, "value": value, "source": source or None})
-    return 0
 
 
 def _meant(name: str, text: str | None) -> tuple[tuple[str, ...], Any]:

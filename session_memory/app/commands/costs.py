@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import dataclass
 from typing import Any
 
-from ...common.system.terminal import Terminal
+from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted, enumerated, share_of
 from ...history.costs import BY, CostSum, SessionFiles, expenses, of_memories, sums_of
-from ...history.prices import SOURCE, all_prices, update_prices
+from ...history.prices import SOURCE, Prices, all_prices, update_prices
 from ...history.store.sqlite.queue_file import UnreadableQueueError
+from ...history.store.values import Filter
 from ...history.told import told_tokens
 from ...memory.runner import settings_of
 from .arguments import add_common
@@ -48,10 +50,23 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.update_prices:
         return _show(arguments)
     terminal = Terminal(os.environ, is_json=arguments.json)
-    number = update_prices(arguments.update_prices)
-    terminal.line(f"{number:,} prices of models from {arguments.update_prices}")
-    terminal.result({"prices": number, "from": arguments.update_prices})
+    source = arguments.update_prices
+    terminal.show(UpdatedPrices(update_prices(source), source))
     return 0
+
+
+@dataclass(frozen=True)
+class UpdatedPrices(Result):
+    """The number of prices that were fetched, and the address."""
+
+    prices: int
+    source: str
+
+    def show(self, terminal: Terminal) -> None:
+        terminal.line(f"{self.prices:,} prices of models from {self.source}")
+
+    def as_json(self) -> dict[str, Any]:
+        return {"prices": self.prices, "from": self.source}
 
 
 @on_store
@@ -71,73 +86,104 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     is_of_all = opened.location.visible is None and not (
         wanted.project or wanted.directories or wanted.session
     )
-    memories = []
-    try:
-        memories = of_memories(opened.location, wanted, prices) if is_of_all else []
-    except UnreadableQueueError as error:
-        opened.terminal.note(f"what memories cost is not known: {error}")
-    opened.terminal.result(
-        {
-            "by": arguments.by,
-            "rows": [
-                {arguments.by: one.name, "title": one.title, **_as_json(one)}
-                for one in rows[: wanted.limit]
-            ],
-            "more": len(rows) > wanted.limit,
-            "total": _as_json(total),
-            "told_tokens": told,
-            "missing_transcripts": sessions.missing,
-            "memories": [{"model": one.name, **_as_json(one)} for one in memories],
-        }
+    opened.terminal.show(
+        Costs(
+            by=arguments.by,
+            rows=rows,
+            limit=wanted.limit,
+            total=total,
+            told=told,
+            missing=sessions.missing,
+            memories=_memory_costs(opened, wanted, prices) if is_of_all else [],
+        )
     )
-    _print(opened, arguments.by, rows, total, wanted.limit)
-    if told:
-        share = share_of(told, total.input + total.output + total.cached + total.written)
-        opened.terminal.line(
-            f"Updates told: {counted(told, 'token')}, {share} of these; session-memory proof "
-            f"says what came of them."
-        )
-    if memories:
-        opened.terminal.heading("Spent on memories, by model")
-        _table(
-            opened,
-            [_cells(one, brief(one.name, NAME_CHARACTERS) or _NO_NAME) for one in memories],
-            "MODEL",
-        )
-    if sessions.missing:
-        opened.terminal.note(
-            f"{counted(sessions.missing, 'session')} without a transcript: their costs are unknown"
-        )
     return 0 if rows or is_of_all else 1
 
 
-def _print(opened: OpenStore, by: str, rows: list[CostSum], total: CostSum, limit: int) -> None:
-    if not rows:
-        opened.terminal.line("No transcript contains costs: not every runtime records tokens.")
-        return
-    names = [
-        opened.terminal.short(one.name) if by == "project" else one.name for one in rows[:limit]
-    ]
-    lines = [
-        _cells(one, brief(name, NAME_CHARACTERS) or _NO_NAME) for one, name in zip(rows, names)
-    ]
-    _table(opened, [*lines, _cells(total, "all")], by.upper())
-    if len(rows) > limit:
-        opened.terminal.line(
-            f"These are {limit} of {len(rows)}: --limit N shows more. All are in the last line."
-        )
-    if total.unpriced:
-        models = enumerated(
-            brief(model, NAME_CHARACTERS) or _NO_NAME for model in sorted(total.unpriced)
-        )
-        opened.terminal.note(
-            f"no price is known of {models}: session-memory costs --update-prices may know it"
-        )
+def _memory_costs(opened: OpenStore, wanted: Filter, prices: Prices) -> list[CostSum]:
+    """Return the cost of memories by model; none, with a note, if it is unreadable."""
+    try:
+        return of_memories(opened.location, wanted, prices)
+    except UnreadableQueueError as error:
+        opened.terminal.note(f"what memories cost is not known: {error}")
+        return []
 
 
-def _table(opened: OpenStore, rows: list[tuple[str, ...]], first: str) -> None:
+@dataclass(frozen=True)
+class Costs(Result):
+    """The costs of sessions, by day or another property, at most `limit` of them shown.
+
+    `told` are the tokens of updates, `missing` counts sessions without a transcript, `memories`
+    are the costs of memories by model."""
+
+    by: str
+    rows: list[CostSum]
+    limit: int
+    total: CostSum
+    told: int
+    missing: int
+    memories: list[CostSum]
+
+    def show(self, terminal: Terminal) -> None:
+        self._show_rows(terminal)
+        if self.told:
+            total = self.total
+            share = share_of(self.told, total.input + total.output + total.cached + total.written)
+            terminal.line(
+                f"Updates told: {counted(self.told, 'token')}, {share} of these; session-memory "
+                "proof says what came of them."
+            )
+        if self.memories:
+            terminal.heading("Spent on memories, by model")
+            _show_table(terminal, "MODEL", [(each, each.name) for each in self.memories])
+        if self.missing:
+            terminal.note(
+                f"{counted(self.missing, 'session')} without a transcript: their costs are unknown"
+            )
+
+    def _show_rows(self, terminal: Terminal) -> None:
+        if not self.rows:
+            terminal.line("No transcript contains costs: not every runtime records tokens.")
+            return
+        is_path = self.by == "project"
+        named = [
+            (row, terminal.short(row.name) if is_path else row.name)
+            for row in self.rows[: self.limit]
+        ]
+        _show_table(terminal, self.by.upper(), [*named, (self.total, "all")])
+        if len(self.rows) > self.limit:
+            terminal.line(
+                f"These are {self.limit} of {len(self.rows)}: --limit N shows more. All are in the "
+                "last line."
+            )
+        if self.total.unpriced:
+            models = enumerated(
+                brief(model, NAME_CHARACTERS) or _NO_NAME for model in sorted(self.total.unpriced)
+            )
+            terminal.note(
+                f"no price is known of {models}: session-memory costs --update-prices may know it"
+            )
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "by": self.by,
+            "rows": [
+                {self.by: row.name, "title": row.title, **_as_json(row)}
+                for row in self.rows[: self.limit]
+            ],
+            "more": len(self.rows) > self.limit,
+            "total": _as_json(self.total),
+            "told_tokens": self.told,
+            "missing_transcripts": self.missing,
+            "memories": [{"model": each.name, **_as_json(each)} for each in self.memories],
+        }
+
+
+def _show_table(terminal: Terminal, first: str, rows: list[tuple[CostSum, str]]) -> None:
+    """Print costs with their names, under the heading `first`."""
     headings = first, "READ", "WRITTEN", "FROM CACHE", "INTO CACHE", "DOLLARS", ""
-    opened.terminal.table([headings, *rows], range(1, 6))
+    cells = [_cells(costs, brief(name, NAME_CHARACTERS) or _NO_NAME) for costs, name in rows]
+    terminal.table([headings, *cells], range(1, 6))
 
 
 def _cells(one: CostSum, name: str) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ import argparse
 import os
 import shlex
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ from ..install._trial import Trial
 from ..install.program_checks import NOTE, OK, WRONG, Finding
 from ..install.templates import templated_home
 from .arguments import add_common
+from .output import CheckResult
 
 SUMMARY = "check upkeep, store and hooks, and say how to fix problems"
 _SECTIONS = ("all", *DOCTOR_SECTIONS, "hooks")
@@ -62,82 +64,164 @@ def run(arguments: argparse.Namespace) -> int:
     SessionMemoryError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     with terminal.paged():
-        is_well, result = _check(arguments, terminal)
-    terminal.result(result)
-    return 0 if is_well else 1
+        result = _check(arguments)
+        terminal.show(result)
+    return 0 if result.is_well else 1
 
 
-def _check(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool, dict[str, Any]]:
+def _check(arguments: argparse.Namespace) -> CheckResult:
     if arguments.section == "hooks":
-        return _check_hooks(arguments, terminal)
+        return _check_hooks(arguments.home)
     if arguments.section != "all":
-        return _show_section(arguments.section, arguments, terminal)
-    parts = {name: _section_result(name, arguments, terminal) for name in DOCTOR_SECTIONS}
-    terminal.line()
-    is_well, result = _check_hooks(arguments, terminal, is_sound=parts["store"]["ok"])
-    return is_well, result | parts
+        return _check_section(arguments.section, arguments)
+    parts = {name: _section_result(name, arguments) for name in DOCTOR_SECTIONS}
+    return Everything(parts, _check_hooks(arguments.home, is_sound=parts["store"].is_well))
 
 
-def _show_section(
-    name: str, arguments: argparse.Namespace, terminal: Terminal
-) -> tuple[bool, dict[str, Any]]:
-    shown: tuple[bool, dict[str, Any]] = load(DOCTOR_SECTIONS[name])(arguments, terminal)
-    return shown
+def _check_section(name: str, arguments: argparse.Namespace) -> CheckResult:
+    check: Callable[[argparse.Namespace], CheckResult] = load(DOCTOR_SECTIONS[name])
+    return check(arguments)
 
 
-def _section_result(name: str, arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
-    """Show a section among others, unless there is nothing to check; an error is part of its
-    result."""
+def _section_result(name: str, arguments: argparse.Namespace) -> CheckResult:
+    """Return the result of a section among others; it may be that nothing is there to check, or an
+    error."""
     try:
         database = find_location(arguments.home, os.environ).database
         if name == "store" and not (find_spec("apsw") and os.path.exists(database)):
-            return {"ok": True}
-        is_well, result = _show_section(name, arguments, terminal)
-        return {"ok": is_well, **result}
+            return NothingToCheck()
+        return _check_section(name, arguments)
     except (SessionMemoryError, OSError) as error:
-        if name == "store":
-            terminal.note(terminal.short(described(error)))
-        return {"ok": False, "problem": described(error)}
+        return FailedCheck(described(error), is_shown=name == "store")
 
 
-def _check_hooks(
-    arguments: argparse.Namespace, terminal: Terminal, is_sound: bool = True
-) -> tuple[bool, dict[str, Any]]:
-    """Print the findings about the program and the homes, and the verdict."""
+@dataclass(frozen=True)
+class NothingToCheck(CheckResult):
+    """The result of a section without anything to check."""
+
+    is_well = True
+
+    def show(self, terminal: Terminal) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class FailedCheck(CheckResult):
+    """The error of a section; people only see it if it `is_shown`."""
+
+    problem: str
+    is_shown: bool
+    is_well = False
+
+    def show(self, terminal: Terminal) -> None:
+        if self.is_shown:
+            terminal.note(terminal.short(self.problem))
+
+    def as_json(self) -> dict[str, Any]:
+        return {"problem": self.problem}
+
+
+@dataclass(frozen=True)
+class Everything(CheckResult):
+    """The results of all sections."""
+
+    parts: dict[str, CheckResult]
+    hooks: HooksCheck
+
+    @property
+    def is_well(self) -> bool:
+        return self.hooks.is_well
+
+    def show(self, terminal: Terminal) -> None:
+        for part in self.parts.values():
+            part.show(terminal)
+        terminal.line()
+        self.hooks.show(terminal)
+
+    def as_json(self) -> dict[str, Any]:
+        parts = {name: {"ok": part.is_well, **part.as_json()} for name, part in self.parts.items()}
+        return self.hooks.as_json() | parts
+
+
+def _check_hooks(home: str | None, *, is_sound: bool = True) -> HooksCheck:
     environ = {**os.environ, "HOME": required_user_dir(os.environ)}
-    program_dir = program_paths(environ).program_dir
-    terminal.line(
-        terminal.paint("bold", f"{NAME} {__version__}") + terminal.short(f" in {program_dir}")
-    )
-    found: dict[str, list[Finding]] = {}
-    shown: set[str] = set()
-    for one in examine(arguments.home, environ):
-        found.setdefault(one.root, []).extend(one.findings)
-        if one.root:
-            terminal.heading(terminal.short(one.root) + (f" ({one.title})" if one.title else ""))
-        _show(one.findings, terminal)
-        if one.trial is not None and one.trial.text and one.trial.session not in shown:
-            shown.add(one.trial.session)  # in a project all runtimes get the same updates
-            terminal.line()
-            terminal.line(
-                f"  The next prompt of {terminal.short(one.trial.session)} would get this update:"
-            )
-            terminal.line()
-            terminal.quote(one.trial.text)
-    wrongs = sum(finding.state == WRONG for findings in found.values() for finding in findings) + (
-        not is_sound
-    )
-    verdict = (
-        f"{wrongs} {'thing is' if wrongs == 1 else 'things are'} wrong; see above."
-        if wrongs
-        else "All is well."
-    )
+    program_dir = str(program_paths(environ).program_dir)
+    return HooksCheck(program_dir, list(examine(home, environ)), is_sound)
+
+
+@dataclass(frozen=True)
+class HooksCheck(CheckResult):
+    """The findings about the program and the homes. A store that is not sound is counted too."""
+
+    program_dir: str
+    reports: list[DoctorReport]
+    is_sound: bool
+
+    @property
+    def wrong(self) -> int:
+        """The number of things that are wrong."""
+        states = [finding.state for report in self.reports for finding in report.findings]
+        return states.count(WRONG) + (not self.is_sound)
+
+    @property
+    def is_well(self) -> bool:
+        return not self.wrong
+
+    @property
+    def next_updates(self) -> dict[str, str]:
+        """The next update of each session whose hook was tried and has news."""
+        updates: dict[str, str] = {}
+        for report in self.reports:
+            if report.trial and report.trial.text:
+                # in a project all runtimes get the same updates
+                updates.setdefault(report.trial.session, report.trial.text)
+        return updates
+
+    def show(self, terminal: Terminal) -> None:
+        terminal.line(
+            terminal.paint("bold", f"{NAME} {__version__}")
+            + terminal.short(f" in {self.program_dir}")
+        )
+        updates = self.next_updates
+        for report in self.reports:
+            if report.root:
+                title = f" ({report.title})" if report.title else ""
+                terminal.heading(terminal.short(report.root) + title)
+            _show(report.findings, terminal)
+            if report.trial and report.trial.session in updates:
+                _show_update(report.trial.session, updates.pop(report.trial.session), terminal)
+        verdict = "All is well."
+        if self.wrong:
+            are = "thing is" if self.wrong == 1 else "things are"
+            verdict = f"{self.wrong} {are} wrong; see above."
+        terminal.line()
+        terminal.line(terminal.paint("bold", verdict))
+
+    def as_json(self) -> dict[str, Any]:
+        by_root: dict[str, list[Finding]] = {}
+        for report in self.reports:
+            by_root.setdefault(report.root, []).extend(report.findings)
+        findings = [
+            {"home": root or None, **vars(finding)}
+            for root, findings in by_root.items()
+            for finding in findings
+        ]
+        return {
+            "version": __version__,
+            "program_dir": self.program_dir,
+            "ok": self.is_well,
+            "findings": findings,
+            "next_updates": [
+                {"session": session, "text": text} for session, text in self.next_updates.items()
+            ],
+        }
+
+
+def _show_update(session: str, text: str, terminal: Terminal) -> None:
     terminal.line()
-    terminal.line(terminal.paint("bold", verdict))
-    findings = [
-        {"home": home or None, **vars(one)} for home, findings in found.items() for one in findings
-    ]
-    return not wrongs, {"version": __version__, "ok": not wrongs, "findings": findings}
+    terminal.line(f"  The next prompt of {terminal.short(session)} would get this update:")
+    terminal.line()
+    terminal.quote(text)
 
 
 def examine(path: str | None, environ: Mapping[str, str]) -> Iterator[DoctorReport]:

@@ -8,11 +8,12 @@ import argparse
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from ...common.errors import SessionMemoryError, WrongCallError
 from ...common.system.files import Opened
-from ...common.system.terminal import Terminal
+from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted
 from ...common.text.timestamps import epoch_seconds, now_milliseconds
 from ...history.archives.list import list_archives, private_path
@@ -41,6 +42,8 @@ from .opened_store import OpenStore, check_names, line_of, refresh, sessions_cal
 
 SUMMARY = "delete sessions for good: from store, memories and archives"
 SHOWN = 10
+SessionKey = tuple[str, str]  # its group and its id
+KnownFiles = Mapping[tuple[str, str], FileState]  # by group and path
 
 
 class Forks(NamedTuple):
@@ -121,12 +124,12 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     chosen = _chosen(opened, arguments.session, directories, arguments.before, now)
     if not chosen.conversations and not directories:
         _refuse(opened, arguments.session)
+    preview = ForgetPreview(chosen, _visible(opened, chosen))
     if arguments.dry_run:
-        _preview(opened, chosen)
-        opened.terminal.result(_as_json(_visible(opened, chosen), []))
+        opened.terminal.show(preview)
         return 0
     if not arguments.yes:
-        _preview(opened, chosen)
+        preview.show(opened.terminal)
         if not (opened.terminal.can_ask() and opened.terminal.ask("Delete it?")):
             raise SessionMemoryError("nothing was forgotten", "--yes forgets it without asking")
     home_names = opened.location.home_names
@@ -145,7 +148,10 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
         else []
     )
     left = [path for path in chosen.transcripts if path not in deleted]
-    _report(opened, chosen._replace(transcripts=left), unfinished)
+    chosen = chosen._replace(transcripts=left)
+    for problem in unfinished:
+        opened.note(f"{problem}; the next upkeep, ingest or forget tries again")
+    opened.terminal.show(ForgottenSelection(chosen, _visible(opened, chosen), unfinished))
     return int(bool(unfinished))
 
 
@@ -233,46 +239,43 @@ def _delete_transcripts(opened: OpenStore, paths: list[str], *, is_asked: bool) 
     return deleted
 
 
+class Criteria(NamedTuple):
+    """The conditions for conversations to forget.
+
+    They are the id of their session, if not None; the directories of their project, none for any;
+    and the time that they ended before, if not None."""
+
+    session: str | None
+    directories: Sequence[str]
+    before: int | None
+
+    def fits(self, conversation: Conversation) -> bool:
+        """Check if a conversation meets all conditions."""
+        return (
+            (self.session is None or conversation.session_id == self.session)
+            and (self.before is None or (conversation.last_message_at or 0) < self.before)
+            and (not self.directories or _is_in(self.directories, conversation.cwd))
+        )
+
+    @property
+    def whole_directories(self) -> Sequence[str]:
+        """The directories that are forgotten with everything in them."""
+        return self.directories if self.before is None and self.session is None else ()
+
+
 def _chosen(
     opened: OpenStore, session: str, directories: Sequence[str], before: int | None, now: int
 ) -> Chosen:
     """Return the selection that fits all given conditions."""
     location = opened.location
     files = {(state.home, state.file_path): state for state in location.known_files(opened.store)}
-    rules = location.rules()
     every = opened.store.all_conversations()
-    named = _named(opened, every, files, rules, session) if session else None
-    wanted = [
-        conversation
-        for conversation in every
-        if (named is None or conversation.session_id == named)
-        and (before is None or (conversation.last_message_at or 0) < before)
-        and (not directories or _is_in(directories, conversation.cwd))
-    ]
+    named = _named(opened, every, files, location.rules(), session) if session else None
+    criteria = Criteria(named, directories, before)
+    wanted = [conversation for conversation in every if criteria.fits(conversation)]
     until = _until(wanted, now if before is None else 0)
-    transcript_of = {
-        (each.home, each.session_id): (
-            f"{files[each.home, each.source_file].root}/{each.source_file}"
-        )
-        for each in wanted
-    }
-    archives, rewritten = _chosen_archives(location, until, transcript_of)
-    keys = dict.fromkeys((each.home, each.source_file) for each in wanted)
-    names: dict[str, set[str]] = {home: set() for home, _ in until}
-    for key in keys:
-        names[key[0]].update((files[key].session_id, *rules.names(files[key].subject)))
-    all_of = directories if before is None and not session else ()
-    packed = kept_of(
-        location,
-        lambda copy: (copy.home, copy.session_id) in until or _is_in(all_of, copy.cwd),
-    )
-    ids = {conversation.id for conversation in wanted}
-    shared = {(each.home, each.source_file) for each in every if each.id not in ids}
-    # each transcript, and whether all of it goes
-    paths = {f"{files[key].root}/{key[1]}": key not in shared for key in keys}
-    present = [path for path in paths if path.endswith(".jsonl") and os.path.exists(path)]
-    copies = [path for path in present if mirror.is_mirror(path)]
-    transcripts = [path for path in present if path not in copies]
+    archives, rewritten = _chosen_archives(location, until, _transcripts_of(wanted, files))
+    transcripts, whole, copies = _transcripts_here(wanted, every, files)
     chosen = Chosen(
         conversations=wanted,
         until=until,
@@ -280,10 +283,10 @@ def _chosen(
         archives=archives,
         rewritten=rewritten,
         transcripts=transcripts,
-        whole=[path for path in transcripts if paths[path]],
+        whole=whole,
         copies=copies,
-        names=names,
-        kept=packed,
+        names=_names_of(wanted, files, location.rules()),
+        kept=_kept_transcripts(location, until, criteria.whole_directories),
         forks=Forks([], [], {}),
     )
     return _with_forks(opened, chosen, files)
@@ -292,6 +295,53 @@ def _chosen(
 def _is_in(directories: Iterable[str], cwd: str) -> bool:
     """Check if a session was started in one of the directories or below."""
     return any(covers(directory, cwd) for directory in directories)
+
+
+def _transcripts_of(wanted: Iterable[Conversation], files: KnownFiles) -> dict[SessionKey, str]:
+    """Return the path of each session's transcript."""
+    return {
+        (each.home, each.session_id): _path_of(files[each.home, each.source_file])
+        for each in wanted
+    }
+
+
+def _path_of(state: FileState) -> str:
+    return f"{state.root}/{state.file_path}"
+
+
+def _names_of(
+    wanted: Iterable[Conversation], files: KnownFiles, rules: ReadRules
+) -> dict[str, set[str]]:
+    """Return the ids and names of the sessions, by group."""
+    names: dict[str, set[str]] = {}
+    for home, file in dict.fromkeys((each.home, each.source_file) for each in wanted):
+        state = files[home, file]
+        names.setdefault(home, set()).update((state.session_id, *rules.names(state.subject)))
+    return names
+
+
+def _kept_transcripts(
+    location: StoreLocation, until: Mapping[SessionKey, int], directories: Sequence[str]
+) -> list[KeptSession]:
+    """Return the kept transcripts of the sessions, and of all in these directories."""
+    return kept_of(
+        location,
+        lambda copy: (copy.home, copy.session_id) in until or _is_in(directories, copy.cwd),
+    )
+
+
+def _transcripts_here(
+    wanted: Sequence[Conversation], every: Iterable[Conversation], files: KnownFiles
+) -> tuple[list[str], list[str], list[str]]:
+    """Return the transcripts that are present, those with nothing else in them, and our mirrors."""
+    ids = {conversation.id for conversation in wanted}
+    shared = {(each.home, each.source_file) for each in every if each.id not in ids}
+    keys = dict.fromkeys((each.home, each.source_file) for each in wanted)
+    is_whole = {_path_of(files[key]): key not in shared for key in keys}
+    present = [path for path in is_whole if path.endswith(".jsonl") and os.path.exists(path)]
+    copies = [path for path in present if mirror.is_mirror(path)]
+    transcripts = [path for path in present if path not in copies]
+    return transcripts, [path for path in transcripts if is_whole[path]], copies
 
 
 def _until(conversations: Iterable[Conversation], least: int) -> dict[tuple[str, str], int]:
@@ -320,9 +370,7 @@ def _chosen_archives(
     return archives, rewritten
 
 
-def _with_forks(
-    opened: OpenStore, chosen: Chosen, files: Mapping[tuple[str, str], FileState]
-) -> Chosen:
+def _with_forks(opened: OpenStore, chosen: Chosen, files: KnownFiles) -> Chosen:
     """Return the selection with the places of the copies that other sessions have."""
     location, rules = opened.location, opened.location.rules()
     until: dict[tuple[str, str], int] = {}
@@ -356,7 +404,7 @@ def _with_forks(
 def _named(
     opened: OpenStore,
     every: Iterable[Conversation],
-    files: Mapping[tuple[str, str], FileState],
+    files: KnownFiles,
     rules: ReadRules,
     session: str,
 ) -> str:
@@ -443,65 +491,101 @@ def _archives(
                 )
 
 
-def _preview(opened: OpenStore, chosen: Chosen) -> None:
-    terminal = opened.terminal
-    seen = _visible(opened, chosen)
-    sessions = list({one.session_id: one for one in seen.conversations}.values())
-    more = len({one.session_id for one in chosen.conversations}) - len(sessions[-SHOWN:])
-    terminal.line(terminal.paint("bold", "This would be deleted, for good:"))
-    for one in sessions[-SHOWN:]:
-        terminal.line(f"  {line_of(one)}")
-    if more:
-        terminal.line(f"  and {more} more")
-    terminal.line(f"  {_amounts(chosen)}")
-    _report_transcripts(opened, seen, "stay: only you can delete them")
+@dataclass(frozen=True)
+class Amounts:
+    """The amounts of a selection."""
+
+    conversations: int
+    messages: int
+    memories: int
+    archives: int
+    kept_transcripts: int
+
+    def __str__(self) -> str:
+        parts = [
+            counted(self.conversations, "conversation"),
+            counted(self.messages, "message"),
+            counted(self.memories, "memory", "memories"),
+            counted(self.archives, "archive"),
+            *([counted(self.kept_transcripts, "kept transcript")] if self.kept_transcripts else []),
+        ]
+        return ", ".join(parts)
 
 
-def _amounts(chosen: Chosen) -> str:
-    messages = sum(one.entry_count for one in chosen.conversations)
-    memories = sum(map(len, chosen.memories.values()))
-    parts = [
-        counted(len(chosen.conversations), "conversation"),
-        counted(messages, "message"),
-        counted(memories, "memory", "memories"),
-        counted(len(chosen.archives) + len(chosen.rewritten), "archive"),
-        *([counted(len(chosen.kept), "kept transcript")] if chosen.kept else []),
-    ]
-    return ", ".join(parts)
+def _amounts(chosen: Chosen) -> Amounts:
+    return Amounts(
+        conversations=len(chosen.conversations),
+        messages=sum(conversation.entry_count for conversation in chosen.conversations),
+        memories=sum(map(len, chosen.memories.values())),
+        archives=len(chosen.archives) + len(chosen.rewritten),
+        kept_transcripts=len(chosen.kept),
+    )
 
 
-def _report(opened: OpenStore, chosen: Chosen, unfinished: list[str]) -> None:
-    terminal = opened.terminal
-    terminal.line(f"{'Forgotten only in part' if unfinished else 'Forgotten'}: {_amounts(chosen)}.")
-    for problem in unfinished:
-        opened.note(f"{problem}; the next upkeep, ingest or forget tries again")
-    seen = _visible(opened, chosen)
-    _report_transcripts(opened, seen, "stay, and are not read for it again")
-    terminal.result(_as_json(seen, unfinished))
+@dataclass(frozen=True)
+class ForgetPreview(Result):
+    """The selection to forget, and the part that the caller may see."""
+
+    chosen: Chosen
+    visible: Chosen
+
+    def show(self, terminal: Terminal) -> None:
+        by_session = {each.session_id: each for each in self.visible.conversations}
+        shown = list(by_session.values())[-SHOWN:]
+        more = len({each.session_id for each in self.chosen.conversations}) - len(shown)
+        terminal.line(terminal.paint("bold", "This would be deleted, for good:"))
+        for session in shown:
+            terminal.line(f"  {line_of(session)}")
+        if more:
+            terminal.line(f"  and {more} more")
+        terminal.line(f"  {_amounts(self.chosen)}")
+        _show_transcripts(self.visible, "stay: only you can delete them", terminal)
+
+    def as_json(self) -> dict[str, Any]:
+        return _as_json(self.chosen, self.visible, [])
 
 
-def _as_json(seen: Chosen, unfinished: list[str]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class ForgottenSelection(Result):
+    """The selection that was forgotten, its visible part, and the problems that kept a part."""
+
+    chosen: Chosen
+    visible: Chosen
+    unfinished: list[str]
+
+    def show(self, terminal: Terminal) -> None:
+        how = "Forgotten only in part" if self.unfinished else "Forgotten"
+        terminal.line(f"{how}: {_amounts(self.chosen)}.")
+        _show_transcripts(self.visible, "stay, and are not read for it again", terminal)
+
+    def as_json(self) -> dict[str, Any]:
+        return _as_json(self.chosen, self.visible, self.unfinished)
+
+
+def _as_json(chosen: Chosen, seen: Chosen, unfinished: list[str]) -> dict[str, Any]:
     return {
-        "conversations": [one.id for one in seen.conversations],
-        "sessions": list(dict.fromkeys(one.session_id for one in seen.conversations)),
+        "conversations": [each.id for each in seen.conversations],
+        "sessions": list(dict.fromkeys(each.session_id for each in seen.conversations)),
         "memories": [id for ids in seen.memories.values() for id in ids],
         "archives": seen.archives,
         "rewritten": [path for path, *_ in seen.rewritten],
         "transcripts": seen.transcripts,
+        "kept_by_runtimes": len(seen.copies),
+        "amounts": vars(_amounts(chosen)),
         "unfinished": unfinished,
     }
 
 
-def _report_transcripts(opened: OpenStore, seen: Chosen, what: str) -> None:
+def _show_transcripts(seen: Chosen, what: str, terminal: Terminal) -> None:
     shown = seen.transcripts
     if seen.copies:
         sessions = counted(len(seen.copies), "session")
-        opened.terminal.line(
+        terminal.line(
             f"What the runtime itself keeps of {sessions} stays too: only you can delete it there."
         )
     if shown:
-        opened.terminal.line(f"The runtime's own transcripts {what}:")
+        terminal.line(f"The runtime's own transcripts {what}:")
     for path in shown[:SHOWN]:
-        opened.terminal.line(f"  {opened.terminal.short(path)}")
+        terminal.line(f"  {terminal.short(path)}")
     if len(shown) > SHOWN:
-        opened.terminal.line(f"  and {len(shown) - SHOWN} more")
+        terminal.line(f"  and {len(shown) - SHOWN} more")

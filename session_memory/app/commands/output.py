@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from ...common.system.terminal import Result
 from ...common.text.format import one_line, shorten
 from ...common.text.sanitize import for_prompt
 from ...common.text.timestamps import iso_time, local_time
 
 _TIMES = ("at", "first_at", "first_message_at", "last_at", "last_message_at", "timestamp")
+
+
+class CheckResult(Result):
+    """The result of a section of `doctor`."""
+
+    @property
+    def is_well(self) -> bool:
+        """True if nothing is wrong."""
+        raise NotImplementedError
 
 
 def moment(milliseconds: int | None) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from ...common.errors import WrongCallError
-from ...common.system.terminal import called_as, print_note
+from ...common.errors import SessionMemoryError, WrongCallError
+from ...common.system.terminal import Result, Terminal, called_as, print_note
 from ...common.text.format import counted
 from ...common.text.sanitize import for_prompt
 from ...common.text.timestamps import now_milliseconds
@@ -18,6 +20,9 @@ from ._upkeep_overview import retry_lines
 from .arguments import add_common, positive
 from .opened_store import OpenStore, refresh, with_store
 from .output import brief, fields, iso, moment
+
+if TYPE_CHECKING:
+    from ...history.store.sqlite.queue import Retry
 
 SUMMARY = "turn finished conversations into memories"
 TITLE_CHARACTERS = 60
@@ -74,7 +79,9 @@ def _process(opened: OpenStore, arguments: argparse.Namespace) -> int:
             plan = work.plan(
                 limit=arguments.limit, statuses=statuses, with_skipped=arguments.skipped
             )
-            _show_plan(opened, work, plan)
+            ids = [strategy.id for strategy in work.strategies]
+            today, a_day = work.spent_today(), work.settings.tokens_per_day
+            opened.terminal.show(WorkPlan(plan, ids, today, a_day))
             return 1 if work.missing else 0
         if arguments.skipped:
             work.reopen()
@@ -86,49 +93,75 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
     for done in pieces:
         finished.append(done)
         opened.terminal.line(_line(done))
-    numbers = numbers_of(finished)
-    memories = sum(len(done.memories) for done in finished)
-    if finished:
-        opened.terminal.line()
-    summary = ", ".join(f"{number} {status}" for status, number in numbers.items() if number)
-    retries = work.retries()
-    if summary:
-        opened.terminal.line(f"{summary}; {counted(memories, 'memory', 'memories')}.")
-    elif not retries:
-        silent = (
-            "a conversation is ready when it was silent for an hour "
-            "(store.conversation_gap_minutes)"
-        )
-        opened.terminal.line(f"Nothing waits: {silent}.")
-        opened.terminal.line(
-            f"  those that other strategies have done: {called_as()} process --archived --dry-run"
-        )
-    for line in retry_lines(retries):
-        opened.terminal.line(line)
-    if work.spent_today():
-        opened.terminal.line(_budget(work))
-    opened.terminal.result(
-        {
+    worked = WorkedOff(
+        finished, work.missing, work.retries(), work.spent_today(), work.settings.tokens_per_day
+    )
+    opened.terminal.show(worked)
+    return 1 if worked.is_unfinished or worked.retries or worked.missing else 0
+
+
+@dataclass(frozen=True)
+class WorkedOff(Result):
+    """The pieces of work that are done, the strategies that are missing and why, the work to try
+    again, and the tokens that were spent today and may be spent a day."""
+
+    finished: list[PartResult]
+    missing: Sequence[tuple[str, SessionMemoryError]]
+    retries: list[Retry]
+    tokens_today: int
+    tokens_per_day: int
+
+    @property
+    def is_unfinished(self) -> bool:
+        """True if a piece of work must wait."""
+        return any(done.status in ("waiting", "stopped") for done in self.finished)
+
+    @property
+    def memories(self) -> int:
+        """The number of memories that were made."""
+        return sum(len(done.memories) for done in self.finished)
+
+    def show(self, terminal: Terminal) -> None:
+        """Print the sums; each piece was printed when it was done."""
+        if self.finished:
+            terminal.line()
+        numbers = numbers_of(self.finished)
+        summary = ", ".join(f"{number} {status}" for status, number in numbers.items() if number)
+        if summary:
+            terminal.line(f"{summary}; {counted(self.memories, 'memory', 'memories')}.")
+        elif not self.retries:
+            silent = (
+                "a conversation is ready when it was silent for an hour "
+                "(store.conversation_gap_minutes)"
+            )
+            terminal.line(f"Nothing waits: {silent}.")
+            again = f"{called_as()} process --archived --dry-run"
+            terminal.line(f"  those that other strategies have done: {again}")
+        for line in retry_lines(self.retries):
+            terminal.line(line)
+        if self.tokens_today:
+            terminal.line(_budget(self.tokens_today, self.tokens_per_day))
+
+    def as_json(self) -> dict[str, Any]:
+        return {
             "done": [
                 {
                     **done._asdict(),
                     "conversation": fields(done.conversation) if done.conversation else None,
                     "memories": list(done.memories),
                 }
-                for done in finished
+                for done in self.finished
             ],
-            **numbers,
-            "memories": memories,
-            "missing": {id: str(error) for id, error in work.missing},
+            **numbers_of(self.finished),
+            "memories": self.memories,
+            "missing": {id: str(error) for id, error in self.missing},
             "retries": [
-                {**one._asdict(), "conversation": fields(one.conversation), "at": iso(one.at)}
-                for one in retries
+                {**each._asdict(), "conversation": fields(each.conversation), "at": iso(each.at)}
+                for each in self.retries
             ],
-            "tokens_today": work.spent_today(),
+            "tokens_today": self.tokens_today,
+            "tokens_per_day": self.tokens_per_day,
         }
-    )
-    is_unfinished = any(done.status in ("waiting", "stopped") for done in finished)
-    return 1 if is_unfinished or retries or work.missing else 0
 
 
 def numbers_of(finished: Sequence[PartResult]) -> dict[str, int]:
@@ -163,40 +196,47 @@ def _name(conversation: Conversation) -> str:
     return f"{conversation.id:>5}  {moment(conversation.last_message_at)}  {title}"
 
 
-def _show_plan(opened: OpenStore, work: StrategyRun, planned: Sequence[PlannedPart]) -> None:
-    terminal = opened.terminal
-    for one in planned:
-        what = one.reason and f"would be skipped: {for_prompt(one.reason)}"
-        terminal.line(
-            f"  {_name(one.piece.conversation)}  ({one.piece.strategy}: {what or _spending([one])})"
-        )
-    if planned:
-        terminal.line()
-    by_strategy: dict[str, list[PlannedPart]] = {strategy.id: [] for strategy in work.strategies}
-    for one in planned:
-        if not one.reason:
-            by_strategy[one.piece.strategy].append(one)
-    for id, chosen in by_strategy.items():
-        terminal.line(f"{id}: {counted(len(chosen), 'conversation')}, {_spending(chosen)}")
-    terminal.line(_budget(work))
-    terminal.result(
-        {
+@dataclass(frozen=True)
+class WorkPlan(Result):
+    """The work that strategies would do, and the tokens spent today and to be spent a day."""
+
+    planned: Sequence[PlannedPart]
+    strategies: list[str]
+    tokens_today: int
+    tokens_per_day: int
+
+    def show(self, terminal: Terminal) -> None:
+        for part in self.planned:
+            what = part.reason and f"would be skipped: {for_prompt(part.reason)}"
+            name, strategy = _name(part.piece.conversation), part.piece.strategy
+            terminal.line(f"  {name}  ({strategy}: {what or _spending([part])})")
+        if self.planned:
+            terminal.line()
+        by_strategy: dict[str, list[PlannedPart]] = {id: [] for id in self.strategies}
+        for part in self.planned:
+            if not part.reason:
+                by_strategy[part.piece.strategy].append(part)
+        for id, chosen in by_strategy.items():
+            terminal.line(f"{id}: {counted(len(chosen), 'conversation')}, {_spending(chosen)}")
+        terminal.line(_budget(self.tokens_today, self.tokens_per_day))
+
+    def as_json(self) -> dict[str, Any]:
+        return {
             "planned": [
                 {
-                    "strategy": one.piece.strategy,
-                    "conversation": fields(one.piece.conversation),
-                    "skipped": one.reason,
-                    **one.usage._asdict(),
-                    "tokens": one.usage.tokens,
-                    "dollars": one.dollars,
+                    "strategy": part.piece.strategy,
+                    "conversation": fields(part.piece.conversation),
+                    "skipped": part.reason,
+                    **part.usage._asdict(),
+                    "tokens": part.usage.tokens,
+                    "dollars": part.dollars,
                 }
-                for one in planned
+                for part in self.planned
             ],
-            "tokens": sum(one.usage.tokens for one in planned),
-            "tokens_today": work.spent_today(),
-            "tokens_per_day": work.settings.tokens_per_day,
+            "tokens": sum(part.usage.tokens for part in self.planned),
+            "tokens_today": self.tokens_today,
+            "tokens_per_day": self.tokens_per_day,
         }
-    )
 
 
 def _spending(planned: Sequence[PlannedPart]) -> str:
@@ -219,5 +259,5 @@ def _spending(planned: Sequence[PlannedPart]) -> str:
     return f"at most {tokens:,} tokens, {price}"
 
 
-def _budget(work: StrategyRun) -> str:
-    return f"Tokens today: {work.spent_today():,} of {work.settings.tokens_per_day:,}."
+def _budget(today: int, a_day: int) -> str:
+    return f"Tokens today: {today:,} of {a_day:,}."

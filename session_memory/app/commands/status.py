@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +27,7 @@ from ...sessions.settings.program import program_paths
 from ...sessions.transcripts.sessions import UnknownSessionError, find_sessions
 from ..upkeep._runs import UpkeepRun, UpkeepRuns, upkeep_runs
 from .opened_store import OpenStore, with_store
+from .output import CheckResult
 
 if TYPE_CHECKING:  # these need apsw, which may be missing
     from ...history.copies.deletions import Kept, RuntimeDeletion
@@ -62,10 +64,8 @@ class StoreState(NamedTuple):
     kept: Kept
 
 
-def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool, dict[str, Any]]:
-    """Print the state; return whether the last upkeep succeeded, and the result for JSON.
-
-    Raises SessionMemoryError."""
+def check_status(arguments: argparse.Namespace) -> Status:
+    """Return the state of upkeep and the store, for `doctor`. Raises SessionMemoryError."""
     location = find_location(arguments.home, os.environ)
     runs = upkeep_runs(location)
     contents, obstacles = _store_state(arguments, location)
@@ -76,12 +76,11 @@ def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool
         *notices(location.home),
         *_disk_problems(usage, limit),
     ]
-    status = Status(runs, contents, problems, usage, limit, _places(location))
-    _show(status, location, terminal)
-    return not (runs.runs and runs.runs[-1].problem), status.as_json()
+    return Status(runs, contents, problems, usage, limit, _places(location), location)
 
 
-class Status(NamedTuple):
+@dataclass(frozen=True)
+class Status(CheckResult):
     """The state of upkeep and the store.
 
     `contents` is None if the store cannot be read; `places` has the path, the files and the bytes
@@ -93,6 +92,31 @@ class Status(NamedTuple):
     usage: dict[str, int]
     limit: int
     places: dict[str, tuple[str, int, int]]
+    location: StoreLocation
+
+    @property
+    def is_well(self) -> bool:
+        """True if the last upkeep succeeded."""
+        return not (self.runs.runs and self.runs.runs[-1].problem)
+
+    def show(self, terminal: Terminal) -> None:
+        contents, problems = self.contents, self.problems
+        terminal.line(terminal.paint("bold", f"{NAME} {__version__}"))
+        terminal.line()
+        _show_upkeep(self.runs, terminal, is_host=bool(host_of(self.location.home.root)))
+        terminal.item("waits", _waits(contents.waits) if contents else _all_of(self.location))
+        for problem in problems[:SHOWN] or ["nothing"]:
+            terminal.item("went wrong", terminal.short(problem))
+        if len(problems) > SHOWN:
+            terminal.item("", f"and {len(problems) - SHOWN} more: see --json")
+        if contents and contents.spent:
+            terminal.item("spent", _cost(contents.spent))
+        for label, (path, files, total) in self.places.items():
+            what = f"{counted(files, 'file')}, {byte_size(total)}" if files else "nothing yet"
+            terminal.item("" if label[-1].isdigit() else label, terminal.short(f"{path}: {what}"))
+        if contents:
+            _show_contents(contents, terminal)
+        terminal.item("disk", size_line(self.usage, self.limit))
 
     def as_json(self) -> dict[str, Any]:
         """Return the state as values for JSON."""
@@ -122,26 +146,6 @@ class Status(NamedTuple):
                 for label, place in self.places.items()
             },
         }
-
-
-def _show(status: Status, location: StoreLocation, terminal: Terminal) -> None:
-    contents, problems = status.contents, status.problems
-    terminal.line(terminal.paint("bold", f"{NAME} {__version__}"))
-    terminal.line()
-    _show_upkeep(status.runs, terminal, is_host=bool(host_of(location.home.root)))
-    terminal.item("waits", _waits(contents.waits) if contents else _all_of(location))
-    for problem in problems[:SHOWN] or ["nothing"]:
-        terminal.item("went wrong", terminal.short(problem))
-    if len(problems) > SHOWN:
-        terminal.item("", f"and {len(problems) - SHOWN} more: see --json")
-    if contents and contents.spent:
-        terminal.item("spent", _cost(contents.spent))
-    for label, (path, files, total) in status.places.items():
-        what = f"{counted(files, 'file')}, {byte_size(total)}" if files else "nothing yet"
-        terminal.item("" if label[-1].isdigit() else label, terminal.short(f"{path}: {what}"))
-    if contents:
-        _show_contents(contents, terminal)
-    terminal.item("disk", size_line(status.usage, status.limit))
 
 
 def _show_contents(contents: StoreState, terminal: Terminal) -> None:

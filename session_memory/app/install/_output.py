@@ -6,10 +6,11 @@ from __future__ import annotations
 import os
 import shlex
 import time
+from dataclasses import dataclass
 from typing import Any
 
 from ... import NAME, __version__
-from ...common.system.terminal import Terminal, byte_size
+from ...common.system.terminal import Result, Terminal, byte_size
 from ...common.text.format import counted, enumerated, one_line, shorten
 from ...common.text.sanitize import for_people
 from ...history.archives.estimate import archive_bytes
@@ -63,7 +64,21 @@ def show_example(update: PastUpdate, terminal: Terminal, *, is_own: bool) -> Non
     terminal.quote(update.text)
 
 
-def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
+@dataclass(frozen=True)
+class InstallReport(Result):
+    """The outcome of an install; `called_as` is the command that installs again."""
+
+    done: Installed
+    called_as: str
+
+    def show(self, terminal: Terminal) -> None:
+        _show_installed(self.done, terminal, self.called_as)
+
+    def as_json(self) -> dict[str, Any]:
+        return _installed_as_json(self.done)
+
+
+def _show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
     terminal.heading("What would be changed:" if done.is_dry_run else "Installed:")
     _show_program(done, terminal, called_as)
     terminal.item("upkeep", f"copies conversations into ~/{MEMORY_DIR}; off:")
@@ -95,10 +110,34 @@ def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
             f"Not installed: {terminal.short(str(error))}"
             + (f" ({error.hint})" if error.hint else "")
         )
-    terminal.result(_installed_result(done))
 
 
-def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
+@dataclass(frozen=True)
+class UninstallReport(Result):
+    """The outcome of an uninstall."""
+
+    done: Uninstalled
+
+    def show(self, terminal: Terminal) -> None:
+        _show_uninstalled(self.done, terminal)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "version": __version__,
+            "dry_run": self.done.is_dry_run,
+            "program_removed": self.done.is_whole,
+            "homes": [
+                {**_changes(one), "restored": self.done.restored[one.root], "notes": one.notes}
+                for one in self.done.plans
+            ],
+            "purged": list(self.done.purged),
+            "kept": [*self.done.kept, *self.done.shared],
+            "unreachable": self.done.unreachable,
+            "left": [one._asdict() for one in self.done.left],
+        }
+
+
+def _show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
     show_title(terminal, "uninstalled", is_dry_run=done.is_dry_run)
     for plan in done.plans:
         if plan.root != str(done.paths.sample_home) and plan.changes:
@@ -128,24 +167,32 @@ def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
             "moved it, run this in a copy of the repository: python3 "
             "install.py --uninstall --home PATH"
         )
-    terminal.result(
-        {
+
+
+@dataclass(frozen=True)
+class NewHomeReport(Result):
+    """A home that was made from a template, or renewed."""
+
+    done: NewHome
+
+    def show(self, terminal: Terminal) -> None:
+        _show_new(self.done, terminal)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
             "version": __version__,
-            "dry_run": done.is_dry_run,
-            "program_removed": done.is_whole,
-            "homes": [
-                {**_changes(one), "restored": done.restored[one.root], "notes": one.notes}
-                for one in done.plans
-            ],
-            "purged": list(done.purged),
-            "kept": [*done.kept, *done.shared],
-            "unreachable": done.unreachable,
-            "left": [one._asdict() for one in done.left],
+            "dry_run": self.done.environment is None,
+            "template": self.done.template,
+            "home": self.done.root,
+            "files": [change.as_dict() for change in self.done.plan.changes],
+            "notes": self.done.plan.notes,
+            "program_dir": str(self.done.paths.program_dir),
+            "problems": self.done.environment.problems if self.done.environment else {},
+            "missing": list(self.done.missing),
         }
-    )
 
 
-def show_new(done: NewHome, terminal: Terminal) -> None:
+def _show_new(done: NewHome, terminal: Terminal) -> None:
     show_title(terminal, f"an agent on {done.template}", is_dry_run=done.environment is None)
     terminal.heading(terminal.short(done.root))
     for change in done.plan.changes:
@@ -177,19 +224,6 @@ def show_new(done: NewHome, terminal: Terminal) -> None:
             f"{IDENTITY[0]} says who the agent is. Run this command again to renew everything except "
             "that file and the configuration."
         )
-    terminal.result(
-        {
-            "version": __version__,
-            "dry_run": done.environment is None,
-            "template": done.template,
-            "home": done.root,
-            "files": [change.as_dict() for change in done.plan.changes],
-            "notes": done.plan.notes,
-            "program_dir": str(done.paths.program_dir),
-            "problems": done.environment.problems if done.environment else {},
-            "missing": list(done.missing),
-        }
-    )
 
 
 def _show_program(done: Installed, terminal: Terminal, called_as: str) -> None:
@@ -352,7 +386,7 @@ def _changes(plan: HomePlan) -> dict[str, Any]:
     }
 
 
-def _installed_result(done: Installed) -> dict[str, Any]:
+def _installed_as_json(done: Installed) -> dict[str, Any]:
     changes: list[dict[str, Any]] = [
         {
             "kind": target.kind,

@@ -22,14 +22,14 @@ from ._homes import RUNTIME, runtime_called
 from ._installation import InstallRequest, install
 from ._output import (
     ABOUT,
+    InstallReport,
+    NewHomeReport,
+    UninstallReport,
     command_of,
     show_example,
-    show_installed,
-    show_new,
     show_next,
     show_rules,
     show_title,
-    show_uninstalled,
 )
 from ._uninstallation import uninstall
 from .example import last_meeting, sample_update
@@ -99,7 +99,7 @@ def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install
     show_title(terminal, ABOUT, is_dry_run=is_dry_run)
     is_first = not (terminal.is_json or is_dry_run or InstallLedger.read(paths.ledger_file).records)
     done = install(request, paths, environ, terminal, is_allowed=arguments.allow)
-    show_installed(done, terminal, called_as)
+    terminal.show(InstallReport(done, called_as))
     if is_first:
         if own := last_meeting(environ):
             show_example(own, terminal, is_own=True)
@@ -125,7 +125,7 @@ def run_uninstall(arguments: argparse.Namespace) -> int:
         purge=arguments.purge,
         confirm=lambda purged: None if arguments.yes else _ask_for_purge(purged, terminal),
     )
-    show_uninstalled(done, terminal)
+    terminal.show(UninstallReport(done))
     return 0
 
 
@@ -140,7 +140,7 @@ def run_new(arguments: argparse.Namespace) -> int:
         is_dry_run=arguments.dry_run,
     )
     done = make_home(request, program_paths(environ), terminal)
-    show_new(done, terminal)
+    terminal.show(NewHomeReport(done))
     return 0
 
 

@@ -131,7 +131,7 @@ def print_last_meeting() -> None:
     if not (best and best.has_collision):
         best = _waiting_conflict(environ) or best
     if best:
-        Terminal(environ, is_json=True).result({"update": best}, verbatim=["update"])
+        Terminal(environ).verbatim(json.dumps({"update": best}))
 
 
 def _waiting_conflict(environ: Mapping[str, str]) -> PastUpdate | None:

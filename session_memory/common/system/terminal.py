@@ -387,28 +387,20 @@ class Terminal:
         """Print a result as JSON.
 
         Texts are as a model may read them, except under the keys that it has verbatim."""
-        self._print_json(result.as_json(), result.verbatim, result.indent)
-
-    def result(
-        self, value: dict[str, Any], *, verbatim: Collection[str] = (), indent: int | None = 2
-    ) -> None:
-        if self.is_json:
-            self._print_json(value, verbatim, indent)
-
-    def _print_json(
-        self, value: dict[str, Any], verbatim: Collection[str], indent: int | None
-    ) -> None:
         import json
 
-        shown = {key: item if key in verbatim else _for_models(item) for key, item in value.items()}
-        text = json.dumps(shown, indent=indent, ensure_ascii=False)
+        shown = {
+            key: item if key in result.verbatim else _for_models(item)
+            for key, item in result.as_json().items()
+        }
+        text = json.dumps(shown, indent=result.indent, ensure_ascii=False)
         for character in set(text) - {"\n"}:
             if plain_text(character) != character:  # escaped, nothing is lost
                 text = text.replace(character, json.dumps(character)[1:-1])
         try:
             text.encode(self._out.encoding)
         except UnicodeEncodeError:  # then all but ASCII is escaped
-            text = json.dumps(shown, indent=indent)
+            text = json.dumps(shown, indent=result.indent)
         print(text, file=self._out, flush=True)
 
     def verbatim(self, text: str) -> None:

@@ -8,10 +8,11 @@ import math
 import os
 import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from ...common.errors import WrongCallError
-from ...common.system.terminal import Terminal
+from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted, one_line, shorten
 from ...common.text.sanitize import plain
 from ...common.text.timestamps import age, epoch_seconds
@@ -27,7 +28,7 @@ from ._schedule import (
     SHORTEST_INTERVAL_MILLISECONDS,
     ScheduleError,
 )
-from ._values import RegisteredGroup, Task
+from ._values import Chat, RegisteredGroup, Task, TaskRun
 
 MOST_SHOWN = 20
 PROMPT_CHARACTERS = 60
@@ -59,143 +60,276 @@ def _add_properties(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def init(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
+class HostCall(NamedTuple):
+    """A call of `host`: the directory's layout, the arguments and the terminal."""
+
+    layout: Layout
+    arguments: argparse.Namespace
+    terminal: Terminal
+
+    @property
+    def ledger(self) -> Ledger:
+        """The host's groups, messages and tasks."""
+        return Ledger(self.layout.database)
+
+
+def init(call: HostCall) -> None:
+    layout, arguments = call.layout, call.arguments
     if arguments.dry_run:
-        known = (
-            {one.folder for one in Ledger(layout.database).groups()}
-            if os.path.isfile(layout.database)
-            else set()
-        )
+        is_there = os.path.isfile(layout.database)
+        known = {group.folder for group in call.ledger.groups()} if is_there else set()
         new = [layout.group(name).root for name in _new_groups(arguments, known)]
-        for path in new:
-            terminal.item("would make", os.path.relpath(path, layout.root))
-        terminal.result({"dry_run": True, "host": layout.root, "made": new})
+        call.terminal.show(HostPlan(layout.root, new))
         return
     made = prepare_host(layout)
-    ledger = Ledger(layout.database)
+    ledger = call.ledger
     for name in _new_groups(arguments, {group.folder for group in ledger.groups()}):
         made += add_group(layout, ledger, name)
-    for path in made:
-        terminal.item("made", os.path.relpath(path, layout.root))
-    terminal.line()
-    where = terminal.short(layout.root)
-    terminal.line(f"  session-memory host run --at {where}")
-    terminal.line(
-        f'  session-memory host say --at {where} {(arguments.groups or [MAIN])[0]} "Who are you?"'
-    )
-    terminal.result(
-        {"host": layout.root, "made": made, "groups": [group.folder for group in ledger.groups()]}
-    )
+    groups = [group.folder for group in ledger.groups()]
+    first = (arguments.groups or [MAIN])[0]
+    call.terminal.show(MadeHost(layout.root, made, groups, first))
+
+
+@dataclass(frozen=True)
+class HostPlan(Result):
+    """The paths that would be made for a host."""
+
+    host: str
+    made: list[str]
+
+    def show(self, terminal: Terminal) -> None:
+        for path in self.made:
+            terminal.item("would make", os.path.relpath(path, self.host))
+
+    def as_json(self) -> dict[str, Any]:
+        return {"dry_run": True, **vars(self)}
+
+
+@dataclass(frozen=True)
+class MadeHost(Result):
+    """A host with the paths that were made, all its groups, and the group to talk to first."""
+
+    host: str
+    made: list[str]
+    groups: list[str]
+    first: str
+
+    def show(self, terminal: Terminal) -> None:
+        for path in self.made:
+            terminal.item("made", os.path.relpath(path, self.host))
+        terminal.line()
+        where = terminal.short(self.host)
+        terminal.line(f"  session-memory host run --at {where}")
+        terminal.line(f'  session-memory host say --at {where} {self.first} "Who are you?"')
+
+    def as_json(self) -> dict[str, Any]:
+        return {"host": self.host, "made": self.made, "groups": self.groups}
 
 
 def _new_groups(arguments: argparse.Namespace, known: set[str]) -> list[str]:
     return [name for name in arguments.groups or ([] if known else [MAIN]) if name not in known]
 
 
-def add(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
-    ledger = Ledger(layout.database)
+def add(call: HostCall) -> None:
+    ledger, arguments = call.ledger, call.arguments
     given = arguments.chat or "", arguments.name or "", arguments.trigger or ""
-    made = add_group(layout, ledger, arguments.group, *given)
-    group = ledger.group(arguments.group)
-    terminal.line(
-        f"{group.folder} answers in {group.jid}; groups/{group.folder}/CLAUDE.md "
-        f"says who its agent is."
-    )
-    terminal.result({"group": group.folder, "chat": group.jid, "made": made})
+    made = add_group(call.layout, ledger, arguments.group, *given)
+    call.terminal.show(AddedGroup(ledger.group(arguments.group), made))
 
 
-def change(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
+@dataclass(frozen=True)
+class AddedGroup(Result):
+    """A group that was added, and the paths that were made for it."""
+
+    group: RegisteredGroup
+    made: list[str]
+
+    def show(self, terminal: Terminal) -> None:
+        folder = self.group.folder
+        terminal.line(
+            f"{folder} answers in {self.group.jid}; groups/{folder}/CLAUDE.md says who its agent "
+            "is."
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {"group": self.group.folder, "chat": self.group.jid, "made": self.made}
+
+
+def change(call: HostCall) -> None:
+    ledger, arguments = call.ledger, call.arguments
     if arguments.name is None and arguments.trigger is None and arguments.chat is None:
         raise WrongCallError("nothing to change is given", "--chat, --name or --trigger")
-    ledger = Ledger(layout.database)
     ledger.update(
         arguments.group, name=arguments.name, trigger=arguments.trigger, jid=arguments.chat
     )
-    group = ledger.group(arguments.group)
-    terminal.line(f"{group.folder} ({group.name}) answers {_what(group.trigger)} in {group.jid}")
-    terminal.result(
-        {"group": group.folder, "chat": group.jid, "name": group.name, "trigger": group.trigger}
-    )
+    call.terminal.show(ChangedGroup(ledger.group(arguments.group)))
 
 
-def remove(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
-    ledger = Ledger(layout.database)
-    group = ledger.group(arguments.group)
-    if arguments.dry_run:
-        active = [task.id for task in ledger.schedule.tasks(group.folder) if task.status == ACTIVE]
+@dataclass(frozen=True)
+class ChangedGroup(Result):
+    """A group as it is now."""
+
+    group: RegisteredGroup
+
+    def show(self, terminal: Terminal) -> None:
+        group = self.group
         terminal.line(
-            f"{group.folder} would answer no longer in {group.jid}. Its files would stay."
+            f"{group.folder} ({group.name}) answers {_what(group.trigger)} in {group.jid}"
         )
-        if active:
-            terminal.line(f"Would be paused: {', '.join(active)}")
-        terminal.result(
-            {"dry_run": True, "group": group.folder, "chat": group.jid, "paused": active}
-        )
-        return
-    paused = ledger.remove(group.folder)
-    terminal.line(f"{group.folder} answers no longer in {group.jid}.")
-    kept = [f"groups/{group.folder}", f"data/sessions/{group.folder}"]
-    if paused:
-        terminal.line(f"Paused: {', '.join(paused)}")
-    terminal.line(
-        f"Kept: {' and '.join(kept)}; session-memory host add {group.folder} takes them up again."
-    )
-    terminal.result({"group": group.folder, "chat": group.jid, "paused": paused, "kept": kept})
 
-
-def status(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
-    ledger, sessions = Ledger(layout.database), open_sessions(layout)
-    runs, others = is_served(layout), ledger.strangers()
-    terminal.line(f"{terminal.short(layout.root)}: {'running' if runs else 'not running'}")
-    groups = [_show_group(group, ledger, sessions, terminal) for group in ledger.groups()]
-    if others:
-        terminal.heading("chats without a group")
-    for chat in others[:MOST_SHOWN]:
-        terminal.item(_ago(chat.last_activity), f"{chat.jid}  {short(chat.name)}")
-    if len(others) > MOST_SHOWN:
-        terminal.line(f"  and {len(others) - MOST_SHOWN} more (--json has them)")
-    terminal.result(
-        {
-            "host": layout.root,
-            "is_running": runs,
-            "groups": groups,
-            "chats_without_group": [chat._asdict() for chat in others],
+    def as_json(self) -> dict[str, Any]:
+        group = self.group
+        return {
+            "group": group.folder,
+            "chat": group.jid,
+            "name": group.name,
+            "trigger": group.trigger,
         }
+
+
+def remove(call: HostCall) -> None:
+    ledger, is_dry_run = call.ledger, call.arguments.dry_run
+    group = ledger.group(call.arguments.group)
+    if is_dry_run:
+        tasks_of = ledger.schedule.tasks(group.folder)
+        paused = [task.id for task in tasks_of if task.status == ACTIVE]
+    else:
+        paused = ledger.remove(group.folder)
+    call.terminal.show(RemovedGroup(group, paused, is_dry_run))
+
+
+@dataclass(frozen=True)
+class RemovedGroup(Result):
+    """A group that no longer answers, or would not, and its tasks that are paused."""
+
+    group: RegisteredGroup
+    paused: list[str]
+    is_dry_run: bool
+
+    @property
+    def kept(self) -> list[str]:
+        """The directories of the group, which stay."""
+        return [f"groups/{self.group.folder}", f"data/sessions/{self.group.folder}"]
+
+    def show(self, terminal: Terminal) -> None:
+        folder, paused = self.group.folder, ", ".join(self.paused)
+        if self.is_dry_run:
+            terminal.line(
+                f"{folder} would answer no longer in {self.group.jid}. Its files would stay."
+            )
+            if paused:
+                terminal.line(f"Would be paused: {paused}")
+            return
+        terminal.line(f"{folder} answers no longer in {self.group.jid}.")
+        if paused:
+            terminal.line(f"Paused: {paused}")
+        terminal.line(
+            f"Kept: {' and '.join(self.kept)}; session-memory host add {folder} takes them up "
+            "again."
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        result = {"group": self.group.folder, "chat": self.group.jid, "paused": self.paused}
+        return {"dry_run": True, **result} if self.is_dry_run else {**result, "kept": self.kept}
+
+
+def status(call: HostCall) -> None:
+    layout, ledger = call.layout, call.ledger
+    sessions, groups = open_sessions(layout), ledger.groups()
+    call.terminal.show(
+        HostStatus(
+            host=layout.root,
+            is_running=is_served(layout),
+            groups=[_group_status(group, ledger, sessions) for group in groups],
+            strangers=ledger.strangers(),
+        )
     )
 
 
-def _show_group(
-    group: RegisteredGroup, ledger: Ledger, sessions: SessionManager, terminal: Terminal
-) -> dict[str, Any]:
-    """Print the state of a group; return it for JSON."""
-    name, last = group.folder, ledger.last_message_time(group.folder)
-    session, history = sessions.get(name) or "", len(sessions.get_history(name))
-    waiting, working = ledger.inbox_counts(name)
-    task = next(
-        (one for one in ledger.schedule.tasks(name) if one.status == ACTIVE and one.next_run), None
+def _group_status(group: RegisteredGroup, ledger: Ledger, sessions: SessionManager) -> GroupStatus:
+    name = group.folder
+    active = [task for task in ledger.schedule.tasks(name) if task.status == ACTIVE]
+    return GroupStatus(
+        group,
+        sessions.get(name) or "",
+        ledger.last_message_time(name),
+        len(sessions.get_history(name)),
+        *ledger.inbox_counts(name),
+        next((task for task in active if task.next_run), None),
     )
-    earlier = f", {counted(history, 'earlier one')}" if history else ""
-    terminal.heading(name)
-    called = f" ({plain(group.name)})" if group.name != name else ""
-    terminal.item("answers", f"{_what(group.trigger)} in {group.jid}{called}")
-    terminal.item("session", (session or "none: the next message starts one") + earlier)
-    terminal.item("last active", _ago(last))
-    terminal.item("queue", f"{waiting} waiting, {working} being answered")
-    terminal.item(
-        "next task", f"{local_time(task.next_run)}  {short(task.prompt)}" if task else "none"
-    )
-    return {
-        "group": name,
-        "chat": group.jid,
-        "name": group.name,
-        "trigger": group.trigger,
-        "session_id": session,
-        "last_activity": last,
-        "named_sessions": history,
-        "waiting": waiting,
-        "working": working,
-        "next_task": task._asdict() if task else None,
-    }
+
+
+class GroupStatus(NamedTuple):
+    """The state of a group: its session, the time of its last message, the number of earlier
+    sessions and of messages that are waiting and being answered, and the next task."""
+
+    group: RegisteredGroup
+    session: str
+    last_activity: str
+    history: int
+    waiting: int
+    working: int
+    next_task: Task | None
+
+    def show(self, terminal: Terminal) -> None:
+        """Print the state under the name of the group."""
+        group, task = self.group, self.next_task
+        earlier = f", {counted(self.history, 'earlier one')}" if self.history else ""
+        terminal.heading(group.folder)
+        called = f" ({plain(group.name)})" if group.name != group.folder else ""
+        terminal.item("answers", f"{_what(group.trigger)} in {group.jid}{called}")
+        session = self.session or "none: the next message starts one"
+        terminal.item("session", session + earlier)
+        terminal.item("last active", _ago(self.last_activity))
+        terminal.item("queue", f"{self.waiting} waiting, {self.working} being answered")
+        terminal.item(
+            "next task", f"{local_time(task.next_run)}  {short(task.prompt)}" if task else "none"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the state as values for JSON."""
+        return {
+            "group": self.group.folder,
+            "chat": self.group.jid,
+            "name": self.group.name,
+            "trigger": self.group.trigger,
+            "session_id": self.session,
+            "last_activity": self.last_activity,
+            "named_sessions": self.history,
+            "waiting": self.waiting,
+            "working": self.working,
+            "next_task": self.next_task._asdict() if self.next_task else None,
+        }
+
+
+@dataclass(frozen=True)
+class HostStatus(Result):
+    """The state of a host and its groups, and the chats without a group."""
+
+    host: str
+    is_running: bool
+    groups: list[GroupStatus]
+    strangers: list[Chat]
+
+    def show(self, terminal: Terminal) -> None:
+        runs = "running" if self.is_running else "not running"
+        terminal.line(f"{terminal.short(self.host)}: {runs}")
+        for group in self.groups:
+            group.show(terminal)
+        if self.strangers:
+            terminal.heading("chats without a group")
+        for chat in self.strangers[:MOST_SHOWN]:
+            terminal.item(_ago(chat.last_activity), f"{chat.jid}  {short(chat.name)}")
+        if len(self.strangers) > MOST_SHOWN:
+            terminal.line(f"  and {len(self.strangers) - MOST_SHOWN} more (--json has them)")
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "host": self.host,
+            "is_running": self.is_running,
+            "groups": [group.as_json() for group in self.groups],
+            "chats_without_group": [chat._asdict() for chat in self.strangers],
+        }
 
 
 def _ago(at: str) -> str:
@@ -237,32 +371,39 @@ def add_task_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
             )
 
 
-def tasks(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
-    planned = Ledger(layout.database).schedule
-    found = planned.tasks()
-    for task in found:
-        terminal.line(f"{task.id}  {task.group}  {task.context_mode}  {_when(task)}")
-        terminal.item("", short(task.prompt))
-        if task.last_run:
-            terminal.item(
-                "last run", f"{local_time(task.last_run)}  {short(task.last_result or '')}"
+def tasks(call: HostCall) -> None:
+    planned = call.ledger.schedule
+    call.terminal.show(ListedTasks([(task, planned.runs(task.id)) for task in planned.tasks()]))
+
+
+@dataclass(frozen=True)
+class ListedTasks(Result):
+    """The scheduled tasks with their last runs."""
+
+    tasks: list[tuple[Task, list[TaskRun]]]
+
+    def show(self, terminal: Terminal) -> None:
+        for task, _ in self.tasks:
+            terminal.line(f"{task.id}  {task.group}  {task.context_mode}  {_when(task)}")
+            terminal.item("", short(task.prompt))
+            if task.last_run:
+                terminal.item(
+                    "last run", f"{local_time(task.last_run)}  {short(task.last_result or '')}"
+                )
+        if not self.tasks:
+            terminal.line(
+                'none; session-memory host schedule GROUP "text" --cron "0 8 * * 1-5" makes one'
             )
-    if not found:
-        terminal.line(
-            'none; session-memory host schedule GROUP "text" --cron "0 8 * * 1-5" makes one'
-        )
-    terminal.result(
-        {
-            "tasks": [
-                {**task._asdict(), "runs": [one._asdict() for one in planned.runs(task.id)]}
-                for task in found
-            ]
-        }
-    )
+
+    def as_json(self) -> dict[str, Any]:
+        tasks = [
+            {**task._asdict(), "runs": [run._asdict() for run in runs]} for task, runs in self.tasks
+        ]
+        return {"tasks": tasks}
 
 
-def schedule(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
-    ledger = Ledger(layout.database)
+def schedule(call: HostCall) -> None:
+    ledger, arguments = call.ledger, call.arguments
     if arguments.cron is not None:
         kind, value = "cron", arguments.cron
     elif arguments.every is not None:
@@ -273,26 +414,52 @@ def schedule(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) 
     mode = "isolated" if arguments.isolated else "group"
     prompt = " ".join(arguments.prompt)
     task = ledger.schedule.add(group.folder, group.jid, prompt, kind, value, mode)
-    terminal.line(f"{task.id}  {_when(task)}")
-    terminal.result({"task": task._asdict()})
+    call.terminal.show(PlannedTask(task))
 
 
-def change_task(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
-    planned = Ledger(layout.database).schedule
+def change_task(call: HostCall) -> None:
+    planned, arguments = call.ledger.schedule, call.arguments
     if arguments.action == "drop":
         if arguments.dry_run:
-            found = planned.task(arguments.task)
-            terminal.line(f"Would be deleted: {found.id}, {_when(found)}: {short(found.prompt)}")
-            terminal.result({"dry_run": True, "task": found._asdict()})
-            return
-        planned.remove(arguments.task)
-        terminal.line(f"{arguments.task} is gone")
-        terminal.result({"task": None})
+            dropped = DroppedTask(arguments.task, planned.task(arguments.task))
+        else:
+            planned.remove(arguments.task)
+            dropped = DroppedTask(arguments.task, None)
+        call.terminal.show(dropped)
         return
     status = "paused" if arguments.action == "pause" else "active"
-    task = planned.update(arguments.task, status=status)
-    terminal.line(f"{task.id}  {_when(task)}")
-    terminal.result({"task": task._asdict()})
+    call.terminal.show(PlannedTask(planned.update(arguments.task, status=status)))
+
+
+@dataclass(frozen=True)
+class PlannedTask(Result):
+    """A task as it is planned now."""
+
+    task: Task
+
+    def show(self, terminal: Terminal) -> None:
+        terminal.line(f"{self.task.id}  {_when(self.task)}")
+
+    def as_json(self) -> dict[str, Any]:
+        return {"task": self.task._asdict()}
+
+
+@dataclass(frozen=True)
+class DroppedTask(Result):
+    """The id of a task that was deleted, or a task that would be."""
+
+    id: str
+    task: Task | None
+
+    def show(self, terminal: Terminal) -> None:
+        if self.task is None:
+            terminal.line(f"{self.id} is gone")
+            return
+        task = self.task
+        terminal.line(f"Would be deleted: {task.id}, {_when(task)}: {short(task.prompt)}")
+
+    def as_json(self) -> dict[str, Any]:
+        return {"dry_run": True, "task": self.task._asdict()} if self.task else {"task": None}
 
 
 def _milliseconds(seconds: str) -> str:

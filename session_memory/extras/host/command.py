@@ -9,18 +9,20 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 from ...app.commands.arguments import not_negative
 from ...common.errors import SessionMemoryError
 from ...common.system.files import expanded
 from ...common.system.sqlite import DatabaseError
-from ...common.system.terminal import Terminal
+from ...common.system.terminal import Result, Terminal
 from ...common.text.sanitize import plain
 from ...sessions.settings.host_layout import Layout
 from ...sessions.settings.registry import register_host
 from . import _groups_command as host_groups
-from ._groups_command import add_group_arguments, add_task_arguments, local_time
+from ._groups_command import HostCall, add_group_arguments, add_task_arguments, local_time
 from ._ledger import Ledger
 from ._log import host_lock, is_served
 from ._values import ChatReply
@@ -93,16 +95,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action in ("init", "run") and not getattr(arguments, "dry_run", False):
         register_host(layout.root, os.environ)
     try:
-        return ACTIONS[arguments.action](layout, arguments, terminal) or 0
+        return ACTIONS[arguments.action](HostCall(layout, arguments, terminal)) or 0
     except apsw.Error as error:
         from ._database import HostDatabase
 
         raise DatabaseError(f"{layout.database}: {error}", HostDatabase.IF_CORRUPT) from error
 
 
-def _run(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
+def _run(call: HostCall) -> None:
     from ._service import Host
 
+    layout, terminal = call.layout, call.terminal
     # in a file also with the date
     clock = "%H:%M:%S" if terminal.is_interactive else "%Y-%m-%d %H:%M:%S"
 
@@ -122,8 +125,9 @@ def _run(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> N
         asyncio.run(host.run())
 
 
-def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    ledger, text = Ledger(layout.database), " ".join(arguments.text)
+def _say(call: HostCall) -> int:
+    layout, arguments = call.layout, call.arguments
+    ledger, text = call.ledger, " ".join(arguments.text)
     group, is_called = ledger.group(arguments.group), ledger.answers(arguments.group, text)
     sender = arguments.sender
     message_id = ledger.receive(group.jid, text, sender=sender or "terminal", sender_name=sender)
@@ -137,16 +141,48 @@ def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> i
             reply = _wait_for_reply(ledger, group.jid, message_id, layout)
         if reply is None and not ledger.reply_to(message_id, group.jid)[0]:
             note = "Kept. The host is not running: it answers when it does."
-    if reply:
-        terminal.line(plain(reply.text))
-    if note:
-        terminal.note(note)
-    terminal.result({"message": message_id, "reply": shown(reply) if reply else None, "note": note})
+    call.terminal.show(SentMessage(message_id, reply, note))
     return 1 if reply and reply.kind == "error" else 0
 
 
-def _tail(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
-    ledger = Ledger(layout.database)
+@dataclass(frozen=True)
+class SentMessage(Result):
+    """A message to a group's agent, and the reply, or a note why there is none."""
+
+    message: str
+    reply: ChatReply | None
+    note: str
+
+    def show(self, terminal: Terminal) -> None:
+        if self.reply:
+            terminal.line(plain(self.reply.text))
+        if self.note:
+            terminal.note(self.note)
+
+    def as_json(self) -> dict[str, Any]:
+        reply = shown(self.reply) if self.reply else None
+        return {"message": self.message, "reply": reply, "note": self.note}
+
+
+@dataclass(frozen=True)
+class TailedReply(Result):
+    """A reply in a chat; its JSON is one line of the stream."""
+
+    reply: ChatReply
+    indent = None
+
+    def show(self, terminal: Terminal) -> None:
+        reply = self.reply
+        head = f"[{local_time(reply.timestamp)} {reply.kind} {reply.id}]"
+        terminal.line(terminal.paint("dim", head))
+        terminal.line(plain(reply.text))
+
+    def as_json(self) -> dict[str, Any]:
+        return shown(self.reply)
+
+
+def _tail(call: HostCall) -> None:
+    ledger, arguments = call.ledger, call.arguments
     jid = ledger.group(arguments.group).jid
     last = ledger.latest_replies(jid, arguments.last)
     after = last[-1].id if last else 0 if arguments.last else ledger.last_reply()
@@ -155,14 +191,7 @@ def _tail(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> 
     )
     with suppress(KeyboardInterrupt):  # there is no other way to end
         for reply in replies:
-            terminal.result(shown(reply), indent=None)
-            if not terminal.is_json:
-                terminal.line(
-                    terminal.paint(
-                        "dim", f"[{local_time(reply.timestamp)} {reply.kind} {reply.id}]"
-                    )
-                )
-                terminal.line(plain(reply.text))
+            call.terminal.show(TailedReply(reply))
 
 
 def _wait_for_reply(ledger: Ledger, jid: str, message_id: str, layout: Layout) -> ChatReply | None:
@@ -186,7 +215,7 @@ def _follow(ledger: Ledger, jid: str, after: int) -> Iterator[ChatReply]:
         time.sleep(POLL_SECONDS)
 
 
-_Action = Callable[[Layout, argparse.Namespace, Terminal], int | None]
+_Action = Callable[[HostCall], int | None]
 ACTIONS: dict[str, _Action] = {
     "init": host_groups.init,
     "add": host_groups.add,

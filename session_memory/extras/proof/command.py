@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ...app.commands.arguments import NO_LIMIT, add_common, add_project, filter_of
 from ...app.commands.opened_store import OpenStore, check_names, on_store, refresh
 from ...app.commands.progress import shown
+from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted
 from ...history.costs import SessionFiles
 from ._chart import svg_of
@@ -42,34 +45,42 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if arguments.svg == "-" and not arguments.json:
         opened.terminal.verbatim(svg_of(proof))
         return 0
-    opened.terminal.result(as_json(proof))
-    _show(opened, proof)
+    opened.terminal.show(ShownProof(proof))
     if arguments.svg and arguments.svg != "-":
         Path(arguments.svg).write_text(svg_of(proof), encoding="utf-8")
     return 0
 
 
-def _show(opened: OpenStore, proof: Proof) -> None:
-    terminal = opened.terminal
-    gone = f", {proof.missing:,} without a transcript" if proof.missing else ""
-    terminal.line(f"{counted(proof.sessions, 'session')}{gone}.")
-    _section(opened, "Updates that proved right", told_lines(proof))
-    terminal.heading(HEEDED)
-    rows = rows_of(proof)
-    width = max([len(row.label) for row in rows], default=0)
-    for row in rows:
-        alone = f"; {row.left_alone:,} more left the file alone" if row.left_alone else ""
-        interval = f" ({row.interval})" if row.interval else ""
-        terminal.line(f"  {row.label.ljust(width)}  {row.heeded}{interval}{alone}")
-        if row.verdict:
-            terminal.paragraph(row.verdict, indent=" " * (width + 4))
-    for line in compared_lines(proof):
-        terminal.paragraph(line, indent="  ")
-    if sums := sum_lines(proof):
-        _section(opened, "Sums", sums)
+@dataclass(frozen=True)
+class ShownProof(Result):
+    """The proof, for people in sections."""
+
+    proof: Proof
+
+    def show(self, terminal: Terminal) -> None:
+        proof = self.proof
+        gone = f", {proof.missing:,} without a transcript" if proof.missing else ""
+        terminal.line(f"{counted(proof.sessions, 'session')}{gone}.")
+        _section(terminal, "Updates that proved right", told_lines(proof))
+        terminal.heading(HEEDED)
+        rows = rows_of(proof)
+        width = max([len(row.label) for row in rows], default=0)
+        for row in rows:
+            alone = f"; {row.left_alone:,} more left the file alone" if row.left_alone else ""
+            interval = f" ({row.interval})" if row.interval else ""
+            terminal.line(f"  {row.label.ljust(width)}  {row.heeded}{interval}{alone}")
+            if row.verdict:
+                terminal.paragraph(row.verdict, indent=" " * (width + 4))
+        for line in compared_lines(proof):
+            terminal.paragraph(line, indent="  ")
+        if sums := sum_lines(proof):
+            _section(terminal, "Sums", sums)
+
+    def as_json(self) -> dict[str, Any]:
+        return as_json(self.proof)
 
 
-def _section(opened: OpenStore, title: str, lines: list[str]) -> None:
-    opened.terminal.heading(title)
+def _section(terminal: Terminal, title: str, lines: list[str]) -> None:
+    terminal.heading(title)
     for line in lines:
-        opened.terminal.paragraph(line, indent="  ")
+        terminal.paragraph(line, indent="  ")

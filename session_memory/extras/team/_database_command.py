@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import argparse
 import secrets
+from collections.abc import Collection
 from contextlib import closing
+from dataclasses import dataclass
 from shlex import quote
+from typing import Any, NamedTuple
 
 from ...app.commands.output import brief
 from ...common.system.pgpass import address_of
-from ...common.system.terminal import Terminal
+from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted
 from .postgres import schema
 from .postgres.connection import connect, explained
@@ -31,9 +34,7 @@ def database_url(text: str) -> str:
 def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Make a team's store and its members, or prints the SQL that would. Raises TeamError."""
     if arguments.sql:
-        sql = schema.setup_sql(arguments.member)
-        terminal.verbatim(sql)
-        terminal.result({"sql": sql}, verbatim=["sql"])
+        terminal.show(SetupSql(schema.setup_sql(arguments.member)))
         return 0
     address = address_of(arguments.url)
     with (
@@ -47,42 +48,87 @@ def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
             password = secrets.token_urlsafe(18)
             is_new = schema.add_member(connection, name, password)
             url = address.of_user(name, password if is_new else "")
-            added.append({"name": name, "url": url, "is_new": is_new})
+            added.append(AddedMember(name, url, is_new))
         known = schema.members(connection)
         open_to_all = schema.lets_everybody_in(connection) if known else ""
-    terminal.line(
-        "The team's store was made, or brought up to date." if done else "It was there already."
-    )
-    if before.version == 1:
-        terminal.line(
-            "Of the members that version 0.2.0 had, those who joined here stay: add others with "
-            "--member."
-        )
-    terminal.line(
-        f"Members: {', '.join([brief(name, NAME_CHARACTERS) for name in known]) or 'none'}."
-    )
-    for member in added:
-        how = (
-            "joins with"
-            if member["is_new"]
-            else "was a user there already, and joins with their password"
-        )
-        terminal.line(f"{brief(str(member['name']), NAME_CHARACTERS)} {how}:")
-        terminal.line(f"  session-memory team join {quote(str(member['url']))}")
-    if open_to_all:
-        terminal.line(
-            "Every user of the server may connect to this database, and reads no rows. To keep "
-            "others out:"
-        )
-        terminal.line(f"  {open_to_all}")
-    made = {
-        "migrations": done,
-        "members": added,
-        "all_members": known,
-        "open_to_all": bool(open_to_all),
-    }
-    terminal.result(made, verbatim=["members"])  # their addresses have new passwords
+    terminal.show(MadeStore(done, before.version, added, known, open_to_all))
     return 0
+
+
+class AddedMember(NamedTuple):
+    """A member who joins with `url`, which has a new password if the user `is_new`."""
+
+    name: str
+    url: str
+    is_new: bool
+
+
+@dataclass(frozen=True)
+class SetupSql(Result):
+    """The SQL that would make a team's store."""
+
+    sql: str
+
+    @property
+    def verbatim(self) -> Collection[str]:
+        return ("sql",)
+
+    def show(self, terminal: Terminal) -> None:
+        terminal.verbatim(self.sql)
+
+
+@dataclass(frozen=True)
+class MadeStore(Result):
+    """A team's store: its migrations now, its version before, the added and all members.
+
+    `open_to_all` is the SQL that keeps other users of the server out; '' if they are."""
+
+    migrations: list[int]
+    version_before: int
+    added: list[AddedMember]
+    members: list[str]
+    open_to_all: str
+
+    @property
+    def verbatim(self) -> Collection[str]:
+        return ("members",)  # their addresses have new passwords
+
+    def show(self, terminal: Terminal) -> None:
+        terminal.line(
+            "The team's store was made, or brought up to date."
+            if self.migrations
+            else "It was there already."
+        )
+        if self.version_before == 1:
+            terminal.line(
+                "Of the members that version 0.2.0 had, those who joined here stay: add others "
+                "with --member."
+            )
+        names = ", ".join([brief(name, NAME_CHARACTERS) for name in self.members])
+        terminal.line(f"Members: {names or 'none'}.")
+        for member in self.added:
+            how = (
+                "joins with"
+                if member.is_new
+                else "was a user there already, and joins with their password"
+            )
+            terminal.line(f"{brief(member.name, NAME_CHARACTERS)} {how}:")
+            terminal.line(f"  session-memory team join {quote(member.url)}")
+        if self.open_to_all:
+            terminal.line(
+                "Every user of the server may connect to this database, and reads no rows. To keep "
+                "others out:"
+            )
+            terminal.line(f"  {self.open_to_all}")
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "migrations": self.migrations,
+            "members": [member._asdict() for member in self.added],
+            "all_members": self.members,
+            "open_to_all": bool(self.open_to_all),
+            "close_with": self.open_to_all or None,
+        }
 
 
 def remove(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -93,16 +139,28 @@ def remove(arguments: argparse.Namespace, terminal: Terminal) -> int:
         connection.transaction(force_rollback=arguments.dry_run),
     ):
         deleted = schema.remove_member(connection, arguments.name, purge=arguments.purge)
-    if arguments.dry_run:
-        would = f"{brief(arguments.name, NAME_CHARACTERS)} would be no member any more"
-        terminal.line(f"{would}; {counted(deleted, 'session')} would be deleted.")
-        terminal.result({"dry_run": True, "name": arguments.name, "deleted": deleted})
-        return 0
-    gone = f"{counted(deleted, 'session')} deleted"
-    kept = "what they have shared stays, until this is done with --purge"
-    terminal.line(
-        f"{brief(arguments.name, NAME_CHARACTERS)} is no longer a member; "
-        f"{gone if arguments.purge else kept}."
-    )
-    terminal.result({"name": arguments.name, "deleted": deleted})
+    terminal.show(RemovedMember(arguments.name, deleted, arguments.purge, arguments.dry_run))
     return 0
+
+
+@dataclass(frozen=True)
+class RemovedMember(Result):
+    """A member who is taken out, or would be, and the number of sessions deleted with that."""
+
+    name: str
+    deleted: int
+    is_purged: bool
+    is_dry_run: bool
+
+    def show(self, terminal: Terminal) -> None:
+        name, sessions = brief(self.name, NAME_CHARACTERS), counted(self.deleted, "session")
+        if self.is_dry_run:
+            terminal.line(f"{name} would be no member any more; {sessions} would be deleted.")
+            return
+        kept = "what they have shared stays, until this is done with --purge"
+        gone = f"{sessions} deleted" if self.is_purged else kept
+        terminal.line(f"{name} is no longer a member; {gone}.")
+
+    def as_json(self) -> dict[str, Any]:
+        result = {"name": self.name, "deleted": self.deleted}
+        return {"dry_run": True, **result} if self.is_dry_run else result

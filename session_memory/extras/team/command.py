@@ -8,6 +8,8 @@ import os
 import socket
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import __version__
 from ...app.commands.arguments import OnlyForPeopleError, add_common
@@ -16,7 +18,7 @@ from ...app.commands.output import brief, iso, moment
 from ...common.errors import SessionMemoryError, WrongCallError
 from ...common.system.git import find_worktree, worktrees_of
 from ...common.system.pgpass import address_of, keep_password
-from ...common.system.terminal import Terminal
+from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted, one_line
 from ...common.text.paths import is_name
 from ...common.text.sanitize import for_people
@@ -27,6 +29,7 @@ from ...sessions.settings.keys import set_key
 from ._activity import activity_count
 from ._database_command import NAME_CHARACTERS, database_url, init, remove
 from ._sharing import (
+    TeamState,
     drop_state,
     joined_team,
     project_of,
@@ -38,10 +41,15 @@ from ._sharing import (
     waiting_for_push,
 )
 from .postgres.connection import PATIENCE_SECONDS, TeamError
-from .postgres.engine import TeamStore, machines_of
+from .postgres.engine import TeamMachine, TeamStore, machines_of
 from .postgres.memories import pushed_memories, withdraw_memories
 from .postgres.push import TeamPush
 from .settings import TeamSettings
+
+if TYPE_CHECKING:
+    from ...history.store.sqlite.tool_uses import StoredFile
+    from ._memories import MemoryPushReport
+    from .push import SharedAs, TeamPushReport
 
 SUMMARY = "share sessions with other machines and people"
 SHOWN = 20  # sessions of a preview
@@ -142,113 +150,170 @@ def _join(arguments: argparse.Namespace, terminal: Terminal) -> int:
         set_key(location.home.config_file, ("team", key), value)
     for text in refused(location.home, "team.url"):
         terminal.note(for_people(text))
-    terminal.line(
-        f"This machine has joined as {team.member}@{machine}: upkeep shares new sessions from "
-        "now on."
-    )
-    if is_known:
-        other = "if that was another machine, leave, and join with another name: --as NAME"
-        terminal.note(f"Something was shared as {team.member}@{machine} before: {other}.")
-    terminal.line(
-        "Its sessions are shared with your own machines; with the team, where "
-        "`share: team` says so."
-    )
-    terminal.line("  session-memory team preview    shows which those are")
-    terminal.result(
-        {"member": team.member, "machine": machine, "url": address.url, "is_known": is_known}
-    )
+    terminal.show(JoinedTeam(team.member, machine, address.url, is_known))
     return 0
+
+
+@dataclass(frozen=True)
+class JoinedTeam(Result):
+    """A machine of a member that has joined; `is_known` if something was shared so before."""
+
+    member: str
+    machine: str
+    url: str
+    is_known: bool
+
+    def show(self, terminal: Terminal) -> None:
+        name = f"{self.member}@{self.machine}"
+        terminal.line(f"This machine has joined as {name}: upkeep shares new sessions from now on.")
+        if self.is_known:
+            other = "if that was another machine, leave, and join with another name: --as NAME"
+            terminal.note(f"Something was shared as {name} before: {other}.")
+        terminal.line(
+            "Its sessions are shared with your own machines; with the team, where "
+            "`share: team` says so."
+        )
+        terminal.line("  session-memory team preview    shows which those are")
 
 
 def _status(arguments: argparse.Namespace, terminal: Terminal) -> int:
     location, team = _joined(arguments)
-    state = read_state(location.home)
-    terminal.line(f"Team: {team.url}, this machine is {team.machine}.")
-    terminal.line(f"Pushed last: {_when(state.pushed_at)}.")
-    heard = counted(activity_count(location.home), "session")
-    terminal.line(
-        f"Heard from the others last: {_when(state.heard_at)}; {heard} of the last two days."
-    )
-    if state.problem:
-        terminal.line(f"Since {_when(state.problem_since)} it waits: {state.problem}.")
-    told = {
-        "url": team.url,
-        "machine": team.machine,
-        "pushed_at": iso(state.pushed_at or None),
-        "problem": state.problem,
-        "heard_at": iso(state.heard_at or None),
-    }
 
-    def show(opened: OpenStore) -> int:
+    def ask(opened: OpenStore) -> TeamStatus:
         refresh(opened)
+        state, heard = read_state(location.home), activity_count(location.home)
         try:
-            sessions, items = waiting_for_push(opened.store, location)
+            waiting = waiting_for_push(opened.store, location)
             with closing(TeamStore(team.url, seconds=PATIENCE_SECONDS)) as store:
-                if store.is_newer:
-                    terminal.line(
-                        "A newer session-memory made it: it is read, and nothing is pushed."
-                    )
-                machines = machines_of(store)
+                there = TeamThere(waiting, machines_of(store), store.is_newer)
         except TeamError as error:
-            terminal.line(f"Now: {error}.")
-            terminal.line(f"  {error.hint}")
-            terminal.result({**told, "unreachable": str(error)})
-            return 1
-        new = f"{counted(sessions, 'session')} with {counted(items, 'new entry', 'new entries')}"
-        terminal.line(f"To be pushed: {new if sessions else 'nothing'}.")
-        for one in machines:
-            shared = f"{counted(one.sessions, 'session')} that you may read"
-            terminal.line(
-                f"  {brief(one.who, NAME_CHARACTERS)}: {shared}, pushed last: "
-                f"{_when(one.pushed_at)}"
-            )
-        listed = [{**one._asdict(), "pushed_at": iso(one.pushed_at)} for one in machines]
-        terminal.result(
-            {**told, "waiting": {"sessions": sessions, "items": items}, "machines": listed}
-        )
-        return 0
+            return TeamStatus(team, state, heard, error)
+        return TeamStatus(team, state, heard, there)
 
-    return with_store(arguments, show)
+    status = with_store(arguments, ask)
+    terminal.show(status)
+    return int(isinstance(status.there, TeamError))
+
+
+class TeamThere(NamedTuple):
+    """The state of the team's store: the sessions and items that wait for it, and its machines.
+
+    `is_newer`: a newer version made it."""
+
+    waiting: tuple[int, int]
+    machines: list[TeamMachine]
+    is_newer: bool
+
+
+@dataclass(frozen=True)
+class TeamStatus(Result):
+    """The state of a team here, the number of sessions heard of, and its store or an error."""
+
+    team: TeamSettings
+    state: TeamState
+    heard: int
+    there: TeamThere | TeamError
+
+    def show(self, terminal: Terminal) -> None:
+        team, state, heard = self.team, self.state, counted(self.heard, "session")
+        terminal.line(f"Team: {team.url}, this machine is {team.machine}.")
+        terminal.line(f"Pushed last: {_when(state.pushed_at)}.")
+        terminal.line(
+            f"Heard from the others last: {_when(state.heard_at)}; {heard} of the last two days."
+        )
+        if state.problem:
+            terminal.line(f"Since {_when(state.problem_since)} it waits: {state.problem}.")
+        if isinstance(self.there, TeamError):
+            terminal.line(f"Now: {self.there}.")
+            terminal.line(f"  {self.there.hint}")
+        else:
+            _show_there(self.there, terminal)
+
+    def as_json(self) -> dict[str, Any]:
+        state, there = self.state, self.there
+        here = {
+            "url": self.team.url,
+            "machine": self.team.machine,
+            "pushed_at": iso(state.pushed_at or None),
+            "problem": state.problem,
+            "problem_since": iso(state.problem_since or None) if state.problem else None,
+            "heard_at": iso(state.heard_at or None),
+            "heard_sessions": self.heard,
+        }
+        if isinstance(there, TeamError):
+            return {**here, "unreachable": str(there)}
+        sessions, items = there.waiting
+        machines = [
+            {**machine._asdict(), "pushed_at": iso(machine.pushed_at)} for machine in there.machines
+        ]
+        return {
+            **here,
+            "is_newer": there.is_newer,
+            "waiting": {"sessions": sessions, "items": items},
+            "machines": machines,
+        }
+
+
+def _show_there(there: TeamThere, terminal: Terminal) -> None:
+    """Print the state of the team's store."""
+    if there.is_newer:
+        terminal.line("A newer session-memory made it: it is read, and nothing is pushed.")
+    sessions, items = there.waiting
+    new = f"{counted(sessions, 'session')} with {counted(items, 'new entry', 'new entries')}"
+    terminal.line(f"To be pushed: {new if sessions else 'nothing'}.")
+    for machine in there.machines:
+        shared = f"{counted(machine.sessions, 'session')} that you may read"
+        pushed = f"pushed last: {_when(machine.pushed_at)}"
+        terminal.line(f"  {brief(machine.who, NAME_CHARACTERS)}: {shared}, {pushed}")
 
 
 def _preview(opened: OpenStore) -> int:
     refresh(opened)
-    terminal, found = opened.terminal, shared_files(opened.store, opened.location)
-    for file, shared in found[-SHOWN:]:
-        with_whom = "the team" if shared.share == "team" else "own machines"
-        title = brief(file.title or file.session_id, NAME_CHARACTERS)
-        terminal.line(
-            f"{moment(file.last_at)}  {with_whom:<12}  {shared.directory(file.cwd)}  {title}"
-        )
-    items = sum([file.item_count for file, _ in found])
-    terminal.line(
-        f"{counted(len(found), 'session')} with {counted(items, 'entry', 'entries')} in all."
-    )
-    nowhere, kept_back = unshared_counts(opened.store, opened.location)
-    if nowhere:
-        how = "`session-memory team project NAME` there names one"
-        terminal.line(
-            f"Not shared, since in no repository with a remote, and no project: {nowhere}; {how}."
-        )
-    if kept_back:
-        terminal.line(f"Not shared by rules (`share: off`): {kept_back}.")
-    terminal.result(
-        {
-            "unshared": {"no_project": nowhere, "rules": kept_back},
-            "sessions": [
-                {
-                    "session_id": file.session_id,
-                    "title": file.title,
-                    "items": file.item_count,
-                    "share": shared.share,
-                    "project": shared.project,
-                    "directory": shared.directory(file.cwd),
-                }
-                for file, shared in found
-            ],
-        }
-    )
+    files = shared_files(opened.store, opened.location)
+    opened.terminal.show(TeamPreview(files, *unshared_counts(opened.store, opened.location)))
     return 0
+
+
+@dataclass(frozen=True)
+class TeamPreview(Result):
+    """The files that are shared, and the numbers of sessions in no project, and kept by rules."""
+
+    files: list[tuple[StoredFile, SharedAs]]
+    no_project: int
+    by_rules: int
+
+    def show(self, terminal: Terminal) -> None:
+        for file, shared in self.files[-SHOWN:]:
+            with_whom = "the team" if shared.share == "team" else "own machines"
+            title = brief(file.title or file.session_id, NAME_CHARACTERS)
+            terminal.line(
+                f"{moment(file.last_at)}  {with_whom:<12}  {shared.directory(file.cwd)}  {title}"
+            )
+        items = counted(sum([file.item_count for file, _ in self.files]), "entry", "entries")
+        terminal.line(f"{counted(len(self.files), 'session')} with {items} in all.")
+        if self.no_project:
+            how = "`session-memory team project NAME` there names one"
+            terminal.line(
+                "Not shared, since in no repository with a remote, and no project: "
+                f"{self.no_project}; {how}."
+            )
+        if self.by_rules:
+            terminal.line(f"Not shared by rules (`share: off`): {self.by_rules}.")
+
+    def as_json(self) -> dict[str, Any]:
+        sessions = [
+            {
+                "session_id": file.session_id,
+                "title": file.title,
+                "items": file.item_count,
+                "share": shared.share,
+                "project": shared.project,
+                "directory": shared.directory(file.cwd),
+            }
+            for file, shared in self.files
+        ]
+        unshared = {"no_project": self.no_project, "rules": self.by_rules}
+        return {"unshared": unshared, "sessions": sessions}
 
 
 def _push(opened: OpenStore) -> int:
@@ -256,14 +321,30 @@ def _push(opened: OpenStore) -> int:
     refresh(opened)
     opened.store.redact_again(float("inf"))
     done, memories = push_to_team(opened.store, opened.location, os.environ, opened.note)
-    pushed = f"{counted(done.sessions, 'session')} with {counted(done.items, 'entry', 'entries')}"
-    opened.terminal.line(f"Pushed {pushed}, and {counted(memories.pushed, 'memory', 'memories')}.")
-    withdrawn = [counted(done.withdrawn, "session")] if done.withdrawn else []
-    withdrawn += [counted(memories.withdrawn, "memory", "memories")] if memories.withdrawn else []
-    if withdrawn:
-        opened.terminal.line(f"Took back {' and '.join(withdrawn)}.")
-    opened.terminal.result({**done._asdict(), "memories": memories._asdict()})
+    opened.terminal.show(Pushed(done, memories))
     return 0
+
+
+@dataclass(frozen=True)
+class Pushed(Result):
+    """The sessions and memories that were pushed to the team, and taken back from it."""
+
+    sessions: TeamPushReport
+    memories: MemoryPushReport
+
+    def show(self, terminal: Terminal) -> None:
+        sessions, memories = self.sessions, self.memories
+        pushed = counted(sessions.sessions, "session")
+        pushed += f" with {counted(sessions.items, 'entry', 'entries')}"
+        terminal.line(f"Pushed {pushed}, and {counted(memories.pushed, 'memory', 'memories')}.")
+        withdrawn = [counted(sessions.withdrawn, "session")] if sessions.withdrawn else []
+        if memories.withdrawn:
+            withdrawn.append(counted(memories.withdrawn, "memory", "memories"))
+        if withdrawn:
+            terminal.line(f"Took back {' and '.join(withdrawn)}.")
+
+    def as_json(self) -> dict[str, Any]:
+        return {**self.sessions._asdict(), "memories": self.memories._asdict()}
 
 
 def _project(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -291,37 +372,59 @@ def _project(arguments: argparse.Namespace, terminal: Terminal) -> int:
             "shared"
         )
         raise SessionMemoryError(problem, "session-memory team project NAME gives it one")
-    is_called = (
-        f"is the project {brief(project, NAME_CHARACTERS)}" if project else "has no name any more"
-    )
-    terminal.line(f"{terminal.short(found or root)} {is_called}.")
-    terminal.result({"project": project, "root": found or root})
+    terminal.show(NamedProject(project, found or root))
     return 0
+
+
+@dataclass(frozen=True)
+class NamedProject(Result):
+    """A project's name, the same on all machines, or '' for no longer one, and its directory."""
+
+    project: str
+    root: str
+
+    def show(self, terminal: Terminal) -> None:
+        named = f"is the project {brief(self.project, NAME_CHARACTERS)}"
+        is_called = named if self.project else "has no name any more"
+        terminal.line(f"{terminal.short(self.root)} {is_called}.")
 
 
 def _leave(arguments: argparse.Namespace, terminal: Terminal) -> int:
     location, team = _joined(arguments)
     withdrawn = _purge(team, is_dry_run=arguments.dry_run) if arguments.purge else 0
-    if arguments.dry_run:
-        deleted = f"{counted(withdrawn, 'session')} would be deleted there"
-        what = deleted if arguments.purge else "what it shared would stay"
-        terminal.line(f"This machine would share nothing any more; {what}.")
-        terminal.result({"dry_run": True, "withdrawn": withdrawn})
-        return 0
-    set_key(location.home.config_file, ("team", "url"), "")
-    drop_state(location.home)
-    kept = (
-        f"{counted(withdrawn, 'session')} deleted there"
-        if arguments.purge
-        else "what it has shared stays there"
-    )
-    terminal.line(f"This machine shares nothing any more; {kept}.")
-    if not arguments.purge:
-        terminal.line(
-            f"To delete that too, join again --as {team.machine}, and leave with --purge."
-        )
-    terminal.result({"withdrawn": withdrawn})
+    if not arguments.dry_run:
+        set_key(location.home.config_file, ("team", "url"), "")
+        drop_state(location.home)
+    terminal.show(LeftTeam(team.machine, withdrawn, arguments.purge, arguments.dry_run))
     return 0
+
+
+@dataclass(frozen=True)
+class LeftTeam(Result):
+    """A machine that has left its team, or would, with the number of sessions withdrawn."""
+
+    machine: str
+    withdrawn: int
+    is_purged: bool
+    is_dry_run: bool
+
+    def show(self, terminal: Terminal) -> None:
+        sessions = counted(self.withdrawn, "session")
+        if self.is_dry_run:
+            deleted = f"{sessions} would be deleted there"
+            what = deleted if self.is_purged else "what it shared would stay"
+            terminal.line(f"This machine would share nothing any more; {what}.")
+            return
+        kept = f"{sessions} deleted there" if self.is_purged else "what it has shared stays there"
+        terminal.line(f"This machine shares nothing any more; {kept}.")
+        if not self.is_purged:
+            terminal.line(
+                f"To delete that too, join again --as {self.machine}, and leave with --purge."
+            )
+
+    def as_json(self) -> dict[str, Any]:
+        result = {"withdrawn": self.withdrawn}
+        return {"dry_run": True, **result} if self.is_dry_run else result
 
 
 def _purge(team: TeamSettings, *, is_dry_run: bool) -> int:

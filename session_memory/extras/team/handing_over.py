@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ...common.errors import SessionMemoryError
-from ...common.system.terminal import called_as
+from ...common.system.terminal import Result, Terminal, called_as
 from ...common.text.sanitize import for_people
 from ...history.patterns.handoff import page
 from ._sharing import hand_over, joined_team, shared_session
@@ -40,10 +42,33 @@ def hand_to_team(
     is_sent = is_confirmed or (terminal.can_ask() and terminal.ask("Send it?"))
     if is_sent:
         hand_over(opened.store, opened.location, os.environ, file, found.branch, text)
-    terminal.result(
-        {"page": text, "branch": found.branch, "share": shared.share, "sent": is_sent},
-        verbatim=["page"],
-    )
-    again = f"{called_as()} handoff {shlex.quote(last.session_id)} --team --yes"
-    terminal.line("Sent." if is_sent else f"Not sent. {again} sends it.")
+    terminal.show(SharedHandoff(text, found.branch, shared.share, is_sent, last.session_id))
     return 0
+
+
+@dataclass(frozen=True)
+class SharedHandoff(Result):
+    """The page of a session that was sent to the team, or shown before; who may read it."""
+
+    page: str
+    branch: str
+    share: str
+    is_sent: bool
+    session: str
+
+    @property
+    def verbatim(self) -> Collection[str]:
+        return ("page",)
+
+    def show(self, terminal: Terminal) -> None:
+        """Print if it was sent; the page was printed before the question."""
+        again = f"{called_as()} handoff {shlex.quote(self.session)} --team --yes"
+        terminal.line("Sent." if self.is_sent else f"Not sent. {again} sends it.")
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "page": self.page,
+            "branch": self.branch,
+            "share": self.share,
+            "sent": self.is_sent,
+        }

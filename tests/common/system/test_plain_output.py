@@ -13,7 +13,7 @@ import pytest
 from own_process import ROOT
 
 from session_memory.common.system.plain_output import PlainOutput, painted, plain_text
-from session_memory.common.system.terminal import Terminal, exit_code
+from session_memory.common.system.terminal import Result, Terminal, exit_code
 
 PACKAGE = ROOT / "session_memory"
 # The two that are that place, three that answer a program in its protocol, and one that sets the
@@ -108,8 +108,15 @@ def test_json_escapes_what_is_not_plain_and_loses_nothing() -> None:
     import json
 
     value = {"path": "a\x9b31m\u202e\U000e0041\n\ud800"}
+
+    class Path(Result):
+        verbatim = ("path",)
+
+        def as_json(self) -> dict[str, str]:
+            return value
+
     pipe = io.StringIO()
-    Terminal({}, is_json=True, out=pipe).result(value, verbatim=["path"])
+    Terminal({}, is_json=True, out=pipe).show(Path())
     assert plain_text(pipe.getvalue()) == pipe.getvalue()
     assert json.loads(pipe.getvalue()) == value
 

@@ -1,0 +1,150 @@
+"""A command's result is a dataclass: the text for people and the JSON both follow from it."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import session_memory
+from session_memory.cli import COMMANDS
+from session_memory.common.system.terminal import Result, Terminal
+from session_memory.extension_points import COMMANDS as ROWS
+
+PACKAGE = Path(session_memory.__file__).parent
+PLACES = {name: place for rows in ROWS.values() for name, place in rows.items()}
+# Modules that print and use JSON for something else.
+WITH_JSON = {
+    "app/commands/export.py": "JSON is a format of the export, which may be a file",
+    "app/install/environment.py": "reads what pip prints",
+    "app/install/example.py": "passes an example to the process that started it",
+    "app/install/templates.py": "writes files of a home",
+}
+# Modules that may ask whether JSON was requested.
+ASKING = {
+    "app/commands/progress.py": "progress is for people",
+    "app/commands/read.py": "JSON counts entries, text may count messages",
+    "app/install/command.py": "an example is for people",
+}
+PRINTING = {"heading", "item", "line", "paragraph", "quote", "table", "verbatim"}
+# Functions that print before they show their result, or instead.
+PREVIEWING = {
+    "app/commands/process.py:_work_off": "each piece of work as soon as it is done",
+    "extras/proof/command.py:run": "only a picture, with --svg -",
+    "extras/team/handing_over.py:hand_to_team": "the page, before the question",
+}
+
+
+def result_classes() -> list[type[Result]]:
+    """All results of the package."""
+    for module in pkgutil.walk_packages([str(PACKAGE)], "session_memory."):
+        if not module.name.startswith("session_memory.extras.conformance"):
+            importlib.import_module(module.name)
+
+    def below(parent: type[Result]) -> Iterator[type[Result]]:
+        for child in parent.__subclasses__():
+            yield child
+            yield from below(child)
+
+    return [one for one in below(Result) if one.__module__.startswith("session_memory.")]
+
+
+def modules_that_print() -> list[Path]:
+    """The modules of commands, and all others that have a terminal."""
+    paths = [path for path in PACKAGE.rglob("*.py") if "templates" not in path.parts]
+    return [
+        path
+        for path in sorted(paths)
+        if path.parent == PACKAGE / "app/commands"
+        or any(alias.name in ("Result", "Terminal") for alias in imported_names(path.read_text()))
+    ]
+
+
+def imported_names(source: str) -> Iterator[ast.alias]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom | ast.Import):
+            yield from node.names
+
+
+def hand_made_output(source: str) -> list[str]:
+    """The ways in which a module prints something that is not a result: JSON, or with `print`."""
+    ways = [alias.name for alias in imported_names(source) if alias.name in ("json", "dumps")]
+    calls = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    ways += [func.id for func in calls if isinstance(func, ast.Name) and func.id == "print"]
+    return ways
+
+
+def functions_that_show_and_print(source: str) -> list[str]:
+    """The functions that show a result and print lines beside it, which its JSON cannot have."""
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    names = []
+    for function in functions:
+        called = {
+            node.func.attr
+            for node in ast.walk(function)
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and ast.unparse(node.func.value).endswith("terminal")
+        }
+        if "show" in called and called & PRINTING:
+            names.append(function.name)
+    return names
+
+
+@pytest.mark.parametrize("path", modules_that_print(), ids=lambda path: path.stem)
+def test_a_command_prints_json_only_by_showing_a_result(path: Path) -> None:
+    name = path.relative_to(PACKAGE).as_posix()
+    if name in ("common/system/terminal.py", *WITH_JSON):
+        return
+    source = path.read_text()
+    assert hand_made_output(source) == []
+    asks = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)]
+    assert name in ASKING or "is_json" not in [node.attr for node in asks]
+    shown = [f"{name}:{function}" for function in functions_that_show_and_print(source)]
+    assert [place for place in shown if place not in PREVIEWING] == []
+
+
+def test_hand_made_output_is_noticed() -> None:
+    assert hand_made_output("import json\nprint(json.dumps({}))") == ["json", "print"]
+    source = "def run(terminal):\n    terminal.show(result)\n    terminal.line('and this')"
+    assert functions_that_show_and_print(source) == ["run"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_with_json_has_results(name: str) -> None:
+    module = importlib.import_module(f"session_memory.{PLACES[name].partition(':')[0]}")
+    source = inspect.getsource(module)
+    if "export" in module.__name__ or not ("json" in source or "add_common" in source):
+        return
+    modules = {inspect.getmodule(value) for value in vars(module).values()} | {module}
+    names = {found.__name__ for found in modules if found}
+    assert any(result.__module__ in names for result in result_classes())
+
+
+@pytest.mark.parametrize("result", result_classes(), ids=lambda result: result.__name__)
+def test_a_result_is_a_dataclass_that_cannot_change_between_text_and_json(
+    result: type[Result],
+) -> None:
+    if not result.__subclasses__():
+        assert result.show is not Result.show
+        assert dataclasses.is_dataclass(result)
+        assert result.__dataclass_params__.frozen  # type: ignore[attr-defined]
+
+
+def test_the_fields_of_a_result_are_its_json(capsys: pytest.CaptureFixture[str]) -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Counted(Result):
+        files: int
+
+        def show(self, terminal: Terminal) -> None:
+            terminal.line(f"{self.files} files")
+
+    Terminal({}).show(Counted(3))
+    Terminal({}, is_json=True).show(Counted(3))
+    assert capsys.readouterr().out == '3 files\n{\n  "files": 3\n}\n'
