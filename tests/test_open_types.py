@@ -15,9 +15,9 @@ DECODERS = "sessions/runtimes/"  # of a runtime's records, events and settings
 # How many are left. Only fewer.
 MOST = {
     "awareness/activity": 0,
-    "awareness/events": 1,
+    "awareness/events": 0,
     "sessions/settings": 0,
-    "sessions/transcripts": 4,
+    "sessions/transcripts": 0,
 }
 
 

@@ -162,11 +162,14 @@ class LastDelivery:
         self.acknowledged: bool | None = None
 
     @classmethod
-    def load(cls, kept: object, after: SessionState | None) -> LastDelivery | None:
-        """Return the delivery from a dump; `after` is the state that applies after it.
+    def load(cls, kept: object, key: str) -> LastDelivery | None:
+        """Return the delivery from a dump, for the state of the session with this key.
 
         Return None if a part is wrong, or if a later version wrote it."""
         if not isinstance(kept, dict) or kept.get("version", 1) != cls.VERSION:
+            return None
+        after = kept.get("cursors")
+        if after is not None and not are_cursors(after):
             return None
         parts = {"misses": 0, "prompt": "", "process": "", **kept}
         if any([type(parts.get(name)) is not kind for name, kind in _DELIVERY_KINDS.items()]):
@@ -175,7 +178,9 @@ class LastDelivery:
         if not is_placed or type(parts.get("at")) is not float or not is_time(parts["at"]):
             return None
         last = cls(parts["offset"], parts["file"], parts["text"], parts["at"], parts["misses"])
-        last.prompt, last.process, last.after = parts["prompt"], parts["process"], after
+        last.prompt, last.process, last.after = parts["prompt"], parts["process"], None
+        if after is not None:
+            last.after = SessionState.load(after, key)
         if "acknowledged" in kept:
             last.acknowledged = kept["acknowledged"] is True
         return last
@@ -228,12 +233,7 @@ class SessionState:
         state.collisions = None if collisions is _MISSING else str(collisions)
         if memories is not None:
             state.memories = InjectedMemories.load(memories)
-        if isinstance(last, dict):
-            after = last.get("cursors")
-            if after is None or are_cursors(after):
-                state.last = LastDelivery.load(
-                    last, None if after is None else cls.load(after, key)
-                )
+        state.last = LastDelivery.load(last, key)
         return state
 
     def dump(self, key: str) -> dict[str, object]:

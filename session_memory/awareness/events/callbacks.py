@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from ...common.errors import SessionMemoryError
 from ...sessions.runtimes.table import runtime
@@ -24,7 +24,10 @@ _LONGEST_PAUSE_SECONDS = 0.02
 
 
 def answering(
-    log: HookLog, event_name: str, timeout_seconds: float, work: Callable[[Any, Handover], None]
+    log: HookLog,
+    event_name: str,
+    timeout_seconds: float,
+    work: Callable[[HookInput, Handover], None],
 ) -> HookCallback:
     """Return a callback that answers with the text that `work` offers in time, else `{}`.
 

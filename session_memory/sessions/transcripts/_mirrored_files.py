@@ -9,7 +9,7 @@ from time import time_ns
 
 from ...common.system.files import names_in, path_stamp
 from .lines import settled_stamp
-from .mirror import Exclusion, keep_state, mark_of, read_state, update_mirrors
+from .mirror import Exclusion, MirrorState, keep_state, mark_of, read_state, update_mirrors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,17 +70,16 @@ def _refresh(
     add: Callable[[Source, int], int],
 ) -> None:
     before = read_state(f"{root}/{_READ}")
-    known = before.get("read", {}) if before.get("rules") == exclusion.stamps else {}
+    known = before.read if before.rules == exclusion.stamps else {}
     listed, sources = find()
     sources.sort(key=lambda source: source.stamp[2], reverse=True)
     oldest = time_ns() - RECENT_NANOSECONDS
     room = PROMPT_BYTES
-    state = read_state(root)
-    before_unread = state.get("unread", {})
-    unread = {
-        source.key: before_unread[source.key] for source in sources if source.key in before_unread
+    kept, state, read_files = read_state(root), MirrorState(), MirrorState()
+    state.unread = {
+        source.key: kept.unread[source.key] for source in sources if source.key in kept.unread
     }
-    read, left = {}, set()
+    unread, read, left = state.unread, read_files.read, set()
     for number, source in enumerate(sources):
         if known.get(source.path) == source.stamp:
             read[source.path] = source.stamp
@@ -91,18 +90,19 @@ def _refresh(
                 read[source.path] = source.stamp
             except UnreadableError as error:
                 read[source.path] = source.stamp
-                unread[source.key] = [source.stamp, f"{source.path}: {error}"]
+                unread[source.key] = source.stamp, f"{source.path}: {error}"
             except Exception:  # an odd file fails alone, for now
                 left.add(source.path)
-    watched = [[path, settled_stamp(path)] for path in listed]
-    watched += [
-        [source.path, source.stamp if source.path not in left else []]
+    state.watched = [(path, settled_stamp(path)) for path in listed]
+    state.watched += [
+        (source.path, source.stamp if source.path not in left else [])
         for source in sources[:WATCHED_FILES]
     ]
     if read != known:
-        keep_state(f"{root}/{_READ}", {"read": read, "rules": exclusion.stamps})
-    gone = _without_source(root, sources) if everything else state.get("gone", [])
-    keep_state(root, {"watched": watched, "gone": gone, "unread": unread})
+        read_files.rules = exclusion.stamps
+        keep_state(f"{root}/{_READ}", read_files)
+    state.gone = _without_source(root, sources) if everything else kept.gone
+    keep_state(root, state)
 
 
 def _without_source(root: str, sources: list[Source]) -> list[str]:

@@ -12,7 +12,7 @@ from ...common.system.files import Opened, path_stamp, read_at, status_at, write
 from ...common.system.git import Worktree, find_worktree, worktrees_of
 from ...common.system.json import sealed
 from ...common.text.secrets.redaction import find_secrets
-from .projects import read_index
+from .projects import read_sealed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class RepositoryNotes:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._before = read_index(path) if path else {}
+        self._before = read_sealed(path) if path else {}
         self.notes = {root: RepositoryNote.load(value) for root, value in self._before.items()}
 
     def add(self, tree: Worktree, seconds: float, *, is_whole: bool) -> RepositoryNote:

@@ -7,7 +7,6 @@ from ...common.system.json import as_object, as_string
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any
 
     from ..runtimes.base import Runtime
 
@@ -156,8 +155,11 @@ class Entry(Value):
 
     def with_tools(self, tools: tuple[ToolUse, ...]) -> Entry:
         """Return the entry with other tool uses."""
-        fields: dict[str, Any] = {name: getattr(self, name) for name in Entry.__slots__}
-        return Entry(**{**fields, "tools": tools})
+        other = Entry(self.role, self.text)
+        for name in Entry.__slots__:
+            setattr(other, name, getattr(self, name))
+        other.tools = tools
+        return other
 
     def without_text(self) -> Entry:
         """Return the entry without its text, which may not be shown."""

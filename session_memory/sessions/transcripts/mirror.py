@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from ...common.errors import LockedError
 from ...common.system import files
-from ...common.system.json import as_object, decode, encode, objects_in, sealed, unsealed
+from ...common.system.json import decode, encode, objects_in, sealed, unsealed
 from .lines import last_line_end, windows_backward
 
 TYPE_CHECKING = False
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..settings.forgotten import ForgottenSessions
     from ..settings.homes import Home
 
+    Stamps = dict[str, list[int]]
     Mark = dict[str, Any]
     Record = dict[str, Any]
 
@@ -66,8 +67,6 @@ _NOT_SAID = frozenset(
     )
 )
 _MARK = b'{"type": "mirrored", "mark": '
-# the keys of a state by which nothing is missing in the mirrors
-_COMPLETE = ("watched", "row", "is_whole", "read")
 # in a folder, because replacing it would change the time of the directory that lists the mirrors
 _STATE_FILE = ".state/mirrored"
 _LOCK_FILE = ".lock"
@@ -366,10 +365,9 @@ def remove(path: str) -> None:
             root,
             *[f"{root}/{name}" for name in files.names_in(root) if name.startswith(".")],
         ):
-            if state := read_state(place):
-                keep_state(
-                    place, {key: value for key, value in state.items() if key not in _COMPLETE}
-                )
+            state = read_state(place)
+            if state.is_known:
+                keep_state(place, state.incomplete())
         folder = path.removesuffix(".jsonl")
         for mirror in (
             *[f"{folder}/{name}" for name in files.names_in(folder) if name.endswith(".jsonl")],
@@ -383,14 +381,13 @@ def is_mirror(path: str) -> bool:
     root = _root_of(path)
     if not root or not files.is_file(path):
         return False
-    return bool(mark_of(path)) or path[len(root) + 1 :] in read_state(root).get("copied", {})
+    return bool(mark_of(path)) or path[len(root) + 1 :] in read_state(root).copied
 
 
 def gone(root: str) -> list[str]:
     """Return the mirrors below `root` of sessions that the runtime has deleted, by relative
     path."""
-    paths: list[str] = read_state(root).get("gone", [])
-    return paths
+    return read_state(root).gone
 
 
 def remove_gone(root: str, stored: Mapping[str, int]) -> None:
@@ -416,7 +413,7 @@ def unread(root: str) -> list[tuple[str, str]]:
     """Return the sessions that could not be copied to mirrors below `root`, and why.
 
     They are named by relative path."""
-    return [(key, why) for key, (_, why) in read_state(root).get("unread", {}).items()]
+    return [(key, why) for key, (_, why) in read_state(root).unread.items()]
 
 
 def lock_path(root: str) -> str:
@@ -424,28 +421,102 @@ def lock_path(root: str) -> str:
     return f"{root}/{_LOCK_FILE}"
 
 
-def read_state(root: str) -> dict[str, Any]:
+class MirrorState:
+    """The state beside the mirrors below a directory; each runtime has some of the parts.
+
+    `watched` are the sources, files and directories, with their stamps; `rules` are the stamps of
+    the rules by which the mirrors were written. By paths relative to the directory: `copied` has
+    copied files with their stamps, `gone` the mirrors of sessions that the runtime has deleted, and
+    `unread` those that could not be copied, with a stamp and the reason. `read` are the files that
+    were read, with their stamps. `sessions` is the directory of the copied files. A database was
+    read up to the message in `row`, its number and id; sessions `going_on` are not final, and
+    nothing is missing if it `is_whole`."""
+
+    __slots__ = (
+        "copied",
+        "going_on",
+        "gone",
+        "is_whole",
+        "read",
+        "row",
+        "rules",
+        "sessions",
+        "unread",
+        "watched",
+    )
+    VERSION = 1  # 0.4.2 wrote none; the form is the same
+
+    def __init__(self) -> None:
+        self.copied: Stamps = {}
+        self.going_on: list[str] = []
+        self.gone: list[str] = []
+        self.is_whole = False
+        self.read: Stamps = {}
+        self.row: list[object] = []
+        self.rules: list[list[int]] = []
+        self.sessions = ""
+        self.unread: dict[str, tuple[list[int], str]] = {}
+        self.watched: list[tuple[str, list[int]]] = []
+
+    @classmethod
+    def load(cls, kept: object) -> MirrorState:
+        """Return the state from a dump; a part of another type counts as empty, and so does the
+        state of a later version."""
+        state = cls()
+        if isinstance(kept, dict) and kept.get("version", cls.VERSION) == cls.VERSION:
+            for name in cls.__slots__:
+                if type(kept.get(name)) is type(getattr(state, name)):
+                    setattr(state, name, kept[name])
+        return state
+
+    def dump(self) -> dict[str, object]:
+        """Return the stored form, which 0.4.2 reads too; without empty parts."""
+        parts = {name: getattr(self, name) for name in self.__slots__}
+        kept = {name: part for name, part in parts.items() if part}
+        return {"version": self.VERSION, **kept}
+
+    @property
+    def last_message(self) -> tuple[int, str]:
+        """The row of the last message that was read, and its id; 0 and '' if unknown."""
+        if len(self.row) == 2 and isinstance(self.row[0], int):
+            return self.row[0], str(self.row[1])
+        return 0, ""
+
+    @property
+    def is_known(self) -> bool:
+        """Check that a part was stored."""
+        return len(self.dump()) > 1
+
+    def incomplete(self) -> MirrorState:
+        """Return the state without the parts by which nothing is missing in the mirrors."""
+        other = MirrorState()
+        other.copied, other.gone, other.going_on = self.copied, self.gone, self.going_on
+        other.rules, other.sessions, other.unread = self.rules, self.sessions, self.unread
+        return other
+
+
+def read_state(root: str) -> MirrorState:
     """Return the state beside the mirrors below `root`; empty if there is none."""
     try:
-        return as_object(unsealed(files.read_whole(f"{root}/{_STATE_FILE}")))
+        return MirrorState.load(unsealed(files.read_whole(f"{root}/{_STATE_FILE}")))
     except (OSError, ValueError):
-        return {}
+        return MirrorState()
 
 
 def has_changed(root: str) -> bool:
     """Check if a source of the mirrors below `root` has changed, or none was seen.
 
     Sources are files and directories."""
-    watched = read_state(root).get("watched", [])
+    watched = read_state(root).watched
     return not watched or any([files.path_stamp(path) != stamp for path, stamp in watched])
 
 
-def keep_state(root: str, state: Mapping[str, object]) -> None:
+def keep_state(root: str, state: MirrorState) -> None:
     """Store `state` beside the mirrors, unless it is the same.
 
     The page watches this directory, and each write would make it refresh the mirrors again. Raises
     OSError."""
-    path, content = f"{root}/{_STATE_FILE}", sealed(state)
+    path, content = f"{root}/{_STATE_FILE}", sealed(state.dump())
     if files.read_end(path, len(content) + 1) != content:
         files.write_atomically(path, content)
 

@@ -9,14 +9,11 @@ from ...common.system.json import sealed
 from ...common.text.secrets.redaction import find_secrets
 from .entries import Entry
 from .lines import first_line, settled_stamp
-from .projects import read_index
+from .projects import ProjectIndex, read_sealed
 from .reader import first_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from ..runtimes.base import Runtime
     from .earlier_paths import EarlierPaths
     from .projects import FoldersByRuntime, Places, SubAgents
@@ -33,7 +30,7 @@ def project_folders(
     repository, it is the project. The runtimes share an index, independent of their order.
     `user_dir` is the person's home directory; `notes_file` has the earlier paths of the
     repository."""
-    return _Search(places, start, user_dir, {}, notes_file).folders()
+    return _Search(places, start, user_dir, ProjectIndex(), notes_file).folders()
 
 
 def keep_project(
@@ -44,33 +41,26 @@ def keep_project(
     The index also keeps removed worktrees, and the start directory of each transcript outside the
     project's folders. If it cannot be written, or a directory's name contains a secret, the next
     prompt searches again. A search cut short by the deadline continues there."""
-    search = _Search(places, start, user_dir, read_index(index_file), notes_file)
+    before = ProjectIndex.load(read_sealed(index_file))
+    search = _Search(places, start, user_dir, before, notes_file)
+    index = ProjectIndex(start, search.common_dir)
     try:
-        folders = search.folders()
+        index.folders = search.folders()
     except DeadlineError:
-        unfinished = {
-            "common": search.common_dir,
-            "directories": {**search.directories, **search.found},
-        }
-        _write(index_file, {"folders": search.known_folders, **unfinished})
+        index.folders = before.folders
+        index.directories = {**search.directories, **search.found}
+        _write(index_file, index)
         raise
-    sub_agents = search.sub_agents()
-    index = {
-        "start": start,
-        "places": {runtime.name: config_dir for runtime, config_dir in places},
-        "common": search.common_dir,
-        "stamps": [[path, settled_stamp(path)] for path in search.looked_at],
-        "folders": folders,
-        "directories": search.directories,
-        "sub_agents": sub_agents,
-    }
+    index.places = {runtime.name: config_dir for runtime, config_dir in places}
+    index.stamps = [(path, settled_stamp(path)) for path in search.looked_at]
+    index.directories, index.sub_agents = search.directories, search.sub_agents()
     _write(index_file, index)
-    return folders, sub_agents
+    return index.folders, index.sub_agents
 
 
-def _write(index_file: str, index: Mapping[str, object]) -> None:
+def _write(index_file: str, index: ProjectIndex) -> None:
     """Write the index, unless the name of a directory in it contains a secret."""
-    content = sealed(index)
+    content = sealed(index.dump())
     if find_secrets(content.decode()):
         return
     try:
@@ -84,11 +74,11 @@ class _Search:
 
     `looked_at` are the paths that its result depends on. `directories` has the start directories of
     transcripts outside a project's folders; for a sub-agent, a list with its session's id. `found`
-    has the start directories of folders, by which a search that was cut short continues.
-    `known_folders` are the folders in the previous index."""
+    has the start directories of folders, by which a search that was cut short continues; `before`
+    is the previous index."""
 
     def __init__(
-        self, places: Places, start: str, user_dir: str, before: dict[str, Any], notes_file: str
+        self, places: Places, start: str, user_dir: str, before: ProjectIndex, notes_file: str
     ) -> None:
         self._places = places
         self._start = start
@@ -100,8 +90,6 @@ class _Search:
         self._earlier = _earlier_paths(notes_file, self._own) if self._own else None
         self.common_dir = self._own.common_dir if self._own else ""
         self._before = before
-        self._known = before.get("directories") or {}
-        self.known_folders = before.get("folders") or {}
         self.found: dict[str, str | list[str]] = {}
         self._root_folders: set[str] = set()
         self.directories: dict[str, str | list[str]] = {}
@@ -140,9 +128,9 @@ class _Search:
         if self._own is None and runtime.HAS_PROJECT_FOLDERS:
             return [(runtime.project_dir(config_dir, self._start), "")]
         # as the index of before
-        is_same = self._own is not None and self._before.get("common") == self.common_dir
+        is_same = self._own is not None and self._before.common == self.common_dir
         worktrees: dict[str, str] = (
-            dict(self.known_folders.get(runtime.name, ())) if is_same else {}
+            dict(self._before.folders.get(runtime.name, ())) if is_same else {}
         )
         if runtime.HAS_PROJECT_FOLDERS:
             self._root_folders = {runtime.project_dir(config_dir, root) for root in roots}
@@ -190,8 +178,8 @@ class _Search:
         Return '' if it is unknown, and a list if the transcript is a sub-agent's."""
         is_one = not runtime.HAS_PROJECT_FOLDERS
         directory_by_place = self.directories if is_one else self.found
-        if self._known.get(folder):
-            directory_by_place[folder] = self._known[folder]
+        if self._before.directories.get(folder):
+            directory_by_place[folder] = self._before.directories[folder]
             return directory_by_place[folder]
         sessions = runtime.sessions_in(folder)[:MOST_TRANSCRIPTS]
         directories = []

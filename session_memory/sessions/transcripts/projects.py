@@ -12,7 +12,6 @@ from ...common.system.json import unsealed
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any
 
     from ..runtimes.base import Folders, Runtime
     from .entries import Session
@@ -22,6 +21,43 @@ if TYPE_CHECKING:
     SubAgents = dict[str, list[str]]  # the transcripts of sub-agents by the ids of their sessions
 
 
+class ProjectIndex:
+    """The index of the project of sessions started in the directory `start`.
+
+    It applies to the `places`, runtimes' directories by their names, as long as the paths with
+    `stamps` have not changed; without places, a search was cut short. `common` is the directory
+    that the repository's worktrees share. `directories` has the start directories of folders and
+    transcripts that were looked into; for a sub-agent, a list with its session's id."""
+
+    __slots__ = ("common", "directories", "folders", "places", "stamps", "start", "sub_agents")
+    VERSION = 1  # 0.4.2 wrote none; the form is the same
+
+    def __init__(self, start: str = "", common: str = "") -> None:
+        self.start = start
+        self.common = common
+        self.places: dict[str, str] = {}
+        self.stamps: list[tuple[str, list[int]]] = []
+        self.folders: FoldersByRuntime = {}
+        self.directories: dict[str, str | list[str]] = {}
+        self.sub_agents: SubAgents = {}
+
+    @classmethod
+    def load(cls, kept: dict[str, object]) -> ProjectIndex:
+        """Return the index from a dump; a part of another type counts as empty, and so does the
+        index of a later version."""
+        index = cls()
+        if kept.get("version", cls.VERSION) == cls.VERSION:
+            for name in cls.__slots__:
+                part = kept.get(name)
+                if type(part) is type(getattr(index, name)):
+                    setattr(index, name, part)
+        return index
+
+    def dump(self) -> dict[str, object]:
+        """Return the stored form, which 0.4.2 reads too."""
+        return {"version": self.VERSION, **{name: getattr(self, name) for name in self.__slots__}}
+
+
 def kept_project(
     places: Places, start: str, index_file: str
 ) -> tuple[FoldersByRuntime, SubAgents] | None:
@@ -29,15 +65,15 @@ def kept_project(
 
     Each folder has the name of its worktree ('' for the worktree of `start`). The sub-agents are
     those whose transcripts are among all sessions'. Return None if the index must be rebuilt."""
-    index = read_index(index_file)
+    index = ProjectIndex.load(read_sealed(index_file))
     try:
         if (
-            index["start"] == start
-            and index["places"] == {runtime.name: config_dir for runtime, config_dir in places}
-            and all([path_stamp(path) == stamp for path, stamp in index["stamps"]])
+            index.start == start
+            and index.places == {runtime.name: config_dir for runtime, config_dir in places}
+            and all([path_stamp(path) == stamp for path, stamp in index.stamps])
         ):
-            return index["folders"], index["sub_agents"]
-    except (KeyError, TypeError, ValueError):
+            return index.folders, index.sub_agents
+    except (TypeError, ValueError):
         pass
     return None
 
@@ -111,10 +147,10 @@ def is_of_namesake(runtime: Runtime, path: str, start: str, own_start: str, user
     return not (directory.startswith(project) or project.startswith(directory))
 
 
-def read_index(index_file: str) -> dict[str, Any]:
-    """Return the index of a project; empty if it cannot be read."""
+def read_sealed(path: str) -> dict[str, object]:
+    """Return the object in a sealed file; empty if it cannot be read."""
     try:
-        index = unsealed(read_whole(index_file))
+        kept = unsealed(read_whole(path))
     except (OSError, ValueError):
         return {}
-    return index if isinstance(index, dict) else {}
+    return kept if isinstance(kept, dict) else {}

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from session_memory.awareness.activity.actions import EDIT, READ, FileAction
 from session_memory.awareness.activity.collisions._working_set import CollisionState
+from session_memory.awareness.activity.conflicts import KeptConflict
+from session_memory.awareness.activity.inbox import Inbox
 from session_memory.awareness.activity.session_state import (
     InjectedMemories,
     LastDelivery,
@@ -116,3 +118,38 @@ def test_a_working_set_survives_a_round_trip() -> None:
     )
     assert loaded_edit.dump() == kept_edit.dump()
     assert CollisionState.load("no state", 5.0).dump() == CollisionState(5.0).dump()
+
+
+@st.composite
+def conflicts(draw: st.DrawFn) -> KeptConflict:
+    spans = st.tuples(*[st.tuples(NUMBERS, NUMBERS)] * 2)
+    return KeptConflict(
+        draw(TEXTS),
+        draw(TIMES),
+        file=draw(TEXTS),
+        root=draw(TEXTS),
+        lines=draw(spans),
+        hunks=draw(st.lists(spans, max_size=2)),
+        deleted_by=draw(st.none() | st.integers(0, 1)),
+        commits=draw(st.integers(0, 3)),
+        is_certain=draw(st.booleans()),
+        sessions=draw(st.lists(TEXTS, max_size=2)),
+        key=draw(KEYS),
+    )
+
+
+@given(st.lists(conflicts(), max_size=3), st.lists(st.tuples(TEXTS, NUMBERS), max_size=2), NUMBERS)
+def test_an_inbox_survives_a_round_trip_in_a_form_that_0_4_2_reads(
+    notes: list[KeptConflict], rules: list[tuple[str, object]], judged: int
+) -> None:
+    inbox = Inbox()
+    inbox.replace(KeptConflict.KIND, notes)
+    inbox.rules, inbox.judged = rules, judged
+    kept = json.loads(json.dumps(inbox.dump()))
+    loaded = Inbox.load(json.loads(json.dumps(kept)))
+    assert json.loads(json.dumps(loaded.dump())) == kept
+    again = [KeptConflict.load(dumped) for dumped in loaded.dumps.get(KeptConflict.KIND, ())]
+    assert json.loads(json.dumps([note.dump() for note in again])) == kept["conflicts"]
+    assert {"rules", "conflicts"} <= kept.keys()  # which 0.4.2 takes for granted
+    former = {"rules": kept["rules"], "conflicts": kept["conflicts"]}
+    assert json.loads(json.dumps(Inbox.load(former).dump()))["conflicts"] == kept["conflicts"]

@@ -179,7 +179,7 @@ class Codex(CopiedSessions):
         if not sessions_dir.endswith("/sessions"):
             from ...transcripts.mirror import read_state
 
-            sessions_dir = as_string(read_state(sessions_dir).get("sessions"))
+            sessions_dir = read_state(sessions_dir).sessions
         return sessions_dir.removesuffix("/sessions")
 
     def _youngest(self, directory: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from ....common.system.json import as_object, as_string, decode_line, encode, ob
 from ....common.text.timestamps import epoch_seconds
 from ...transcripts.mirror import (
     Exclusion,
+    MirrorState,
     Repeats,
     copies_of,
     keep_state,
@@ -60,7 +61,7 @@ def _update(
 
     copied, noted = _done(root, exclusion)
     unread = {key: note for key, note in noted.items() if wanted.get(key) == note[0]}
-    for key in read_state(root).get("copied", {}).keys() - wanted.keys():
+    for key in read_state(root).copied.keys() - wanted.keys():
         _remove(f"{root}/{key}")
     copied = {key: stamp for key, stamp in copied.items() if key in wanted}
     for key, stamp in wanted.items():
@@ -73,13 +74,10 @@ def _update(
             unread[key] = stamp, str(error)
         except OSError:  # it is gone, or the disk is full
             continue
-    damaged = {key + COMPRESSED: noted for key, noted in unread.items()}
-    state = {
-        "sessions": f"{config_dir}/{SESSIONS}",
-        "copied": copied,
-        "unread": damaged,
-        "rules": exclusion.stamps,
-    }
+    state = MirrorState()
+    state.sessions, state.copied = f"{config_dir}/{SESSIONS}", copied
+    state.unread = {key + COMPRESSED: noted for key, noted in unread.items()}
+    state.rules = exclusion.stamps
     keep_state(root, state)
 
 
@@ -88,9 +86,9 @@ def _done(root: str, exclusion: Exclusion) -> tuple[Stamps, dict[str, tuple[list
 
     Each has its stamp."""
     state = read_state(root)
-    known = state.get("copied", {}).items() if state.get("rules") == exclusion.stamps else ()
+    known = state.copied.items() if state.rules == exclusion.stamps else ()
     copied = {key: stamp for key, stamp in known if files.is_file(f"{root}/{key}")}
-    unread = state.get("unread", {}).items()
+    unread = state.unread.items()
     return copied, {key.removesuffix(COMPRESSED): (stamp, why) for key, (stamp, why) in unread}
 
 

@@ -13,7 +13,14 @@ from ....common.system.files import Opened, is_file, names_in, os, path_stamp, s
 from ....common.text.paths import is_name
 from ....common.text.secrets.redaction import redact
 from ...transcripts.lines import lines_forward, settled_stamp
-from ...transcripts.mirror import Exclusion, Mirror, keep_state, read_state, update_mirrors
+from ...transcripts.mirror import (
+    Exclusion,
+    Mirror,
+    MirrorState,
+    keep_state,
+    read_state,
+    update_mirrors,
+)
 from . import DATABASE, RUNTIME
 from .database import DatabaseReader, Error
 from .records import ids_in, is_taken_back, is_unnamed
@@ -42,17 +49,19 @@ def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everythin
     Do this for the sessions that a prompt may report, or for all. Sessions that cannot be read, or
     that another process is adding now, are left for the next time."""
     database = f"{config_dir}/{DATABASE}"
-    watched = [[path, path_stamp(path)] for path in (database, f"{database}-wal")]
+    watched = [(path, path_stamp(path)) for path in (database, f"{database}-wal")]
 
     def work() -> None:
         with DatabaseReader(database) as opened:
             _Refresh(opened, root, exclusion, everything).run(watched)
 
-    before = read_state(root)
-    is_whole = before.get("is_whole") and before.get("rules") == exclusion.stamps
+    state = read_state(root)
+    is_whole = state.is_whole and state.rules == exclusion.stamps
+    has_changed = [(path, stamp) for path, stamp in state.watched] != watched
     if not is_file(database):
-        keep_state(root, {**before, "watched": watched})
-    elif before.get("watched") != watched or (everything and not is_whole):
+        state.watched = watched
+        keep_state(root, state)
+    elif has_changed or (everything and not is_whole):
         update_mirrors(root, work, Error)
 
 
@@ -72,32 +81,25 @@ class _Refresh:
         self._going_on: list[str] = []  # sessions that are not final, or left for later
         self._is_whole = True
 
-    def run(self, watched: list[list[Any]]) -> None:
+    def run(self, watched: list[tuple[str, list[int]]]) -> None:
         """Add the new messages to each mirror, and store how far the database was read.
 
         The next call begins there. `watched` are the database's files with their stamps from
         before."""
         before = read_state(self._root)
-        self._have_rules_changed = (
-            self._everything and before.get("rules") != self._exclusion.stamps
-        )
+        self._have_rules_changed = self._everything and before.rules != self._exclusion.stamps
         last = self._database.last_row()
         self._add(self._changed(before))
         if self._everything:
             self._remove_deleted()
         is_settled = all(settled_stamp(path) == stamp for path, stamp in watched)
-        is_whole = self._is_whole and (self._everything or bool(before.get("is_whole")))
-        keep_state(
-            self._root,
-            {
-                "watched": watched if is_settled and self._is_whole else [],
-                "row": last,
-                "going_on": self._going_on,
-                "is_whole": is_whole,
-                "rules": self._exclusion.stamps if self._everything else before.get("rules"),
-                "unread": self._database.unread() if self._everything else before.get("unread", {}),
-            },
-        )
+        state = MirrorState()
+        state.watched = watched if is_settled and self._is_whole else []
+        state.row, state.going_on = last, self._going_on
+        state.is_whole = self._is_whole and (self._everything or before.is_whole)
+        state.rules = self._exclusion.stamps if self._everything else before.rules
+        state.unread = self._database.unread() if self._everything else before.unread
+        keep_state(self._root, state)
 
     def _add(self, session_ids: list[str]) -> None:
         for session_id in session_ids:
@@ -112,12 +114,12 @@ class _Refresh:
                 self._database.end()
                 self._leave(session_id)
 
-    def _changed(self, before: dict[str, Any]) -> list[str]:
+    def _changed(self, before: MirrorState) -> list[str]:
         """Return the sessions with new messages: those in rows after the last seen one.
 
         If rows do not show it, for example after a deletion, compare the times of all sessions."""
         database = self._database
-        row, message_id = before.get("row") or (0, "")
+        row, message_id = before.last_message
         is_same = bool(row) and database.message_at(row) == message_id
         changed = database.sessions_behind(row) if is_same else []
         if self._everything or not is_same:
@@ -127,7 +129,7 @@ class _Refresh:
                 for session in database.sessions_since(since)
                 if not self._is_known(session)
             ]
-        return list(dict.fromkeys([*before.get("going_on", ()), *changed]))
+        return list(dict.fromkeys([*before.going_on, *changed]))
 
     def _remove_deleted(self) -> None:
         """Remove the mirrors of sessions deleted in OpenCode; none if its database was lost."""
