@@ -29,7 +29,7 @@ def empty_graph() -> str:
     directory = tempfile.mkdtemp(prefix="session-memory-tests-graph-")
 
     async def made() -> None:
-        graph.require_graphiti()
+        graph._require_graphiti()
         await (await open_driver(f"kuzu://{directory}", "main", "")).close()  # type: ignore[no-untyped-call]
 
     asyncio.run(made())

@@ -33,7 +33,7 @@ from session_memory.extras.host._log import HostLog
 from session_memory.extras.host._values import ChatReply
 from session_memory.extras.host.administration import HostAdministration
 from session_memory.extras.host.group_backend import GroupBackend
-from session_memory.extras.host.recovery import running_pids
+from session_memory.extras.host.recovery import _running_pids
 from session_memory.history.archives.writer import open_sessions
 from session_memory.history.store.location import find_location
 from session_memory.history.store.refresh import open_store, refresh
@@ -369,7 +369,7 @@ class HostMachine:
             self.kill()
         self.let_go()
         for config_dir in self.root.glob("h/data/sessions/*/.claude"):
-            for pid in running_pids(CLAUDE, str(config_dir)):
+            for pid in _running_pids(CLAUDE, str(config_dir)):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.root, ignore_errors=True)

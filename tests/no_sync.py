@@ -16,4 +16,4 @@ def stop_syncing() -> None:
         choose_wal(connection, patience)
 
     sqlite._choose_wal = chosen
-    sqlite.connect.__defaults__ = ("off", None)
+    sqlite._connect.__defaults__ = ("off", None)

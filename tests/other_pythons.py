@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from session_memory.app.install._installers import Installers, NoInstallerError
-from session_memory.app.install.environment import base_python
+from session_memory.app.install.environment import _base_python
 
 WANTED = (("3.10",), ("3.14", "3.13"))  # of each row the first that is here
 TESTS = (
@@ -83,7 +83,7 @@ def run(version: str, python: str) -> int:
     if not Path(its_python).exists():
         subprocess.run([python, "-m", "venv", "--clear", "--without-pip", place], check=True)
     try:
-        with Installers(its_python, base_python(), os.environ, is_cached=True) as installers:
+        with Installers(its_python, _base_python(), os.environ, is_cached=True) as installers:
             done = installers.install(["--editable", str(ROOT), *NEEDED])
     except NoInstallerError as error:
         print(f"Left out: {error}", flush=True)

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from session_memory.app.install._installers import Installers, NoInstallerError, package_for
-from session_memory.app.install.environment import base_python
+from session_memory.app.install.environment import _base_python
 
 ENVIRONMENT = ROOT / ".venv"
 PYTHON = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
@@ -58,7 +58,7 @@ def make_environment() -> None:
             return
     shutil.rmtree(ENVIRONMENT, ignore_errors=True)
     sys.exit(
-        f"python3 -m venv fails here; what is missing: {package_for(base_python()) or 'the module venv'}"
+        f"python3 -m venv fails here; what is missing: {package_for(_base_python()) or 'the module venv'}"
     )
 
 
@@ -68,7 +68,7 @@ def install_packages() -> str:
         return ""
     print("Installing what the tests need ...", flush=True)
     try:
-        with Installers(str(PYTHON), base_python(), os.environ, is_cached=True) as installers:
+        with Installers(str(PYTHON), _base_python(), os.environ, is_cached=True) as installers:
             done = installers.install(["--editable", f"{ROOT}[dev]"])
             if not done.returncode:
                 installers.install(HARBOR)

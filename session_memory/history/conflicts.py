@@ -189,7 +189,7 @@ class Clash(NamedTuple):
             return []
 
 
-def keep_conflicts(home: Home, path: str, environ: Mapping[str, str], now: float) -> int:
+def _keep_conflicts(home: Home, path: str, environ: Mapping[str, str], now: float) -> int:
     """Find the conflicts between a home's live sessions, store them and return their number.
 
     They are stored for prompts. Raises SessionMemoryError, OSError."""
@@ -209,7 +209,7 @@ def keep_in_upkeep(run: "Run") -> None:
     if run.is_spent() or home.settings().collisions == OFF:
         return
     try:
-        keep_conflicts(home, home.root, run.environ, time.time())
+        _keep_conflicts(home, home.root, run.environ, time.time())
     except (SessionMemoryError, OSError) as error:
         run.note(f"conflicts: {one_line(for_people(described(error)))}")
 

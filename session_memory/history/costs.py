@@ -148,7 +148,7 @@ def expenses(
     copies: list[tuple[tuple[str, str], Expense]] = []
     for file, session in files:
         for runtime, usage, at in _answers_of(file, read):
-            expense = Expense(session, at, usage, price_of(usage, prices))
+            expense = Expense(session, at, usage, _price_of(usage, prices))
             key = runtime.name, usage.id
             if usage.is_copy:
                 copies.append((key, expense))
@@ -162,7 +162,7 @@ def expenses(
             yield expense
 
 
-def price_of(usage: ModelUsage, prices: Prices) -> float | None:
+def _price_of(usage: ModelUsage, prices: Prices) -> float | None:
     """Return an answer's cost in dollars, as reported or by the model's price; None without one."""
     if usage.dollars is not None:
         return usage.dollars

@@ -117,6 +117,7 @@ def _outcome(item: StoredEntry) -> str:
 
 
 def title_of(conversation: Conversation) -> str:
+    """Return the title of a conversation on one line, or its number if it has none."""
     return one_line(conversation.title) or f"Conversation {conversation.id}"
 
 

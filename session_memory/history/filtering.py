@@ -70,7 +70,7 @@ def relative_path(path: str, cwd: str) -> str:
     return path[len(base) :] if cwd and path.startswith(base) and len(path) > len(base) else path
 
 
-def size_text(characters: int) -> str:
+def _size_text(characters: int) -> str:
     """Format a size: `480 B`, `48 KB`, `1.2 MB`."""
     if characters < 1000:
         return f"{characters} B"
@@ -135,7 +135,7 @@ def _outcome(entry: StoredEntry) -> str:
     if entry.kind == "edit" or not entry.result_size:
         return word
     lines = entry.result_lines or 1
-    return f"{word}, {lines:,} {'line' if lines == 1 else 'lines'}, {size_text(entry.result_size)}"
+    return f"{word}, {lines:,} {'line' if lines == 1 else 'lines'}, {_size_text(entry.result_size)}"
 
 
 def _lines(

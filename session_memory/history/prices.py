@@ -91,7 +91,7 @@ def update_prices(address: str = SOURCE) -> int:
         raise PricesError(
             f"{address}: {error}", "the prices stay as they were; try again later"
         ) from error
-    found = parsed_prices(content)
+    found = _parsed_prices(content)
     if len(found) < LEAST_PRICES:
         hint = "the prices stay as they were; give the address of a file in LiteLLM's format"
         raise PricesError(
@@ -105,7 +105,7 @@ def update_prices(address: str = SOURCE) -> int:
     return len(found)
 
 
-def parsed_prices(content: bytes) -> dict[str, dict[str, float]]:
+def _parsed_prices(content: bytes) -> dict[str, dict[str, float]]:
     """Return the prices of a file in LiteLLM's format (dollars per token) in ours (per million).
 
     Entries without prices are left out; the result is empty if it is not such a file. A model also

@@ -78,7 +78,7 @@ class TranscriptNotes(NamedTuple):
         return self._replace(told=list(found.values())[::-1])
 
 
-def our_parts(event: Injected) -> list[str]:
+def _our_parts(event: Injected) -> list[str]:
     """Return the paragraphs of an event that are ours, unchanged."""
     parts = [part for text in event.texts for part in text.split("\n\n")]
     return [part for part in parts if INTRODUCTION in part or part.startswith(REMEMBERED)]
@@ -87,7 +87,7 @@ def our_parts(event: Injected) -> list[str]:
 def told_in(event: Injected) -> list[str]:
     """Return our texts among those that hooks gave to the agent, without the line that begins them
     all."""
-    return [part.partition(INTRODUCTION)[2] or part for part in our_parts(event)]
+    return [part.partition(INTRODUCTION)[2] or part for part in _our_parts(event)]
 
 
 def notes_of(file: SourceFile, reads: Collection[int] | None = None) -> TranscriptNotes | None:
@@ -147,7 +147,7 @@ class _Pass:
         return self._found
 
     def _take_told(self, event: Injected, at: int | None, offset: int, line: bytes) -> None:
-        for part, text in zip(our_parts(event), told_in(event)):
+        for part, text in zip(_our_parts(event), told_in(event)):
             search = DeliverySearch(id_checksum(part), self._runtime)
             search.read(line)
             self._open.append(search)

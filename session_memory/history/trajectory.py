@@ -53,11 +53,11 @@ def trajectory_of(
     subject = RuleSubject(0, last.home, last.session_id, last.title, last.cwd, last.source_file)
     with Closing(file.open()) as descriptor:
         gate = rules.gate(subject, runtime, file.path)
-        document = from_transcript(last, runtime, descriptor, file.path, gate)
+        document = _from_transcript(last, runtime, descriptor, file.path, gate)
     return document if document["steps"] else None
 
 
-def from_transcript(
+def _from_transcript(
     conversation: Conversation, runtime: Runtime, descriptor: int, path: str, gate: Gate
 ) -> Record:
     """Return the trajectory of a session with its sub-agents' trajectories.

@@ -47,7 +47,7 @@ def at_call(context: Context) -> Callable[[CallDelivery], None] | None:
         for call in context.runtime.tool_calls(context.event)
     ]
     own = (context.session, context.session_id)
-    memories = about_calls(home.memories_dir, calls, home.user_dir, own)
+    memories = _about_calls(home.memories_dir, calls, home.user_dir, own)
     return (lambda delivery: _add(context, delivery, memories)) if memories else None
 
 
@@ -79,7 +79,7 @@ def at_sub_agent(
     They are about the files that its task names, else about the task's words. Raises as
     `found_in`."""
     home, room = context.home, most - len(joined(delivery.text, " "))
-    about = about_calls(home.memories_dir, [(path, "") for path in paths], home.user_dir)
+    about = _about_calls(home.memories_dir, [(path, "") for path in paths], home.user_dir)
     text, keys = composed(about, room)
     if not keys:
         from .prompt_memories import PromptedSession, relevant
@@ -105,7 +105,7 @@ def key_of(place: str) -> str:
     )
 
 
-def git_commands(command: str) -> list[str]:
+def _git_commands(command: str) -> list[str]:
     """Return the places of the git commands in a shell command: `$git push`."""
     found, before = [], ""
     for word in command.split():
@@ -115,7 +115,7 @@ def git_commands(command: str) -> list[str]:
     return found
 
 
-def about_calls(
+def _about_calls(
     directory: str, calls: Iterable[tuple[str, str]], user_dir: str, own: Collection[str] = ()
 ) -> list[tuple[str, str]]:
     """Return the memories in `directory` about calls, each with its key and line.
@@ -128,7 +128,7 @@ def about_calls(
         found: dict[int, list[tuple[str, str]]] = {}
         for path, command in calls:
             parts = [f"/{part}" for part in path.split("/") if part]
-            for key in git_commands(command) if command else parts:
+            for key in _git_commands(command) if command else parts:
                 for at in listed_in(descriptor, head, key)[1:]:
                     found.setdefault(at, []).append((path, command))
         return [(value_at(descriptor, at), of) for at, of in found.items()]
@@ -162,7 +162,7 @@ def _rank(memory: list[Any], calls: list[tuple[str, str]], user_dir: str) -> int
         ):
             continue
         inside = path.removeprefix(root)
-        named = git_commands(command)
+        named = _git_commands(command)
         for place in places:
             is_named = (
                 place in named

@@ -82,7 +82,7 @@ def new_memory(
     memory = IndexedMemory(
         "", "", "", kind, title, text, subject, quote, (origin,), is_untrusted=is_untrusted
     )
-    return memory._replace(id=content_id(memory))
+    return memory._replace(id=_content_id(memory))
 
 
 def is_by_agent(memory: IndexedMemory) -> bool:
@@ -90,7 +90,7 @@ def is_by_agent(memory: IndexedMemory) -> bool:
     return bool(memory.origins) and all(origin[3] == BY_AGENT for origin in memory.origins)
 
 
-def content_id(memory: IndexedMemory) -> str:
+def _content_id(memory: IndexedMemory) -> str:
     """Return the id derived from the memory's content and, for an episode, from its origin."""
     parts = [
         memory.kind,
@@ -195,7 +195,7 @@ def parse(part: str, path: str, kind: str, *, is_untrusted: bool) -> IndexedMemo
         is_untrusted,
         bool(heading["id"]),
     )
-    return memory if memory.id else memory._replace(id=content_id(memory))
+    return memory if memory.id else memory._replace(id=_content_id(memory))
 
 
 def with_origin(part: str, origin: Origin) -> str:

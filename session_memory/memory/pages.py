@@ -68,7 +68,7 @@ class Page(NamedTuple):
     @property
     def items(self) -> list[tuple[int, IndexedMemory]]:
         """Return its memories, each with the index of its part."""
-        kind, is_untrusted = kind_of(self.path), is_untrusted_path(self.path)
+        kind, is_untrusted = _kind_of(self.path), _is_untrusted_path(self.path)
         texts = [
             (at, one.encode("utf-8", "replace").decode())
             for at, one in enumerate(self.parts)
@@ -126,7 +126,7 @@ def is_private_path(path: str) -> bool:
     return path.startswith(PRIVATE)
 
 
-def is_untrusted_path(path: str) -> bool:
+def _is_untrusted_path(path: str) -> bool:
     """Return whether a page is for memories of untrusted sessions."""
     return path.removeprefix(PRIVATE).startswith(UNTRUSTED)
 
@@ -141,7 +141,7 @@ def file_of(directory: str, path: str) -> str:
     return f"{folder}/{path.removeprefix(PRIVATE)}"
 
 
-def kind_of(path: str) -> str:
+def _kind_of(path: str) -> str:
     """Return the kind of the memories on a page."""
     path = path.removeprefix(PRIVATE).removeprefix(UNTRUSTED)
     return _KINDS.get(path) or _KINDS.get(path.partition("/")[0]) or "fact"
@@ -254,7 +254,7 @@ def _head(path: str) -> str:
     name = path.removeprefix(PRIVATE).removeprefix(UNTRUSTED)
     title = _TITLES.get(name) or os.path.basename(name).removesuffix(".md").replace("-", " ")
     title = os.path.basename(name).removesuffix(".md") if name.startswith("episodes/") else title
-    return f"# {title[:1].upper()}{title[1:]}\n\n{_WARNING if is_untrusted_path(path) else ''}"
+    return f"# {title[:1].upper()}{title[1:]}\n\n{_WARNING if _is_untrusted_path(path) else ''}"
 
 
 def _stamp(status: os.stat_result) -> tuple[str, bool]:

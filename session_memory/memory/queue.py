@@ -165,7 +165,7 @@ class Queue:
     ) -> MemoryResult:
         """Return the strategy's result for a part, recorded by now."""
         if piece.result:
-            return decoded(piece.result)
+            return _decoded(piece.result)
         estimate = estimate_of(strategy, piece.conversation, entries)
         account = self._budget.open(strategy.id, piece.conversation.id, estimate)
         try:
@@ -173,7 +173,7 @@ class Queue:
         except BaseException:
             self._work.accounts.settle(account, Usage())
             raise
-        self._work.keep_result(piece, encoded(result), account, checked(result.usage))
+        self._work.keep_result(piece, _encoded(result), account, checked(result.usage))
         return result
 
     def _finish(
@@ -236,7 +236,7 @@ def estimate_of(
     return checked(estimate(conversation, entries)) if estimate is not None else Usage()
 
 
-def encoded(result: MemoryResult) -> str:
+def _encoded(result: MemoryResult) -> str:
     """Encode a result as JSON; the store keeps it until the part is done."""
     memories = [memory._asdict() for memory in result.memories]
     return json.dumps(
@@ -244,7 +244,7 @@ def encoded(result: MemoryResult) -> str:
     )
 
 
-def decoded(text: str) -> MemoryResult:
+def _decoded(text: str) -> MemoryResult:
     """Decode a result, ignoring fields of memories that this version does not know."""
     value = json.loads(text)
     known = [

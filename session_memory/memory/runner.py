@@ -64,7 +64,7 @@ class StrategyRun:
         self.missing: list[tuple[str, StrategyError]] = []
         for id in ids or self.settings.strategies:
             try:
-                self.strategies.append(load_strategy(id, self.settings, self.budget))
+                self.strategies.append(_load_strategy(id, self.settings, self.budget))
             except StrategyError as error:
                 self.missing.append((id, error))
         writer.attach(self.strategies, strategies_directory(location))
@@ -157,7 +157,7 @@ def known_ids() -> list[str]:
     return sorted({*STRATEGIES, *(point.name for point in entry_points(group=ENTRY_POINTS))})
 
 
-def load_strategy(id: str, settings: MemorySettings, budget: ModelBudget) -> Strategy:
+def _load_strategy(id: str, settings: MemorySettings, budget: ModelBudget) -> Strategy:
     """Load the strategy with this id.
 
     Raises UnknownStrategyError, and the strategy's own errors about settings."""

@@ -73,7 +73,7 @@ class MemoryWriter:
 
         Raises SessionMemoryError, OSError."""
         library = self._library(conversation.home)
-        return keep(
+        return _keep(
             library, conversation, strategy, result, is_untrusted=self._is_untrusted(conversation)
         )
 
@@ -112,7 +112,7 @@ def memory_writer(location: StoreLocation) -> MemoryWriter:
     )
 
 
-def keep(
+def _keep(
     library: Library,
     conversation: Conversation,
     strategy: str,
@@ -163,7 +163,7 @@ def remember(
             made = Memory(kind, text, "", project, quote, (), entry.number, entry.timestamp)
             library = library_of(location, index, conversation.home)
             untrusted = is_untrusted(location, conversation)
-            ids = keep(
+            ids = _keep(
                 library, conversation, BY_AGENT, MemoryResult((made,)), is_untrusted=untrusted
             )
             return _settled(library, index, ids, "only the user can undo that")

@@ -17,10 +17,10 @@ from session_memory.common.text.tokens import estimated_tokens
 from session_memory.history.filtering import (
     GOES_ON,
     WENT_ON,
+    _size_text,
     chunks,
     exchanges,
     filtered,
-    size_text,
 )
 from session_memory.history.store.values import StoredEntry
 from session_memory.sessions.runtimes.table import all_runtimes
@@ -128,7 +128,7 @@ class TestLines:
             (999_499, "999 KB"),
             (1_234_567, "1.2 MB"),
         ]:
-            assert size_text(characters) == text
+            assert _size_text(characters) == text
 
 
 class TestExchanges:

@@ -24,7 +24,7 @@ from session_memory.common.text.sanitize import for_people
 from session_memory.history.costs import answers_in
 from session_memory.history.store.ingest.extract import result_text
 from session_memory.history.store.values import Conversation
-from session_memory.history.trajectory import from_transcript
+from session_memory.history.trajectory import _from_transcript
 from session_memory.sessions.runtimes.base import Runtime
 from session_memory.sessions.runtimes.detection import runtime_of
 from session_memory.sessions.runtimes.records import CallResult
@@ -94,7 +94,7 @@ def exported(one: Runtime, path: Path, home: Path) -> dict[str, Any]:
     )
     descriptor = os.open(path, os.O_RDONLY)
     gate = Gate(Privacy({"HOME": str(home)}), conversation.session_id, "/srv/site")
-    document = from_transcript(conversation, one, descriptor, str(path), gate)
+    document = _from_transcript(conversation, one, descriptor, str(path), gate)
     os.close(descriptor)
     return json.loads(json.dumps(document))  # type: ignore[no-any-return]
 

@@ -15,7 +15,11 @@ from session_memory.memory.format import new_memory, render
 from session_memory.memory.memory_index import Origin
 from session_memory.memory.strategies.extractive import _solutions as solutions
 from session_memory.memory.strategies.extractive.sentences import excerpt, own_words
-from session_memory.memory.strategies.extractive.strategy import ExtractiveStrategy, asks, title_of
+from session_memory.memory.strategies.extractive.strategy import (
+    ExtractiveStrategy,
+    _asks,
+    _title_of,
+)
 from session_memory.memory.strategy import Memory
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -323,10 +327,10 @@ class TestTitle:
             ("", ["请检查构建为什么失败。谢谢"], [], "请检查构建为什么失败。"),
             ("", [], [], "cart.py"),
         ]:
-            assert title_of(given, requests, commits, ["src/cart.py"]) == title
+            assert _title_of(given, requests, commits, ["src/cart.py"]) == title
 
     def test_there_is_always_one(self):
-        assert title_of("", [], [], []) == "Conversation"
+        assert _title_of("", [], [], []) == "Conversation"
 
     def test_a_title_from_a_request_is_word_for_word(self):
         """The letters of "then", "and", "so", "now" within other words were cut out, and so were
@@ -334,7 +338,7 @@ class TestTitle:
         drawn = random.Random(seed := random.randrange(10**6))
         for _ in range(200):
             request = drawn_request(drawn)
-            title = title_of("", [request], [], [])
+            title = _title_of("", [request], [], [])
             quoted = title.removesuffix("…").rstrip()
             assert quoted, f"seed {seed}: {request!r}"
             assert quoted in " ".join(request.split()), f"seed {seed}: {title!r} of {request!r}"
@@ -348,7 +352,7 @@ class TestTitle:
             "rename a → b and c → d everywhere",
             "And now also the next commands, so then?",
         ]:
-            assert title_of("", [request], [], []) == request
+            assert _title_of("", [request], [], []) == request
 
 
 WORDS = [
@@ -414,7 +418,7 @@ class TestRequests:
             "thanks a",
             "👍",
         ]:
-            assert not asks(text)
+            assert not _asks(text)
 
     def test_what_asks_for_something_is_one(self):
         for text in [
@@ -424,7 +428,7 @@ class TestRequests:
             "Почини сборку проекта",
             "/etc/hosts is empty, please look",
         ]:
-            assert asks(text)
+            assert _asks(text)
 
 
 class TestExcerpt:

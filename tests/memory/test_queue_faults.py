@@ -15,7 +15,7 @@ import pytest
 from memories_scene import MINUTE, QueueScene, Scripted
 from stored import HOUR, START, talk
 
-from session_memory.memory.queue import decoded, encoded
+from session_memory.memory.queue import _decoded, _encoded
 from session_memory.memory.strategy import (
     BudgetError,
     Memory,
@@ -130,7 +130,7 @@ class TestCrashes:
         piece = machine.work.take("scripted", machine.now())
         result = MemoryResult((Memory("episode", "made before the crash", "text"),))
         account = machine.work.accounts.open("scripted", one, Usage(), machine.now(), 1000)
-        machine.work.keep_result(piece, encoded(result), account, Usage())
+        machine.work.keep_result(piece, _encoded(result), account, Usage())
         machine.stored.add("Something new", name="other")
         strategy = Scripted()
         machine.run(strategy)
@@ -172,14 +172,14 @@ class TestCrashes:
 def test_a_result_survives_being_written_down():
     memory = Memory("fact", "ü \u2028", "text", "subject", "quote", ("a", "b"))
     result = MemoryResult((memory,), "", Usage(1, 2, 3, "model"))
-    assert decoded(encoded(result)) == result
+    assert _decoded(_encoded(result)) == result
 
 
 def test_a_result_that_another_version_wrote_down_is_read_without_what_is_not_known():
     result = MemoryResult((Memory("fact", "title", "text", "subject", "quote", ("a",)),))
-    written = json.loads(encoded(result))
+    written = json.loads(_encoded(result))
     written["memories"][0]["quoted_item"] = 7
-    assert decoded(json.dumps(written)) == result
+    assert _decoded(json.dumps(written)) == result
 
 
 def test_a_budget_error_of_the_day_leaves_the_conversation_for_tomorrow(machine):

@@ -17,7 +17,7 @@ from session_memory.history.prices import all_prices, cost
 from session_memory.history.store.sqlite.queue import StoredQueue
 from session_memory.history.store.values import Conversation, StoredEntry
 from session_memory.memory.queue import PartResult
-from session_memory.memory.runner import UnknownStrategyError, load_strategy
+from session_memory.memory.runner import UnknownStrategyError, _load_strategy
 from session_memory.memory.strategy import BudgetError, MemoryResult, StrategyError, Usage
 from session_memory.memory.token_budget import ConversationBudgetError, TokenBudget
 from session_memory.sessions.settings.sections import MemorySettings, memory_settings
@@ -299,7 +299,7 @@ class TestPrices:
 class TestStrategies:
     def test_an_unknown_one_is_an_error_that_names_the_known(self, machine):
         with pytest.raises(UnknownStrategyError) as caught:
-            load_strategy("sumary", MemorySettings(), budget(machine, day=0))
+            _load_strategy("sumary", MemorySettings(), budget(machine, day=0))
         assert "extractive" in caught.value.hint
 
     def test_a_package_adds_one_by_an_entry_point(self, machine, tmp_path, monkeypatch):
@@ -315,7 +315,7 @@ class TestStrategies:
         )
         monkeypatch.syspath_prepend(str(package))
         settings = memory_settings({"strategies": ["other"], "other": {"depth": 3}})
-        other = load_strategy("other", settings, budget(machine, day=0))
+        other = _load_strategy("other", settings, budget(machine, day=0))
         assert other.values["other"] == {"depth": 3}
         with pytest.raises(UnknownStrategyError, match="cannot be loaded"):
-            load_strategy("wrong", settings, budget(machine, day=0))
+            _load_strategy("wrong", settings, budget(machine, day=0))

@@ -37,9 +37,9 @@ def add_common(
     These are `--home` and `--json`; with a default of at most `filter_limit` results, the options
     of `filter_of`; with `limit`, only `--limit`; if wanted, `--team` and `--include-private`."""
     if filter_limit:
-        add_filter(parser, filter_limit)
+        _add_filter(parser, filter_limit)
     if limit:
-        add_limit(parser, limit)
+        _add_limit(parser, limit)
     if shared:
         parser.add_argument(
             "--team",
@@ -54,10 +54,11 @@ def add_common(
 
 
 def add_home(parser: argparse.ArgumentParser) -> None:
+    """Add `--home`."""
     parser.add_argument("--home", metavar="PATH", help=HOME)
 
 
-def add_filter(parser: argparse.ArgumentParser, limit: int) -> None:
+def _add_filter(parser: argparse.ArgumentParser, limit: int) -> None:
     """Add the options of `filter_of`; `limit` is how many results are shown by default."""
     add_project(parser)
     parser.add_argument(
@@ -70,9 +71,9 @@ def add_filter(parser: argparse.ArgumentParser, limit: int) -> None:
         "--since", metavar="WHEN", type=point_in_time, help="2026-02-01, 3d, 2h, today, yesterday"
     )
     parser.add_argument(
-        "--until", metavar="WHEN", type=end_of_time, help="the same; a day counts to its end"
+        "--until", metavar="WHEN", type=_end_of_time, help="the same; a day counts to its end"
     )
-    add_limit(parser, limit)
+    _add_limit(parser, limit)
 
 
 def add_project(parser: argparse.ArgumentParser) -> None:
@@ -109,7 +110,7 @@ class OnlyForPeopleError(SessionMemoryError):
         )
 
 
-def add_limit(parser: argparse.ArgumentParser, limit: int) -> None:
+def _add_limit(parser: argparse.ArgumentParser, limit: int) -> None:
     parser.add_argument(
         "--limit", metavar="N", type=positive, default=limit, help=f"at most N ({limit})"
     )
@@ -188,7 +189,7 @@ def point_in_time(text: str, now: float | None = None) -> int:
     return _read_time(text, milliseconds_at(text, now))
 
 
-def end_of_time(text: str, now: float | None = None) -> int:
+def _end_of_time(text: str, now: float | None = None) -> int:
     """Return the same for the end of a range: a day's last millisecond.
 
     Raises ArgumentTypeError."""

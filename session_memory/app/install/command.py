@@ -50,7 +50,7 @@ _EPILOG = (
 )
 
 
-def add_install_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_install_arguments(parser: argparse.ArgumentParser) -> None:
     _add_home(
         parser,
         "install into (an agent home, or the directory of a runtime's settings)",
@@ -63,14 +63,14 @@ def add_install_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_uninstall_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_uninstall_arguments(parser: argparse.ArgumentParser) -> None:
     what_for = "uninstall from; without --home and --runtime, uninstall from all homes and remove the program"
     _add_home(parser, what_for, "uninstall from")
     parser.add_argument("--purge", action="store_true", help=_PURGE)
     parser.add_argument("--yes", action="store_true", help="with --purge: delete without asking")
 
 
-def add_new_arguments(parser: argparse.ArgumentParser) -> None:
+def _add_new_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("home", metavar="HOME", help="the directory that becomes the agent's home")
     parser.add_argument(
         "--template",
@@ -87,7 +87,7 @@ def add_new_arguments(parser: argparse.ArgumentParser) -> None:
     _add_output(parser)
 
 
-def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install") -> int:
+def _run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install") -> int:
     """Installs; returns the exit code. `called_as` is what the user typed to get here."""
     environ = _environ()
     terminal = Terminal(environ, is_json=arguments.json)
@@ -114,7 +114,7 @@ def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install
     )
 
 
-def run_uninstall(arguments: argparse.Namespace) -> int:
+def _run_uninstall(arguments: argparse.Namespace) -> int:
     environ = _environ()
     terminal = Terminal(environ, is_json=arguments.json)
     done = uninstall(
@@ -129,7 +129,7 @@ def run_uninstall(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def run_new(arguments: argparse.Namespace) -> int:
+def _run_new(arguments: argparse.Namespace) -> int:
     environ = _environ()
     terminal = Terminal(environ, is_json=arguments.json)
     request = HomeRequest(
@@ -153,15 +153,15 @@ class Subcommand(NamedTuple):
 
 
 INSTALL = Subcommand(
-    "install the hooks into homes, or update an install", add_install_arguments, run_install
+    "install the hooks into homes, or update an install", _add_install_arguments, _run_install
 )
 NEW = Subcommand(
-    "make a new agent's home from a template, or renew one", add_new_arguments, run_new
+    "make a new agent's home from a template, or renew one", _add_new_arguments, _run_new
 )
 UNINSTALL = Subcommand(
     "remove session-memory again, as a whole or from one home",
-    add_uninstall_arguments,
-    run_uninstall,
+    _add_uninstall_arguments,
+    _run_uninstall,
 )
 
 
@@ -186,7 +186,7 @@ def main(script: str, words: list[str]) -> int:
     arguments = parser.parse_args(rest)
     called_as = f"python3 {shlex.quote(script)}"
     return exit_code(
-        lambda: run_install(arguments, called_as) if is_install else command.run(arguments)
+        lambda: _run_install(arguments, called_as) if is_install else command.run(arguments)
     )
 
 

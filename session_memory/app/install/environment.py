@@ -77,7 +77,7 @@ def sizes_of(extras: Iterable[str]) -> str:
     return enumerated([f"{names_of([name])[0]} ({LARGE[name]})" for name in extras])
 
 
-def base_python() -> str:
+def _base_python() -> str:
     """The real path of the interpreter that runs this, or of the one that its virtual environment
     was made from."""
     return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
@@ -158,11 +158,11 @@ def _make_anew(
     """Builds a new environment beside the old one, and keeps the old one where the new one would
     have less."""
     pins = _pins(lock_file)
-    version = version_of(base_python())
+    version = version_of(_base_python())
     built = paths.program_dir / f"env-{pins[:8]}-{version}"
     with terminal.working(f"making a private environment with Python {version}"):
         problem = _make_venv(built)
-    problems, remedy = dict.fromkeys(parts, problem), package_for(base_python()) if problem else ""
+    problems, remedy = dict.fromkeys(parts, problem), package_for(_base_python()) if problem else ""
     if not problem:
         record = _Record(pins, version)
         _write_record(built, record)
@@ -173,7 +173,7 @@ def _make_anew(
         shutil.rmtree(built, ignore_errors=True)
         if old_version:
             return Environment(str(paths.python), old_version, "ready", problems, remedy)
-        return Environment(base_python(), version, "missing", problems, remedy)
+        return Environment(_base_python(), version, "missing", problems, remedy)
     replace_directory(built, paths.env)
     remove_replaced(paths.env)
     return Environment(str(paths.python), version, "made", problems, remedy)
@@ -183,7 +183,7 @@ def _make_venv(directory: Path) -> str:
     """Makes a virtual environment without pip, whose copy takes 4 seconds; returns '' or why there
     is none."""
     shutil.rmtree(directory, ignore_errors=True)
-    command = [base_python(), "-I", "-m", "venv", "--without-pip", str(directory)]
+    command = [_base_python(), "-I", "-m", "venv", "--without-pip", str(directory)]
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
@@ -246,7 +246,7 @@ def _install(
     if not parts:
         return {}, ""
     pinned = [part for part in parts if f"# [{part}]\n" in lock_file.read_text()]
-    with Installers(str(python_in(env)), base_python(), os.environ) as installers:
+    with Installers(str(python_in(env)), _base_python(), os.environ) as installers:
         installation = _Installation(env, record, lock_file, installers)
         for batch in filter(None, [pinned, *([part] for part in parts if part not in pinned)]):
             with terminal.working(f"installing {', '.join(names_of(batch))}"):

@@ -113,7 +113,7 @@ def last_meeting(environ: Mapping[str, str]) -> PastUpdate | None:
             return None
 
 
-def print_last_meeting() -> None:
+def _print_last_meeting() -> None:
     """Print that update as JSON, nothing if there is none. Raises what keeps it from being read."""
     environ = environment()
     best: PastUpdate | None = None

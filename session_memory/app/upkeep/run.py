@@ -54,14 +54,14 @@ class Run:
 
     def fail(self, error: Exception) -> None:
         """Record why a step failed: the first problem is the run's, the next are only logged."""
-        problem = in_a_line(error)
+        problem = _in_a_line(error)
         if self.record.problem:
             self.note(problem)
         else:
             self.record.problem = problem
 
 
-def in_a_line(error: Exception) -> str:
+def _in_a_line(error: Exception) -> str:
     """Return an error on one line, with its type unless it is ours."""
     is_foreseen = isinstance(error, SessionMemoryError | OSError)
     return one_line(

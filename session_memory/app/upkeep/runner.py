@@ -60,10 +60,10 @@ def main(words: list[str]) -> None:
     os.environ[ENV_GUARD] = "1"
     add_all_packages(os.environ)
     with suppress(NoStoreError, LockedError):  # nothing recorded yet; another process is running
-        (judge if CONFLICTS in words[1:] else do_upkeep)(words[0], os.environ)
+        (_judge if CONFLICTS in words[1:] else do_upkeep)(words[0], os.environ)
 
 
-def judge(path: str, environ: Mapping[str, str]) -> None:
+def _judge(path: str, environ: Mapping[str, str]) -> None:
     """Find the conflicts of the home at `path`, as a prompt asks for. Raises NoStoreError,
     LockedError, OSError."""
     location = find_location(path, environ)

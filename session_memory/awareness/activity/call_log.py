@@ -67,7 +67,7 @@ def _named(name: str) -> str:
     return f"{NAMED} {name}"
 
 
-def git_key(session: str, path: str) -> str:
+def _git_key(session: str, path: str) -> str:
     """Return the key under which git commands of a session on a file are settled."""
     return f"{GIT} {session} {path}"
 
@@ -291,7 +291,7 @@ class ActionIndex:
             from ...common.system.git import copied_to
 
             times += [found[at] for at in copied_to(path, copies)]
-        return {edited_key(session, path): max(times), git_key(session, path): found.get(GIT, 0.0)}
+        return {edited_key(session, path): max(times), _git_key(session, path): found.get(GIT, 0.0)}
 
     def _advance(self, key: str, cursor: ReadCursor) -> None:
         """Replace a cursor by a prompt's unless it has read as far; drop what the prompt has

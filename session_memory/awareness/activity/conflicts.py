@@ -131,7 +131,7 @@ class KeptConflict(Note):
         }
 
 
-def judged(own: OwnSession, now: float) -> tuple[list[KeptConflict], int]:
+def _judged(own: OwnSession, now: float) -> tuple[list[KeptConflict], int]:
     """Return the conflicts that may be told to the session in its files, and when upkeep judged
     them, in nanoseconds since 1970. There are none if upkeep has to judge again, as rules have
     changed. Raises OSError, ValueError, TypeError."""
@@ -149,7 +149,7 @@ def of_files(own: OwnSession, paths: list[str], now: float) -> list[KeptConflict
     """Return the conflicts in the files at `paths` (absolute, without links).
 
     Raises OSError, ValueError."""
-    return [conflict for conflict in judged(own, now)[0] if conflict.file in paths]
+    return [conflict for conflict in _judged(own, now)[0] if conflict.file in paths]
 
 
 def of_copies(own: OwnSession, facts: list[Fact], ids: Mapping[str, str], now: float) -> list[Fact]:
@@ -173,7 +173,7 @@ def hit(own: OwnSession, path: str, replaced: list[str], now: float) -> KeptConf
     The result includes these lines. Return None if the file at `path` was written after upkeep
     judged it, because its lines have changed. A text that is not exactly once in the file has no
     place. Raises OSError, ValueError."""
-    conflicts, judged_at = judged(own, now)
+    conflicts, judged_at = _judged(own, now)
     conflicts = [conflict for conflict in conflicts if conflict.file == path and conflict.hunks]
     if not conflicts or os.stat(path).st_mtime_ns > judged_at:
         return None

@@ -338,7 +338,7 @@ class Report:
             if says and not any([rule in line for rule in _RULES]):
                 break
             rest = more.lstrip()
-        return rest if says_something(rest) else ""
+        return rest if _says_something(rest) else ""
 
     @property
     def is_nameless(self) -> bool:
@@ -347,7 +347,7 @@ class Report:
         return not (said or (self.with_text and self.summary.has_actions))
 
 
-def says_something(text: str) -> bool:
+def _says_something(text: str) -> bool:
     """Check if an agent's text says something.
 
     Unlike "Perfect!", "Now let me run the tests." or "The tests:"."""
@@ -386,7 +386,7 @@ def may_hide(settings: Settings, home: Home | None) -> bool:
     return settings.has_rules or (home is not None and home.has_forgotten())
 
 
-def rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> Privacy | None:
+def _rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> Privacy | None:
     """Return the rules for sessions that started in `starts`; None if they can hide nothing.
 
     `settings` belong to `home`. Other homes are checked only if there are any."""
@@ -407,14 +407,14 @@ def reports_of(
     """Return the report of each session, None if there is nothing to report.
 
     Sessions for which this fails are left out."""
-    rules = rules_for(settings, own.home, [new.cursor.start or "" for new in read])
+    rules = _rules_for(settings, own.home, [new.cursor.start or "" for new in read])
 
     roots: dict[str, str] = {}
 
     def report(new: NewEntries) -> tuple[Report | None, NewEntries]:
         if is_elsewhere(new.session, new.cursor, own):
             return None, new
-        made = report_of(new, rules, own.id_of(new.session), now)
+        made = _report_of(new, rules, own.id_of(new.session), now)
         if made is not None:
             directory = made.summary.directory
             if directory not in roots:
@@ -449,7 +449,9 @@ def _root_of(directory: str, user_dir: str) -> str:
     return directory
 
 
-def report_of(new: NewEntries, rules: Privacy | None, session_id: str, now: float) -> Report | None:
+def _report_of(
+    new: NewEntries, rules: Privacy | None, session_id: str, now: float
+) -> Report | None:
     """Return the report of a session; None if it has no activity or is completely hidden.
 
     Activity of sub-agents counts."""
@@ -577,7 +579,7 @@ def count_visible(
                 )
                 or []
             )
-    rules = rules_for(settings, own.home, [start for _, start, _ in found])
+    rules = _rules_for(settings, own.home, [start for _, start, _ in found])
     if rules is not None:
         found = [
             known

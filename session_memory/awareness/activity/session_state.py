@@ -169,7 +169,7 @@ class LastDelivery:
         if not isinstance(kept, dict) or kept.get("version", 1) != cls.VERSION:
             return None
         after = kept.get("cursors")
-        if after is not None and not are_cursors(after):
+        if after is not None and not _are_cursors(after):
             return None
         parts = {"misses": 0, "prompt": "", "process": "", **kept}
         if any([type(parts.get(name)) is not kind for name, kind in _DELIVERY_KINDS.items()]):
@@ -293,7 +293,7 @@ class KnownState:
             kept = None
         if isinstance(kept, dict):
             self.standstill = kept.pop(STANDSTILL, None)
-        is_state = isinstance(kept, dict) and all(map(are_cursors, kept.values()))
+        is_state = isinstance(kept, dict) and all(map(_are_cursors, kept.values()))
         if is_state and not any([_is_of_0_2(key, kept[key]) for key in kept]):
             self._kept = kept
         else:
@@ -435,7 +435,7 @@ def forget_memories(path: str, key: str) -> None:
             file.commit()
 
 
-def are_cursors(value: object) -> bool:
+def _are_cursors(value: object) -> bool:
     """Check if a value contains cursors by the key of their session, each with an offset."""
     if not isinstance(value, dict):
         return False

@@ -163,7 +163,7 @@ def _make(context: UpdateContext, known: KnownState, introduction: str) -> Updat
         return Update()
     is_resolved = state is not before
     context = context.after(state, context.limit - len(introduction))
-    changed = changed_since(context)
+    changed = _changed_since(context)
     update = Update(state if is_resolved else None)
     if not known.was_corrupt and not changed and _is_at_rest(context):
         if not is_resolved:
@@ -201,7 +201,7 @@ def _kept(context: UpdateContext) -> SessionState:
     return context.state.limited([session.key for session in context.observed.sessions])
 
 
-def changed_since(context: UpdateContext) -> list[Changed]:
+def _changed_since(context: UpdateContext) -> list[Changed]:
     """Return the sessions that may have news, the last written first, and the waiting ones."""
     return [
         pair
@@ -255,16 +255,16 @@ def _compose(context: UpdateContext, changed: list[Changed]) -> UpdateParts:
     """Return the update about `changed`: its text is '' if nothing is new in them."""
     from .update_text import text_of
 
-    first, limit = start_notes(context), context.limit
+    first, limit = _start_notes(context), context.limit
     if first:
         context = context.after(context.state, limit - sum([len(line) + 1 for line in first]))
-    news = read_news(context, changed)
+    news = _read_news(context, changed)
     pairs = news.pairs
     reports = [(report, new) for report, new in pairs if report is not None]
-    found = find_collisions(context, reports, news.pending)
-    add_notes(context, found)
-    add_same_task(context, found)
-    choice = select(context, found.reports, news)
+    found = _find_collisions(context, reports, news.pending)
+    _add_notes(context, found)
+    _add_same_task(context, found)
+    choice = _select(context, found.reports, news)
     lines = [*first, *found.lines]
     text, shown = text_of(choice.selection, context.now, limit, lines, context.form)
     moved = SessionState()
@@ -309,7 +309,7 @@ class ReadNews:
         self.are_more = False
 
 
-def read_news(context: UpdateContext, changed: list[Changed]) -> ReadNews:
+def _read_news(context: UpdateContext, changed: list[Changed]) -> ReadNews:
     """Return the new entries of the sessions to report.
 
     Sessions that may concern this session's work come first, however old and many, then the most
@@ -317,7 +317,7 @@ def read_news(context: UpdateContext, changed: list[Changed]) -> ReadNews:
     is the first prompt, or the first one after such a pause, and there is room."""
     news = ReadNews()
     most = context.form.most_with_room(context.limit) + 1
-    concerned, active = concerned_sessions(context, changed, most, news)
+    concerned, active = _concerned_sessions(context, changed, most, news)
     if not context.is_start:
         young = [
             pair
@@ -376,7 +376,7 @@ def _keys_without(changed: list[Changed], kept: list[Changed]) -> list[str]:
     return [session.key for session, _ in changed if session.key not in keys]
 
 
-def concerned_sessions(
+def _concerned_sessions(
     context: UpdateContext, changed: list[Changed], most: int, news: ReadNews
 ) -> tuple[set[str], set[str]]:
     """Return the keys of unread sessions that may concern the work, and of those with certain news.
@@ -481,7 +481,7 @@ class PromptCollisions:
         self.reports = [pair for pair in self.reports if pair[1].session.key not in self.pending]
 
 
-def find_collisions(
+def _find_collisions(
     context: UpdateContext, reports: Reports, pending: dict[str, int]
 ) -> PromptCollisions:
     """Return the collisions with the sessions of the `reports`.
@@ -498,7 +498,7 @@ def find_collisions(
         found.postpone(suspects[max(1, len(suspects) >> late) :], late)
     before, work = len(reader.deadline.late), context.own_work()
     compared = (
-        reader.deadline.attempt("collisions", compare, context, work, found.reports)
+        reader.deadline.attempt("collisions", _compare, context, work, found.reports)
         if work
         else None
     )
@@ -530,7 +530,7 @@ def _may_have_edited(own: OwnSession, report: Report, new: NewEntries) -> bool:
     )
 
 
-def compare(context: UpdateContext, work: OwnWork, others: Reports) -> PromptCollisions:
+def _compare(context: UpdateContext, work: OwnWork, others: Reports) -> PromptCollisions:
     """Return the collisions of the `work` with the sessions `others`, in lines that have room."""
     own, state = context.reader, work.state
     found = PromptCollisions(others)
@@ -575,7 +575,7 @@ def _add_lines(known: Known, found: PromptCollisions, room: int) -> None:
         found.withheld |= {fact.session for fact in findings.facts if fact not in reported}
 
 
-def start_notes(context: UpdateContext) -> list[str]:
+def _start_notes(context: UpdateContext) -> list[str]:
     """Return the lines from the inbox for the first update of a session, such as a handoff."""
     own, limit = context.reader, context.limit
     if context.state.own is not None or not inbox_stamp(own):
@@ -587,7 +587,7 @@ def start_notes(context: UpdateContext) -> list[str]:
     return own.deadline.attempt("inbox", start_lines, *inputs) or []
 
 
-def add_notes(context: UpdateContext, found: PromptCollisions) -> None:
+def _add_notes(context: UpdateContext, found: PromptCollisions) -> None:
     """Add the lines about new notes in the inbox, such as conflicts with other branches."""
     own = context.reader
     if _has_notes(own, context.state.own):
@@ -604,7 +604,7 @@ def _has_notes(own: OwnSession, state: OwnState | None) -> bool:
     return inbox_stamp(own) != (state.inbox if state else [])
 
 
-def add_same_task(context: UpdateContext, found: PromptCollisions) -> None:
+def _add_same_task(context: UpdateContext, found: PromptCollisions) -> None:
     """Add a line about each session that is at work on the task of the first prompt, and about each
     other one that just got the same prompt in this directory."""
     reader, now, is_first = context.reader, context.now, context.state.own is None
@@ -658,7 +658,7 @@ class ChosenSessions:
         return {new.session.key for _, new in self.listed[:shown]}
 
 
-def select(context: UpdateContext, reports: Reports, news: ReadNews) -> ChosenSessions:
+def _select(context: UpdateContext, reports: Reports, news: ReadNews) -> ChosenSessions:
     """Return the sessions for the text.
 
     Sessions that edited a file named in the prompt come first, then those that edited a file in
@@ -666,7 +666,7 @@ def select(context: UpdateContext, reports: Reports, news: ReadNews) -> ChosenSe
     from .update_text import Selection
 
     reader, work = context.reader, context.work
-    names, in_hand = named_files(reader.prompt), work.paths if work else ()
+    names, in_hand = _named_files(reader.prompt), work.paths if work else ()
     ranks = {new.session.key: report.prefer(names, in_hand) for report, new in reports}
     ranked = sorted(reports, key=lambda pair: (-ranks[pair[1].session.key], -pair[0].last_active))
     spoken = [pair for pair in ranked if pair[0].summary.messages and not pair[0].is_empty]
@@ -684,7 +684,7 @@ def select(context: UpdateContext, reports: Reports, news: ReadNews) -> ChosenSe
     return choice
 
 
-def named_files(prompt: str) -> set[str]:
+def _named_files(prompt: str) -> set[str]:
     """Return the names of the files that a prompt seems to name: its words with a dot inside."""
     words = [
         word.strip("\"'`()[]{}<>,;:!?.@*").rpartition("/")[2]

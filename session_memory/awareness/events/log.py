@@ -85,14 +85,14 @@ class HookLog:
         self.write(event_name, f"{error}" if is_foreseen else f"{type(error).__name__}: {error}")
 
 
-def missed_file(home: Home) -> str:
+def _missed_file(home: Home) -> str:
     """Return the path of the file that counts missed deadlines; it exists only if there are any."""
     return home.state_dir + MISSED
 
 
 def note_deadline(home: Home, session: str, event_name: str, late: list[str]) -> None:
     """Note what came too late for an event of a session; [] if nothing did. Raises OSError."""
-    path = missed_file(home)
+    path = _missed_file(home)
     before = _read_missed(path)
     missed = {key: dict(events) for key, events in before.items()}
     count = missed.setdefault(session, {}).pop(event_name, (0, ""))[0]
@@ -111,9 +111,9 @@ def notice_of(context: Context) -> str:
     Each fault is reported once."""
     home, environ, runtime = context.home, environment(), context.runtime
     start = runtime.start_dir(context.event, environ)
-    notice = untold(home, [MISSED_NOTICE] if missed_too_often(home) else [])
+    notice = _untold(home, [MISSED_NOTICE] if missed_too_often(home) else [])
     return "\n".join(
-        filter(None, (notice, untold_home(home, start, environ, runtime.SESSIONS_FOLDER)))
+        filter(None, (notice, _untold_home(home, start, environ, runtime.SESSIONS_FOLDER)))
     )
 
 
@@ -121,7 +121,7 @@ def missed_too_often(home: Home) -> list[tuple[str, str, int, str]]:
     """Return session, event, number of missed deadlines in a row, and the last late part."""
     return [
         (session, event_name, count, what)
-        for session, events in sorted(_read_missed(missed_file(home)).items())
+        for session, events in sorted(_read_missed(_missed_file(home)).items())
         for event_name, (count, what) in events.items()
         if count >= TOO_MANY
     ]
@@ -150,7 +150,7 @@ def notices(home: Home) -> list[str]:
     return [*home.settings().faults, *_leftovers(home)]
 
 
-def untold(home: Home, others: Sequence[str] = ()) -> str:
+def _untold(home: Home, others: Sequence[str] = ()) -> str:
     """Return the notice at the start of a session on one line, or ''; it then counts as reported.
 
     It has the faults, in the settings and `others`, that no session has seen yet, and each unread
@@ -179,7 +179,7 @@ def looks_like_home(start: str, environ: Mapping[str, str], folder: str) -> str:
     )
 
 
-def untold_home(home: Home, start: str, environ: Mapping[str, str], folder: str) -> str:
+def _untold_home(home: Home, start: str, environ: Mapping[str, str], folder: str) -> str:
     """Return the line of `looks_like_home` for the start of a session, once for each directory.
 
     A returned line counts as reported."""

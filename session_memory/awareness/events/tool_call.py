@@ -55,7 +55,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
     try:
         if context.settings.collisions == ASK:
             # First, because a call that cannot be judged in time is judged by these
-            statuses_of(context)
+            _statuses_of(context)
         _answer(context, print_once)
     except DeadlineError:
         if not printed and context.settings.collisions == ASK:
@@ -72,8 +72,8 @@ def _answer_unjudged(context: Context, print_answer: Callable[[dict[str, object]
     command = next((call.argument for call in runtime.tool_calls(event) if call.kind != _EDIT), "")
     session = own_session(context)
     objection = unjudged(command) if command else None
-    for path in () if command else statuses_of(context):
-        objection = objection or unjudged_edit(context, session, path)
+    for path in () if command else _statuses_of(context):
+        objection = objection or _unjudged_edit(context, session, path)
     if objection is None:
         return
     reason = reason_of(objection, session.directory, time.time())
@@ -83,7 +83,7 @@ def _answer_unjudged(context: Context, print_answer: Callable[[dict[str, object]
         print_answer(runtime.context_output(f"{INTRODUCTION}! {reason}", runtime.TOOL_EVENT))
 
 
-def statuses_of(context: Context) -> dict[str, stat_result | None]:
+def _statuses_of(context: Context) -> dict[str, stat_result | None]:
     """Return the first known status of each file that the call is about to edit."""
     if context.statuses is None:
         cwd, calls = _cwd(context.event), context.runtime.tool_calls(context.event)
@@ -93,14 +93,14 @@ def statuses_of(context: Context) -> dict[str, stat_result | None]:
     return context.statuses
 
 
-def unjudged_edit(context: Context, session: OwnSession, path: str) -> Objection | None:
+def _unjudged_edit(context: Context, session: OwnSession, path: str) -> Objection | None:
     """Return the objection to an edit that could not be judged in time.
 
     Return None if the file is as the session left it."""
     from ..activity._approval import unjudged
     from ..activity._last_seen import may_differ
 
-    status = statuses_of(context).get(path)
+    status = _statuses_of(context).get(path)
     return (
         unjudged("", path, status.st_mtime if status else 0.0)
         if may_differ(session, path, status)
@@ -129,9 +129,9 @@ def deliver(
 
     Raises SessionMemoryError, OSError."""
     attempt = context.deadline.attempt
-    attempt("git's refs", note_refs, context)
-    objections = find_objections(context, can_ask=can_ask)  # before anything is locked
-    delivery = attempt("collisions", delivery_for, context)
+    attempt("git's refs", _note_refs, context)
+    objections = _find_objections(context, can_ask=can_ask)  # before anything is locked
+    delivery = attempt("collisions", _delivery_for, context)
     asked = [context.ask(feature) for feature in context.features("call")]
     additions = [add for add in asked if callable(add)]
     if delivery is None and (objections or additions):
@@ -141,14 +141,14 @@ def deliver(
     if delivery is not None:
         with delivery:
             if objections:
-                object_to(context, delivery, objections, can_ask=can_ask)
+                _object_to(context, delivery, objections, can_ask=can_ask)
             for add in additions:
                 add(delivery)
             tell(delivery)
     return delivery
 
 
-def note_refs(context: Context) -> None:
+def _note_refs(context: Context) -> None:
     """Note the refs of git before the call may take some of them away. Raises OSError."""
     tools, cwd = context.runtime.tool_calls(context.event), _cwd(context.event)
     commands = [tool.argument for tool in tools if tool.kind != _EDIT]
@@ -163,7 +163,7 @@ def note_refs(context: Context) -> None:
         note(context.home, worktree.git_dir, time.time(), is_forced=True)
 
 
-def delivery_for(context: Context) -> CallDelivery | None:
+def _delivery_for(context: Context) -> CallDelivery | None:
     """Return the delivery of collisions over the files, for a `with` block.
 
     Return None if the settings want none. Raises SessionMemoryError, OSError."""
@@ -180,7 +180,7 @@ def delivery_for(context: Context) -> CallDelivery | None:
     return search.delivery(INTRODUCTION, settings.max_characters)
 
 
-def find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, Objection]]:
+def _find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, Objection]]:
     """Return the objections to the call, file by file, if the settings want them.
 
     If the user can be asked, they include edits of lines that conflict. A git command that could
@@ -202,7 +202,7 @@ def find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, O
             path = resolved(tool.argument, cwd)
             objection = deadline.attempt("edit", search.of_edit, path)
             if objection is None and len(deadline.late) > before:
-                objection = unjudged_edit(context, own, without_links(path))
+                objection = _unjudged_edit(context, own, without_links(path))
             conflict = (
                 deadline.attempt("conflicts", search.of_conflict, path, replaced)
                 if replaced
@@ -218,7 +218,7 @@ def find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, O
     return found
 
 
-def object_to(
+def _object_to(
     context: Context,
     delivery: CallDelivery,
     objections: list[tuple[ToolUse, Objection]],

@@ -29,7 +29,7 @@ def is_due(home: Home, now: float) -> bool:
     return not status.st_size or abs(now - status.st_mtime) >= INTERVAL_SECONDS
 
 
-def keep_out_of_git(place: str) -> None:
+def _keep_out_of_git(place: str) -> None:
     """Write a `.gitignore` with `*` into a directory of this program that has none.
 
     The directory may be in a worktree."""
@@ -48,7 +48,7 @@ def start_upkeep(home: Home, mode: str) -> None:
     """Start upkeep if the setting `upkeep` says so and it is due.
 
     A host does that for its groups. Raises OSError."""
-    keep_out_of_git(home.memory_dir)
+    _keep_out_of_git(home.memory_dir)
     if is_due(home, time.time()):
         _start(home, mode)
 

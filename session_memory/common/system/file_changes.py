@@ -138,6 +138,7 @@ def missing_directories(path: Path) -> list[Path]:
 
 
 def remove_if_empty(directory: Path) -> None:
+    """Remove a directory if it is empty. Never raise OSError."""
     try:
         directory.rmdir()
     except OSError:

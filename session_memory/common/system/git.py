@@ -63,7 +63,7 @@ def find_worktree(
     person's home directory `user_dir` or above, because such a repository is not about the projects
     below it. For many directories, `known` keeps the results for each directory on the way up."""
     worktree = locate_worktree(directory, user_dir, known)
-    return None if worktree is None or refusal(worktree) else worktree
+    return None if worktree is None or _refusal(worktree) else worktree
 
 
 def locate_worktree(
@@ -87,7 +87,7 @@ def locate_worktree(
     return worktree
 
 
-def refusal(worktree: Worktree) -> str:
+def _refusal(worktree: Worktree) -> str:
     """Return git's words if it refuses to work in a worktree, as in another user's; '' where it
     works. Git is started only if another user owns something of it, once per process for a place
     and its owner."""
@@ -111,7 +111,7 @@ def refusal(worktree: Worktree) -> str:
 def refusal_at(directory: str, user_dir: str = "") -> str:
     """Return git's words if a directory is in a repository in which it refuses to work; else ''."""
     worktree = locate_worktree(directory, user_dir)
-    return refusal(worktree) if worktree else ""
+    return _refusal(worktree) if worktree else ""
 
 
 def worktrees_of(common_dir: str) -> list[Worktree]:

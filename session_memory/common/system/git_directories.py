@@ -22,7 +22,7 @@ class GitDirectory:
     def __init__(self) -> None:
         self._descriptor = -1
         while self._descriptor < 0:
-            self.path = f"{parent_directory()}/{PREFIX}{os.getpid()}-{os.urandom(6).hex()}"
+            self.path = f"{_parent_directory()}/{PREFIX}{os.getpid()}-{os.urandom(6).hex()}"
             os.mkdir(self.path, 0o700)
             # not if another run took it for a leftover just then
             self._descriptor = _locked(self.path)
@@ -44,7 +44,7 @@ class GitDirectory:
 def remove_leftovers() -> None:
     """Remove the directories of this user that killed processes left; none where locks exclude
     nobody, since any may be in use there."""
-    parent = parent_directory()
+    parent = _parent_directory()
     for name in names_in(parent):
         if name.startswith(_PREFIX_UNTIL_0_4_2) and _is_ours(f"{parent}/{name}", name):
             descriptor = _locked(f"{parent}/{name}")
@@ -57,7 +57,7 @@ def remove_leftovers() -> None:
                 os.close(descriptor)
 
 
-def parent_directory() -> str:
+def _parent_directory() -> str:
     """Return the system's directory for temporary files."""
     known = variables()
     places = [known.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]

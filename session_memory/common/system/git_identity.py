@@ -29,10 +29,10 @@ def origin_of(common_dir: str) -> str:
             )
         elif is_in and separator and key.rstrip() == "url":
             url = value.strip().strip('"')
-    return normalised(url)
+    return _normalised(url)
 
 
-def normalised(url: str) -> str:
+def _normalised(url: str) -> str:
     """Return an address of git's as `host/path`, without a user's name or password; '' for a path
     on this machine."""
     scheme, is_url, address = url.partition("://")

@@ -134,7 +134,7 @@ class RepositoryPlace(GitPlace):
         self._common.remove()
 
 
-def command(place: GitPlace, arguments: tuple[str, ...]) -> list[str]:
+def _command(place: GitPlace, arguments: tuple[str, ...]) -> list[str]:
     """Return the command line of git, for every caller that starts it. Raises GitUnavailableError
     if git is missing, or if an argument cannot be passed to it."""
     if any(["\0" in argument for argument in arguments]):
@@ -149,7 +149,7 @@ def run(
     GitUnavailableError."""
     import subprocess  # too slow for a prompt
 
-    words = command(place, arguments)
+    words = _command(place, arguments)
     try:
         return subprocess.run(
             words,
@@ -171,7 +171,7 @@ def start(
 ) -> int:
     """Start git for a prompt, with these descriptors (-1: none), and return its process id. Raises
     GitUnavailableError, OSError, and on Windows AttributeError."""
-    words = command(place, arguments)
+    words = _command(place, arguments)
     actions = [
         (os.POSIX_SPAWN_DUP2, descriptor, at)
         if descriptor >= 0

@@ -50,7 +50,7 @@ def shared_refs(common_dir: str) -> list[SharedRef]:
         SharedRef(STASH, STASH_REF, move.after, move.message, time=float(move.time))
         for move in reversed(ref_moves(common_dir, STASH_REF))
     ]
-    tips = branch_tips(common_dir)
+    tips = _branch_tips(common_dir)
     branches = [SharedRef(BRANCH, name, commit) for name, commit in sorted(tips.items())]
     worktrees = []
     for worktree in worktrees_of(common_dir):
@@ -73,7 +73,7 @@ def short_id(commit: str) -> str:
     return commit[:length]
 
 
-def branch_tips(common_dir: str) -> dict[str, str]:
+def _branch_tips(common_dir: str) -> dict[str, str]:
     """Return the commits of at most MOST_BRANCHES branches by their names."""
     tips: dict[str, str] = {}
     try:

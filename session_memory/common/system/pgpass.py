@@ -86,7 +86,7 @@ def keep_password(address: DatabaseAddress, environ: Mapping[str, str]) -> str:
     """Put an address's password into the file, replacing an earlier one; return the file's path.
     Raises OSError."""
     # what a link leads to is replaced, not the link
-    path = os.path.realpath(password_file(environ))
+    path = os.path.realpath(_password_file(environ))
     known = (
         address.server or "localhost",
         str(address.port),
@@ -108,7 +108,7 @@ def keep_password(address: DatabaseAddress, environ: Mapping[str, str]) -> str:
     return path
 
 
-def password_file(environ: Mapping[str, str]) -> str:
+def _password_file(environ: Mapping[str, str]) -> str:
     """Return the path of the password file, by the environment."""
     if environ.get("PGPASSFILE"):
         return environ["PGPASSFILE"]

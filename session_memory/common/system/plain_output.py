@@ -105,6 +105,6 @@ def plain_output(stream: TextIO | PlainOutput) -> PlainOutput:
     return stream if isinstance(stream, PlainOutput) else PlainOutput(stream)
 
 
-def standard_output() -> PlainOutput:
+def _standard_output() -> PlainOutput:
     """Return stdout as a PlainOutput."""
     return plain_output(sys.stdout)

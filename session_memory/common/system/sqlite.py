@@ -118,7 +118,7 @@ class Database:
     def _opened(self) -> Connection:
         """Return a connection to the migrated database. Raises DatabaseError."""
         with _described(self.path, self.IF_CORRUPT):
-            connection = connect(self.path, self.SYNCHRONOUS, self._patience)
+            connection = _connect(self.path, self.SYNCHRONOUS, self._patience)
             try:
                 applied = self._applied(connection)
                 if applied - _names(self._migrations):
@@ -128,7 +128,7 @@ class Database:
                     )
                 else:
                     self.is_new = not applied
-                    migrate(connection, self._migrations)
+                    _migrate(connection, self._migrations)
             except BaseException:
                 connection.close()
                 raise
@@ -182,7 +182,9 @@ class SharedDatabase(Database):
         return _recorded(connection) & _names(self._migrations)
 
 
-def connect(path: str, synchronous: str = "normal", patience: Patience | None = None) -> Connection:
+def _connect(
+    path: str, synchronous: str = "normal", patience: Patience | None = None
+) -> Connection:
     """Return a connection to the database at `path`; create it with mode 0600 if missing. With
     `synchronous` full, a commit reaches the disk before it returns. Raises OSError, also if a
     symlink or anything else is in its place, and the errors of apsw."""
@@ -249,7 +251,7 @@ def writing(connection: Connection) -> Iterator[None]:
         raise
 
 
-def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
+def _migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
     """Apply the migrations that the database has no record of, in order, each in one transaction
     with its record."""
     applied = _recorded(connection)
@@ -340,6 +342,7 @@ def _is_full(path: str) -> bool:
 
 
 def fetch(connection: Connection, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """Return all rows of a query."""
     # A cached statement would keep the ids that were bound to it.
     return connection.execute(sql, values, can_cache="carray" not in sql).fetchall()
 

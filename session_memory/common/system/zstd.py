@@ -25,6 +25,7 @@ class NoLibraryError(SessionMemoryError):
 
 
 def can_decompress() -> bool:
+    """Check if this Python can read and write zstd."""
     return _library() is not None
 
 

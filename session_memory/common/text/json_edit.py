@@ -83,7 +83,7 @@ def _refuse_lax(text: str, at: int) -> None:
     if text.startswith(("NaN", "Infinity", "-Infinity"), at):
         raise StrictJsonError("JSON has neither NaN nor Infinity", text, at)
     keys: set[str] = set()
-    for child in children(text, at) if text[at] in "{[" else ():
+    for child in _children(text, at) if text[at] in "{[" else ():
         if child.key is not None and child.key in keys:
             raise StrictJsonError(
                 f"the key {json.dumps(child.key)} occurs twice", text, child.start
@@ -92,7 +92,7 @@ def _refuse_lax(text: str, at: int) -> None:
         _refuse_lax(text, child.value_start)
 
 
-def children(text: str, start: int) -> Iterator[JsonChild]:
+def _children(text: str, start: int) -> Iterator[JsonChild]:
     """Yield the children of the container that begins at `start` of a valid text."""
     at = _space_end(text, start + 1)
     while text[at] not in "}]":
@@ -114,7 +114,7 @@ def position(text: str, way: Sequence[str | int]) -> int:
     for step in way:
         places = [
             child.value_start
-            for child in children(text, at)
+            for child in _children(text, at)
             if isinstance(step, int) or child.key == step
         ]
         at = places[step if isinstance(step, int) else 0]
@@ -152,7 +152,7 @@ class _Edit:
         text, start, end, old = self._text, place.value_start, place.end, place.value
         if old == value:
             return text[start:end]
-        there = list(children(self.plain, start)) if isinstance(old, dict | list) else []
+        there = list(_children(self.plain, start)) if isinstance(old, dict | list) else []
         kept: dict[int, Any] = {}  # new values by the index of the child that they replace
         added: list[tuple[str | None, Any]] = []
         if isinstance(old, dict) and isinstance(value, dict):

@@ -28,7 +28,7 @@ _INSERTED = re.compile(r"\\[\w&]|&|\$\{?\w+\}?|\$&")  # text that the script doe
 _ESCAPED = re.compile(r"\\(.)")
 
 
-def written_parts(command: str) -> list[Parts] | None:
+def _written_parts(command: str) -> list[Parts] | None:
     """Return the parts of each line that a command line wrote: a line has all parts of one of the
     tuples. None if the command may have written other lines."""
     shown = [parts for simple in simple_commands(command) for parts in _written_by(simple)]
@@ -40,7 +40,7 @@ def written_parts(command: str) -> list[Parts] | None:
 def can_have_written(command: str, line: str) -> bool:
     """Check if a command line that writes files can have written a line: one with the text that it
     shows, if any."""
-    shown, text = written_parts(command), normalised(line)
+    shown, text = _written_parts(command), normalised(line)
     return shown is None or any(all(part in text for part in parts) for parts in shown)
 
 

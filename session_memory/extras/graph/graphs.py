@@ -76,10 +76,10 @@ def forget_in_graphs(location: StoreLocation, sessions: Iterable[tuple[str, str,
     for home_name, session, until in sessions:
         by_home.setdefault(home_name, {})[session] = until
     for home_name, untils in by_home.items():
-        forget_in_graph(location, home_name, untils)
+        _forget_in_graph(location, home_name, untils)
 
 
-def forget_in_graph(location: StoreLocation, name: str, until: Mapping[str, int]) -> int:
+def _forget_in_graph(location: StoreLocation, name: str, until: Mapping[str, int]) -> int:
     """Remove from a group's graphs the content of sessions up to a time; return the number of
     episodes removed. Raises SessionMemoryError."""
 

@@ -66,7 +66,7 @@ class GraphStrategy(TextStrategy):
         self._settings = settings_of(values.get(self.id, {}))
         self._budget = budget
         self._context = StrategyContext("", lambda conversation, text, limit: [])
-        require_graphiti()
+        _require_graphiti()
 
     def attach(self, context: StrategyContext) -> None:
         """Set the directory of the embedded graph, and the test for untrusted conversations."""
@@ -208,8 +208,8 @@ async def opened(
     settings: GraphitiSettings, url: str, graph_name: str, budget: ModelBudget
 ) -> AsyncIterator[Graph]:
     """Yield a group's open graph with its own client. Raises StrategyError."""
-    require_graphiti()
-    key, embedder_key = keys_of(settings, os.environ)
+    _require_graphiti()
+    key, embedder_key = _keys_of(settings, os.environ)
     from ._clients import MeteredClient, client_of
 
     logging.getLogger("graphiti_core").setLevel(logging.CRITICAL)  # its errors quote conversations
@@ -235,7 +235,7 @@ def settings_of(values: Any) -> GraphitiSettings:
     return settings
 
 
-def keys_of(settings: GraphitiSettings, environ: Mapping[str, str]) -> tuple[str, str]:
+def _keys_of(settings: GraphitiSettings, environ: Mapping[str, str]) -> tuple[str, str]:
     """Return the keys of the model's API, and of the embedder's, which is the model's unless it has
     its own address or key. Raises UnavailableError if OpenAI itself is used and there is none."""
     own = (settings.key_env, settings.base_url)
@@ -261,7 +261,7 @@ def _session_in(name: str) -> str:
     return found[1] if found else ""
 
 
-def require_graphiti() -> None:
+def _require_graphiti() -> None:
     """Raise UnavailableError if graphiti-core or a package that it needs is missing. Call it before
     importing them."""
     # it is on unless the environment says otherwise at import

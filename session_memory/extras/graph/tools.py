@@ -45,10 +45,10 @@ def search_graph(backend: Backend, arguments: Mapping[str, Any]) -> str:
     from .graphs import search_graph as facts_in
 
     facts = facts_in(location, arguments["query"], limit, timeout_seconds=GRAPH_SECONDS)
-    return graph_facts(facts, limit)
+    return _graph_facts(facts, limit)
 
 
-def graph_facts(facts: list[GraphFact], limit: int) -> str:
+def _graph_facts(facts: list[GraphFact], limit: int) -> str:
     """Return the facts of the knowledge graph, numbered, with their sessions."""
     if not facts:
         return NO_FACTS

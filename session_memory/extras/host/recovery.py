@@ -81,7 +81,7 @@ async def wait_for_end(runtime: Runtime, config_dir: str, timeout_seconds: float
     """Wait until no runtime runs on `config_dir`; kill those that take longer than
     `timeout_seconds`."""
     deadline = time.monotonic() + timeout_seconds
-    while pids := running_pids(runtime, config_dir):
+    while pids := _running_pids(runtime, config_dir):
         now = time.monotonic()
         number = signal.SIGKILL if now > deadline + TERMINATE_SECONDS else signal.SIGTERM
         if now > deadline:
@@ -91,7 +91,7 @@ async def wait_for_end(runtime: Runtime, config_dir: str, timeout_seconds: float
         await asyncio.sleep(POLL_SECONDS)
 
 
-def running_pids(runtime: Runtime, config_dir: str) -> list[int]:
+def _running_pids(runtime: Runtime, config_dir: str) -> list[int]:
     """Return the ids of the running processes that the runtime has listed in `config_dir`."""
     noted = runtime.live_processes(config_dir)
     return [

@@ -23,7 +23,7 @@ _OF_MAIN = " As the agent of main, you see and change the tasks of all groups."
 _FOR_MAIN = "group"  # an argument of a task's tool that only the agent of main has
 
 
-def adapted(tool: Tool, audiences: Container[str]) -> Tool:
+def _adapted(tool: Tool, audiences: Container[str]) -> Tool:
     """Return a tool as the agent of main, or of any other group, gets it."""
     is_main = "main" in audiences
     described = tool._replace(
@@ -45,17 +45,17 @@ def schedule_task(backend: Backend, arguments: Arguments) -> str:
         arguments["schedule_value"],
         arguments.get("context_mode", "group"),
     )
-    return f"Done: {task_line(task, _of(backend).group)}\n{clock(time.time())}"
+    return f"Done: {_task_line(task, _of(backend).group)}\n{_clock(time.time())}"
 
 
 def list_tasks(backend: Backend, arguments: Arguments) -> str:
-    return tasks_text(_of(backend).tasks(), _of(backend).group, time.time())
+    return _tasks_text(_of(backend).tasks(), _of(backend).group, time.time())
 
 
 def update_task(backend: Backend, arguments: Arguments) -> str:
     changes = {name: value for name, value in arguments.items() if name != "id"}
     task = _of(backend).update_task(arguments["id"].strip(), changes)
-    return f"Done: {task_line(task, _of(backend).group)}\n{clock(time.time())}"
+    return f"Done: {_task_line(task, _of(backend).group)}\n{_clock(time.time())}"
 
 
 def cancel_task(backend: Backend, arguments: Arguments) -> str:
@@ -67,7 +67,7 @@ def cancel_task(backend: Backend, arguments: Arguments) -> str:
 
 
 def list_groups(backend: Backend, arguments: Arguments) -> str:
-    return chats_text(_of(backend).chats(), time.time())
+    return _chats_text(_of(backend).chats(), time.time())
 
 
 def register_group(backend: Backend, arguments: Arguments) -> str:
@@ -78,14 +78,16 @@ def register_group(backend: Backend, arguments: Arguments) -> str:
         arguments.get("trigger", ""),
     )
     return (
-        f"Done: {chat_line(made, time.time())}\ngroups/{made.group}/CLAUDE.md describes "
+        f"Done: {_chat_line(made, time.time())}\ngroups/{made.group}/CLAUDE.md describes "
         f"its agent; you may write it."
     )
 
 
 def update_group(backend: Backend, arguments: Arguments) -> str:
     changes = {name: value for name, value in arguments.items() if name != "group"}
-    return f"Done: {chat_line(_of(backend).update_group(arguments['group'], changes), time.time())}"
+    return (
+        f"Done: {_chat_line(_of(backend).update_group(arguments['group'], changes), time.time())}"
+    )
 
 
 def _of(backend: Backend) -> Administration:
@@ -96,17 +98,17 @@ def _of(backend: Backend) -> Administration:
     return administration
 
 
-def tasks_text(listed: list[Task], own: str, now: float) -> str:
+def _tasks_text(listed: list[Task], own: str, now: float) -> str:
     """Return the tasks, a line each; `own` is the agent's group."""
     if not listed:
-        return f"There are no tasks. {clock(now)}"
+        return f"There are no tasks. {_clock(now)}"
     return bounded_list(
-        f"{counted(len(listed), 'task')}. {clock(now)}",
-        [f"- {task_line(one, own)}" for one in listed],
+        f"{counted(len(listed), 'task')}. {_clock(now)}",
+        [f"- {_task_line(one, own)}" for one in listed],
     )
 
 
-def task_line(one: Task, own: str) -> str:
+def _task_line(one: Task, own: str) -> str:
     """Return a task on one line: id, state, schedule, prompt, last result."""
     state = (
         f"next {_local(one.next_run)}" if one.status == "active" and one.next_run else one.status
@@ -122,15 +124,15 @@ def task_line(one: Task, own: str) -> str:
     )
 
 
-def chats_text(listed: list[ListedChat], now: float) -> str:
+def _chats_text(listed: list[ListedChat], now: float) -> str:
     """Return the groups with their chats, and the chats without a group, a line each."""
-    groups = [f"- {chat_line(one, now)}" for one in listed if one.group]
-    others = [f"- {chat_line(one, now)}" for one in listed if not one.group]
+    groups = [f"- {_chat_line(one, now)}" for one in listed if one.group]
+    others = [f"- {_chat_line(one, now)}" for one in listed if not one.group]
     heading = f"{counted(len(groups), 'group')}, and {counted(len(others), 'chat')} without one."
     return bounded_list(heading, groups + others)
 
 
-def chat_line(one: ListedChat, now: float) -> str:
+def _chat_line(one: ListedChat, now: float) -> str:
     """Return a chat on one line, with its group."""
     last = epoch_seconds(one.last_activity)
     active = f"last active {age(now - last)}" if last else "nothing said yet"
@@ -145,7 +147,7 @@ def chat_line(one: ListedChat, now: float) -> str:
     return f"{one.group} ({known}, {trigger})"
 
 
-def clock(now: float) -> str:
+def _clock(now: float) -> str:
     """Return the local time of the host, in which tasks are scheduled."""
     return time.strftime("On the host it is %A, %Y-%m-%d %H:%M (UTC%z).", time.localtime(now))
 

@@ -73,16 +73,16 @@ def environment() -> Environment:
         number=_number,
         short=_short,
         bytes=byte_size,
-        markdown=markdown,
-        code=code,
+        markdown=_markdown,
+        code=_code,
         counted=counted,
         tail=_tail,
         seconds=_seconds,
         runtime=shown_runtime,
         project=project_of,
-        highlighted=highlighted,
+        highlighted=_highlighted_diff,
     )
-    made.filters.update(axis=axis, busy=busy, calendar=calendar, level=level)
+    made.filters.update(axis=_axis, busy=_busy, calendar=_calendar, level=_level)
     made.globals["charts"] = made.get_template("charts.html").module
     return made
 
@@ -91,14 +91,14 @@ def page_environment(access: Access) -> Environment:
     """Return the environment with the page's addresses and forms."""
     made = environment()
     made.globals.update(
-        root=access.root, form_token=access.form_token, link=partial(link, access.root)
+        root=access.root, form_token=access.form_token, link=partial(_link, access.root)
     )
     for name in made.list_templates():  # an upgrade may replace the files; all take 0.15 s
         made.get_template(name)
     return made
 
 
-def link(root: str, *parts: object, **query: object) -> str:
+def _link(root: str, *parts: object, **query: object) -> str:
     """Return an address below the root: `link('session', id, q='x')`, without parameters that have
     no value."""
     path = "/".join([root, *[_quoted(str(part)) for part in parts]]) if parts else f"{root}/"
@@ -165,13 +165,13 @@ def _tail(path: str, parts: int = 2) -> str:
 
 
 @lru_cache(maxsize=500)
-def markdown(text: str) -> Markup:
+def _markdown(text: str) -> Markup:
     if len(text) > MOST_RENDERED:
         return Markup('<div class="as-is">{}</div>').format(text)
     return Markup(_renderer().render(text))
 
 
-def code(text: str, name: str = "", path: str = "") -> Markup:
+def _code(text: str, name: str = "", path: str = "") -> Markup:
     """Highlight code of the language `name`, or of the file `path`; unhighlighted if both are
     unknown."""
     lexer = (
@@ -180,7 +180,7 @@ def code(text: str, name: str = "", path: str = "") -> Markup:
     return escape(text) if lexer is None else Markup(highlight(text, lexer, _FORMATTER))
 
 
-def highlighted(diff: Diff, path: str) -> list[tuple[DiffLine, Markup, str]]:
+def _highlighted_diff(diff: Diff, path: str) -> list[tuple[DiffLine, Markup, str]]:
     """Return the lines of a diff, each with its highlighted text and the rest of a long line.
 
     Each side is highlighted as a whole, so a string or comment of several lines keeps its
@@ -188,7 +188,7 @@ def highlighted(diff: Diff, path: str) -> list[tuple[DiffLine, Markup, str]]:
     sides: dict[str, list[Markup]] = {}
     for other in ("add", "del"):
         texts = [one.text[:FOLDED_CHARACTERS] for one in diff.lines if one.kind != other]
-        found = str(code("\n".join(texts), path=path)).split("\n")
+        found = str(_code("\n".join(texts), path=path)).split("\n")
         is_whole = len(found) - len(texts) in (0, 1)  # a lexer ends the last line
         sides[other] = (
             [Markup(one) for one in found] if is_whole else [escape(one) for one in texts]
@@ -214,7 +214,7 @@ def _renderer() -> MarkdownIt:
 
 
 def _highlighted(text: str, name: str, _: str) -> str:
-    return str(code(text, name or "text"))
+    return str(_code(text, name or "text"))
 
 
 def _link_open(
@@ -276,7 +276,7 @@ class Calendar(NamedTuple):
     width: int = _LEFT + WEEKS * _STEP
 
 
-def calendar(until: float) -> Calendar:
+def _calendar(until: float) -> Calendar:
     """Return the squares up to the day of `until` (seconds since 1970), a column per week from
     Monday."""
     last = date.fromtimestamp(until)
@@ -294,20 +294,20 @@ def calendar(until: float) -> Calendar:
     return found
 
 
-def level(value: float, top: float) -> int:
+def _level(value: float, top: float) -> int:
     """Return the strength of a colour from 0 for nothing to 4, by the square root.
 
     The root makes few differ visibly from none."""
     return 0 if value <= 0 else min(_LEVELS, 1 + int((value / top) ** 0.5 * _LEVELS * 0.999))
 
 
-def busy(values: Iterable[float]) -> float:
+def _busy(values: Iterable[float]) -> float:
     """Return the value of the strongest colour: a single outlier does not pale the rest."""
     found = sorted(value for value in values if value > 0)
     return found[int(len(found) * _BUSY)] if found else 1
 
 
-def axis(top: float) -> float:
+def _axis(top: float) -> float:
     """Return the end of an axis for values up to `top`: 1, 2, 4 or 5 times a power of ten."""
     unit = 10.0 ** floor(log10(top)) if top > 0 else 1.0
     return next(unit * times for times in (1, 2, 4, 5, 10) if top <= unit * times * (1 + 1e-9))

@@ -24,12 +24,12 @@ class StoreRequest(Protocol):
     def while_wanted(self, found: Iterable[str]) -> Iterator[str]: ...
 
 
-def frame(request: StoreRequest) -> dict[str, Any]:
+def _frame(request: StoreRequest) -> dict[str, Any]:
     """Return no values: the frame loads the rest."""
     return {}
 
 
-def counted(request: StoreRequest) -> dict[str, Any]:
+def _counted(request: StoreRequest) -> dict[str, Any]:
     """Return the sections as the command prints them, and `rows` for the comparison."""
     location = request.location
 
@@ -48,6 +48,6 @@ def counted(request: StoreRequest) -> dict[str, Any]:
 
 
 VIEWS = (
-    ("proof", "/proof", frame, "Proof", "o"),
-    ("proof_counted", "/proof/counted", counted),
+    ("proof", "/proof", _frame, "Proof", "o"),
+    ("proof_counted", "/proof/counted", _counted),
 )

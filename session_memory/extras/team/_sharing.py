@@ -87,7 +87,7 @@ def read_state(home: Home) -> TeamState:
         return TeamState()
 
 
-def note_heard(home: Home, *, pushed: bool) -> None:
+def _note_heard(home: Home, *, pushed: bool) -> None:
     """Record that others' activity was received and, if `pushed`, that the push was complete.
     Raises OSError."""
     now = now_milliseconds()
@@ -145,7 +145,7 @@ def push_to_team(
     keep_others(location.home, changed, roots, own_ids)
     keep_activity(location.home, recent, starts, own_ids)
     keep_handoffs(location.home, handoffs, starts, own_ids)
-    note_heard(location.home, pushed=report.is_complete)
+    _note_heard(location.home, pushed=report.is_complete)
     return report, memories
 
 

@@ -198,6 +198,7 @@ def private_path(directory: str, name: str) -> str:
 
 
 def is_private_path(path: str) -> bool:
+    """Check if an archive is in a private folder."""
     return os.path.basename(os.path.dirname(path)) == PRIVATE_FOLDER
 
 

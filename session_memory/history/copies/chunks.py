@@ -35,6 +35,7 @@ class DamagedChunkError(SessionMemoryError):
 
 
 def checksum(content: bytes) -> bytes:
+    """Return the checksum by which a chunk is known."""
     return blake2b(content, digest_size=_SUM_BYTES).digest()
 
 

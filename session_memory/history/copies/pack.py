@@ -63,7 +63,7 @@ _TABLES = """
 """
 
 
-def create_pack(connection: Connection) -> None:
+def _create_pack(connection: Connection) -> None:
     """Create the tables.
 
     `source` is the checksum of a part in the runtime's file, `stamp` that of the whole file when it
@@ -138,17 +138,17 @@ class Pack(sqlite.Database):
     def __init__(self, path: str) -> None:
         self.quarantined = ""
         try:
-            super().__init__(path, (create_pack,))
+            super().__init__(path, (_create_pack,))
             self._check()
         except sqlite.CorruptDatabaseError as error:
             from ...common.system.sqlite_reads import is_damaged
 
-            if not is_damaged(path, (create_pack,)):
+            if not is_damaged(path, (_create_pack,)):
                 raise sqlite.DatabaseError(
                     f"{error}; but a check found no damage", "try again"
                 ) from error
             self.quarantined = sqlite.quarantine(path)
-            super().__init__(path, (create_pack,))
+            super().__init__(path, (_create_pack,))
         self.connection.execute("PRAGMA secure_delete = on")
 
     def _check(self) -> None:

@@ -90,7 +90,7 @@ def restore(
             path = place.path_of(file, one.cwd, runtime)
             if one.home:
                 _check_no_links(config_dir, path)
-            seconds = spared_time(
+            seconds = _spared_time(
                 file.modified / _NANOSECONDS,
                 place.days,
                 _newest_beside(runtime, path),
@@ -121,7 +121,7 @@ def _check_not_there(session: KeptSession, runtime: Runtime, place: RestorePlace
             )
 
 
-def spared_time(last: float, days: float | None, newest: float | None, now: float) -> float:
+def _spared_time(last: float, days: float | None, newest: float | None, now: float) -> float:
     """Return when a restored session counts as last used, if that was `last`.
 
     The times are in seconds since 1970. The result is late enough for the next cleanups to spare

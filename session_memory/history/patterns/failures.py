@@ -119,7 +119,7 @@ def normalised(error: str) -> str:
     return text
 
 
-def similarity(wanted: str, error: str) -> float:
+def _similarity(wanted: str, error: str) -> float:
     """Return the share of a queried error that another error matches, both normalised.
 
     It is above 0.0 only if one has all distinctive words of the other, and 1.0 if both have the
@@ -155,7 +155,7 @@ class ErrorQuery:
             shared = sum([word in raw for word in words])
             # otherwise it cannot be similar, which this check shows quickly
             if shared == len(words) or shared >= LEAST_WORDS:
-                found = max(found, similarity(line, normalised(error)))
+                found = max(found, _similarity(line, normalised(error)))
         return found
 
 

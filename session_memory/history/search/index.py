@@ -185,10 +185,10 @@ def spaced(text: str) -> str:
     """Return `text` with a space between words: runs of scripts without spaces become pairs."""
     if not _has_unspaced(text):
         return text
-    return _runs().sub(lambda run: f" {' '.join(pairs(run[0]))} ", text)
+    return _runs().sub(lambda run: f" {' '.join(_pairs(run[0]))} ", text)
 
 
-def pairs(run: str) -> list[str]:
+def _pairs(run: str) -> list[str]:
     """Return the pairs of characters in a text without spaces.
 
     The last character is alone, so a prefix search finds a single character anywhere: `京都市` is
@@ -255,7 +255,7 @@ class Terms:
         spans = []
         for is_unspaced, start, piece in split_unspaced(text):
             if is_unspaced:
-                for number, pair in enumerate(pairs(piece)):
+                for number, pair in enumerate(_pairs(piece)):
                     at = start + number
                     spans += [
                         (at, at + len(pair), term) for term in self._tokens(_encoded(folded(pair)))

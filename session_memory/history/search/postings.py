@@ -40,6 +40,7 @@ class QueryPostings(NamedTuple):
 
 
 def scope_of(index: SearchIndex, wanted: Filter) -> Scope:
+    """Return the items that a filter allows."""
     allowed = index.files(wanted)
     if allowed is None:
         return _EVERYTHING
@@ -170,11 +171,13 @@ _FEW = 10
 
 
 def has(items: Sequence[int], item: int) -> bool:
+    """Check if an item is among sorted items."""
     at = bisect_left(items, item)
     return at < len(items) and items[at] == item
 
 
 def both(one: list[int], other: list[int]) -> list[int]:
+    """Return the items that are in both sorted lists."""
     few, many = (one, other) if len(one) < len(other) else (other, one)
     if _FEW * len(few) < len(many):
         return [item for item in few if has(many, item)]
@@ -183,11 +186,13 @@ def both(one: list[int], other: list[int]) -> list[int]:
 
 
 def either(one: list[int], other: list[int]) -> list[int]:
+    """Return the items that are in one of two sorted lists, in order."""
     if not one or not other:
         return one or other
     return list(dict.fromkeys(sorted([*one, *other])))
 
 
 def without(one: list[int], other: list[int]) -> list[int]:
+    """Return the items of one list that are not in the other."""
     unwanted = set(other)
     return [item for item in one if item not in unwanted] if unwanted else one

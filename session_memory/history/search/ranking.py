@@ -141,6 +141,7 @@ def standing_together(neighbours: Sequence[str], terms: str) -> float:
 
 
 def shares(scores: Mapping[T, float]) -> dict[T, float]:
+    """Return each score as a share of the best."""
     best = max(scores.values(), default=0.0) or 1.0
     return {one: score / best for one, score in scores.items()}
 

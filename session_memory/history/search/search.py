@@ -255,7 +255,7 @@ class Candidates:
         }
         hits = []
         for id, item, score in chosen:
-            shown = snippet(entries[item].text, weights, self._spans)
+            shown = _snippet(entries[item].text, weights, self._spans)
             hits.append(Hit(entries[item], conversations[id], *shown, round(score, 4)))
         return Hits(hits, self._unchecked)
 
@@ -278,7 +278,7 @@ class Candidates:
         return spans
 
 
-def snippet(
+def _snippet(
     text: str, weights: Mapping[str, float], spans: Spans
 ) -> tuple[str, tuple[tuple[int, int], ...]]:
     """Return the best part of a text for prompts, on one line, and the terms' positions in it.
@@ -297,10 +297,10 @@ def snippet(
         shown += "…"
     if begin:
         shown = f"…{shown}"
-    return shown, merged([(at, end) for at, end, term in spans(shown) if term in weights])
+    return shown, _merged([(at, end) for at, end, term in spans(shown) if term in weights])
 
 
-def merged(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+def _merged(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Return `ranges` in order, with overlapping ones merged."""
     found: list[tuple[int, int]] = []
     for start, end in ranges:

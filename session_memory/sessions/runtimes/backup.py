@@ -124,6 +124,7 @@ class Backup:
 
 
 def files_below(directory: str) -> list[str]:
+    """Return the paths of all files below a directory, in order. Follow no link."""
     files: list[str] = []
     if os.path.islink(directory):
         return files

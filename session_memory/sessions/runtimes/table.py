@@ -39,6 +39,7 @@ def runtime(format: str) -> Runtime:
 
 
 def all_runtimes() -> list[Runtime]:
+    """Return all runtimes, in the order of the table."""
     return [runtime(format) for format in PREBUILT]
 
 

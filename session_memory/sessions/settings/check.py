@@ -190,7 +190,7 @@ class FileCheck:
         self.faults.append(Fault(key, f"{where}: {text}", is_of_rules))
 
 
-def read(paths: Sequence[str], root: str = "") -> Checked:
+def _read(paths: Sequence[str], root: str = "") -> Checked:
     """Return the valid part of the first of these files, with the rules of all.
 
     '' stands for a missing file. The file of the home `root` may set only what the second, the
@@ -226,7 +226,7 @@ def compile_files(
     `Settings.faults`."""
     stamps = stamps_of(config_file, rules_files)
     paths = [path if stamp else "" for path, stamp in zip((config_file, *rules_files), stamps)]
-    checked = read(paths, root)
+    checked = _read(paths, root)
     try:
         if has_parser():  # without it they are read again each time, until it is installed
             write_atomically(compiled_file, sealed({"stamps": stamps, **checked._asdict()}))

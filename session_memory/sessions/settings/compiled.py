@@ -340,6 +340,7 @@ def load(config_file: str, compiled_file: str, rules_files: Sequence[str] = ()) 
 
 
 def stamps_of(config_file: str, rules_files: Sequence[str]) -> list[list[int] | None]:
+    """Return the stamps of a settings file and of the files of rules; None for a missing one."""
     return [stamp(path) for path in (config_file, *rules_files)]
 
 

@@ -27,6 +27,7 @@ _HEAD_BYTES = len(_FORMAT) + _SALT_BYTES
 
 
 def session_tombstone(home: str, session_id: str, before: int) -> Tombstone:
+    """Return the tombstone of a session of a home, for what it did before a time."""
     return home, _hash(session_id), "", before
 
 
@@ -35,7 +36,7 @@ def directory_tombstone(home: str, directory: str, before: int) -> Tombstone:
     return home, "", _hash(directory.rstrip("/")), before
 
 
-def path_of(database: str) -> str:
+def _path_of(database: str) -> str:
     """Return the path of the file that lists a database's forgotten sessions."""
     return database + FORGOTTEN
 
@@ -47,7 +48,7 @@ def is_unfinished(database: str) -> bool:
 
 def read(database: str) -> list[Tombstone]:
     """Return all that was forgotten of a database. Raises OSError."""
-    return read_file(path_of(database))
+    return read_file(_path_of(database))
 
 
 def read_file(path: str) -> list[Tombstone]:
@@ -74,7 +75,7 @@ def add(database: str, tombstones: Iterable[Tombstone]) -> None:
         encode(dict(zip(_KEYS, tombstone)))
         for tombstone in dict.fromkeys([*read(database), *tombstones])
     ]
-    write_atomically(path_of(database), ("\n".join(lines) + "\n").encode())
+    write_atomically(_path_of(database), ("\n".join(lines) + "\n").encode())
 
 
 def forgotten_until(
@@ -144,7 +145,7 @@ def add_messages(database: str, marks: Iterable[str]) -> None:
 
 def forgotten_of(database: str, home: str) -> ForgottenSessions:
     """Return the forgotten sessions of the group `home` in a store. Raises OSError."""
-    return ForgottenSessions({path_of(database): home})
+    return ForgottenSessions({_path_of(database): home})
 
 
 class ForgottenSessions:

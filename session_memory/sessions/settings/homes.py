@@ -229,6 +229,7 @@ def required_user_dir(environ: Mapping[str, str]) -> str:
 
 
 def person_home(environ: Mapping[str, str]) -> Home:
+    """Return the home of the person with this environment."""
     place, user = _person_dir(environ), user_dir(environ)
     return Home(user, place, place, user_dir=user)
 

@@ -82,7 +82,7 @@ def sample() -> str:
     return _HEAD + _commented()
 
 
-def reference() -> str:
+def _reference() -> str:
     """Return the keys of config.yaml as Markdown tables, one for each section."""
     parts = []
     for section in dict.fromkeys(key.section for key in KEYS):
@@ -100,10 +100,10 @@ def reference() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def with_reference(page: str) -> str:
+def _with_reference(page: str) -> str:
     """Return a page of documentation with the current reference between its two marks."""
     before, _, after = page.partition(_BEGIN)
-    return f"{before}{_BEGIN}\n{reference()}\n{_END}{after.partition(_END)[2]}"
+    return f"{before}{_BEGIN}\n{_reference()}\n{_END}{after.partition(_END)[2]}"
 
 
 def _commented() -> str:
@@ -138,10 +138,11 @@ def _commented() -> str:
 
 
 def main() -> None:
+    """Write the sample of the templates and the reference of settings."""
     root = Path(__file__).resolve().parents[3]
     (root / "templates/_base/.session-memory/config.yaml").write_text(sample())
     page = root / "docs/reference/settings.md"
-    page.write_text(with_reference(page.read_text()))
+    page.write_text(_with_reference(page.read_text()))
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ class ProgramPaths:
         self.sample_home = program_dir / "sample-home"
 
 
-def installed_dir() -> Path | None:
+def _installed_dir() -> Path | None:
     """Return the directory of the running program if it is installed, else None.
 
     The program runs from its part `app-...`."""
@@ -77,7 +77,7 @@ def program_paths(environ: Mapping[str, str]) -> ProgramPaths:
 
     Otherwise return the paths of the program that this user has or may install."""
     home = Path(required_user_dir(environ))
-    program_dir = installed_dir()
+    program_dir = _installed_dir()
     if program_dir is None and os.name == "nt" and environ.get("LOCALAPPDATA"):
         program_dir = Path(environ["LOCALAPPDATA"]) / NAME
     elif program_dir is None:
@@ -104,7 +104,7 @@ def _how_to_install(names: Sequence[str], options: str) -> str:
 
     `options` are for an install of the program itself. The command never makes an index look for
     this program, because anybody might have taken its name there."""
-    if program_dir := installed_dir():
+    if program_dir := _installed_dir():
         return "\n".join(filter(None, (_remedy(program_dir), f"{NAME} install{options}")))
     if source_dir().name != PACKAGED:
         return f"python3 {shlex.quote(str(source_dir() / 'install.py'))}{options}"
@@ -134,6 +134,7 @@ def _remedy(program_dir: Path) -> str:
 
 
 def python_in(env: Path) -> Path:
+    """Return the Python of a virtual environment."""
     return env / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
@@ -146,6 +147,7 @@ def source_dir() -> Path:
 
 
 def package_dir() -> Path:
+    """Return the directory of the package that runs."""
     return Path(os.path.abspath(session_memory.__file__)).parent
 
 

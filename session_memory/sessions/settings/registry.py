@@ -28,7 +28,7 @@ def agent_home(
     It is the nearest registered directory upwards, below `stop`, with named sessions. `folder` is
     the runtime's folder for named sessions."""
     for home in homes_above(start, environ, stop, folder):
-        if is_registered(home.root, environ):
+        if _is_registered(home.root, environ):
             host = host_of(home.root)
             # the settings of the host's operator count
             if host not in ("", home.root) and is_registered_host(host, environ):
@@ -42,10 +42,10 @@ def unregistered_home(
 ) -> str:
     """Return the nearest unregistered directory upwards that looks like an agent home, or ''."""
     above = [home.root for home in homes_above(start, environ, stop, folder)]
-    return next((root for root in above if not is_registered(root, environ)), "")
+    return next((root for root in above if not _is_registered(root, environ)), "")
 
 
-def is_registered(directory: str, environ: Mapping[str, str]) -> bool:
+def _is_registered(directory: str, environ: Mapping[str, str]) -> bool:
     """Return True if the person registered `directory` (absolute) as an agent home."""
     if not directory.startswith("/") and directory[1:2] != ":":
         return False
@@ -62,15 +62,17 @@ def is_registered(directory: str, environ: Mapping[str, str]) -> bool:
     host, _, group = real.rpartition("/groups/")
     if host and "/" not in group and is_registered_host(host, environ):
         return True
-    return real in read_noted(place.state_dir + _NAMED_FILE)
+    return real in _read_noted(place.state_dir + _NAMED_FILE)
 
 
 def is_registered_host(directory: str, environ: Mapping[str, str]) -> bool:
+    """Check if a directory is a host that the person registered."""
     return real_path(directory) in registered_hosts(environ)
 
 
 def registered_hosts(environ: Mapping[str, str]) -> list[str]:
-    return read_noted(person_home(environ).state_dir + _HOSTS_FILE)
+    """Return the directories of the hosts that the person registered."""
+    return _read_noted(person_home(environ).state_dir + _HOSTS_FILE)
 
 
 def register_host(directory: str, environ: Mapping[str, str]) -> None:
@@ -82,12 +84,12 @@ def register_named(directory: str, environ: Mapping[str, str]) -> None:
     """Note that a hook's command named the agent home `directory`, so other code finds it too.
 
     Raises OSError."""
-    if not is_registered(directory, {**environ, ENV_HOME: ""}):
+    if not _is_registered(directory, {**environ, ENV_HOME: ""}):
         _note(directory, person_home(environ).state_dir + _NAMED_FILE)
 
 
 def _note(directory: str, path: str) -> None:
-    noted = read_noted(path)
+    noted = _read_noted(path)
     if real_path(directory) not in noted:
         write_atomically(path, encode([*noted, real_path(directory)]).encode())
 
@@ -115,7 +117,7 @@ def _in_ledger(path: str) -> list[str]:
         return []
 
 
-def read_noted(path: str) -> list[str]:
+def _read_noted(path: str) -> list[str]:
     """Return the texts in a file's JSON list; [] if it cannot be read."""
     try:
         return [

@@ -60,7 +60,7 @@ class NameRules:
         self._whole: dict[str, list[RuleWords]] = {}
         self._beginnings: list[PatternRule] = []
         for pattern, rule in rules:
-            wanted = folded(pattern)
+            wanted = _folded(pattern)
             if wanted.endswith("*"):
                 self._beginnings.append((wanted[:-1], rule))
             else:
@@ -68,7 +68,7 @@ class NameRules:
 
     def strictest(self, names: Iterable[str]) -> Rule:
         """Return the rule for a session known by any of `names`."""
-        folded_names = [folded(name) for name in names]
+        folded_names = [_folded(name) for name in names]
         matching = [rule for name in folded_names for rule in self._whole.get(name, ())]
         matching += [
             rule
@@ -148,7 +148,7 @@ def stricter(rule: Rule, other: Rule) -> Rule:
     return Rule(rule.ignore or other.ignore, rule.quote and other.quote, isolate, share)
 
 
-def folded(name: str) -> str:
+def _folded(name: str) -> str:
     """Return a name in its form for comparison: in one case and one form of Unicode."""
     return name.lower() if name.isascii() else _composed(_composed(name).casefold())
 
@@ -207,7 +207,7 @@ class KnownDirectories:
         """Return whether a spelling of the directory `name` in `path` begins with `beginning`."""
         if _composed(name).startswith(_composed(beginning)):
             return True
-        is_alike = folded(name).startswith(folded(beginning))
+        is_alike = _folded(name).startswith(_folded(beginning))
         respelled = f"{path}/{beginning}{_composed(name)[len(_composed(beginning)) :]}"
         return is_alike and self._identity(respelled) == self._identity(f"{path}/{name}")
 

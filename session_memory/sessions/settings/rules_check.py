@@ -150,6 +150,7 @@ def closest(name: str, words: Iterable[str]) -> str:
 
 
 def short(value: object) -> str:
+    """Return a value as an error shows it."""
     text = repr(value)
     return text if len(text) <= _VALUE_CHARACTERS else text[: _VALUE_CHARACTERS - 1] + "…"
 

@@ -178,6 +178,7 @@ def store_settings(section: Mapping[str, object], user_home: str) -> StoreSettin
 
 
 def memory_settings(section: Mapping[str, object]) -> MemorySettings:
+    """Return the settings of the section `memories`."""
     values = {
         setting.last_name: section[setting.last_name]
         for setting in MemorySettings.table()

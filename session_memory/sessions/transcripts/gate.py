@@ -178,7 +178,7 @@ class Gate:
         if entry.origin and entry.origin != self._session_id and self._family is not None:
             rule = stricter(rule, self._family.rule_of_id(entry.origin))
         return (
-            stricter(rule, self._copied[key_of(entry)]) if key_of(entry) in self._copied else rule
+            stricter(rule, self._copied[_key_of(entry)]) if _key_of(entry) in self._copied else rule
         )
 
     def is_forgotten(self, entry: Entry) -> bool:
@@ -227,7 +227,7 @@ class Gate:
         may_be_hidden = self.hides_forgotten or (title[0] < USER_RANK and self.hides_some)
         is_hidden = may_be_hidden and self.rule.quote and not self.rule.ignore
         return self.title(
-            title, for_title(title_of(own_prompt(runtime, path, self))) if is_hidden else ""
+            title, for_title(title_of(_own_prompt(runtime, path, self))) if is_hidden else ""
         )
 
 
@@ -372,12 +372,12 @@ def for_title(text: str) -> str:
     return shortened(beginning(text, TITLE_CHARACTERS + SECRET_CHARACTERS), TITLE_CHARACTERS)
 
 
-def key_of(entry: Entry) -> object:
+def _key_of(entry: Entry) -> object:
     """Return the value that an entry and its copies share."""
     return entry.id or (entry.role, entry.timestamp, entry.text)
 
 
-def own_prompt(runtime: Runtime, path: str, gate: Gate) -> str:
+def _own_prompt(runtime: Runtime, path: str, gate: Gate) -> str:
     """Return the most informative visible request at a transcript's beginning, or ''.
 
     Raises OSError."""
@@ -399,7 +399,9 @@ def _keys_in(runtime: Runtime, path: str) -> list[object]:
     try:
         with Opened(path) as descriptor:
             reader = TranscriptReader(runtime, first_line(descriptor))
-            return [key_of(entry) for entry in reader.conversation(descriptor) if entry is not None]
+            return [
+                _key_of(entry) for entry in reader.conversation(descriptor) if entry is not None
+            ]
     except OSError:
         return []
 

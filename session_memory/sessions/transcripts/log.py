@@ -48,13 +48,14 @@ def last_entries(
 
 
 def has_entries(runtime: Runtime, path: str, gate: Gate) -> bool:
+    """Check if a transcript has an entry that may be shown. An unreadable one has none."""
     try:
         return bool(last_entries(runtime, path, 1, gate)[0])
     except OSError:
         return False
 
 
-def folded(entries: list[Entry]) -> list[Entry]:
+def _folded(entries: list[Entry]) -> list[Entry]:
     """Return the entries with the tool uses of each run merged into the message before them."""
     merged: list[Entry] = []
     for entry in entries:
@@ -70,7 +71,7 @@ def folded(entries: list[Entry]) -> list[Entry]:
     return merged
 
 
-def summary_of_tools(tools: Sequence[ToolUse]) -> str:
+def _summary_of_tools(tools: Sequence[ToolUse]) -> str:
     """Return tool uses as `[5 tool uses: Edit cart.ts, mail.ts; Bash 2, Read]`."""
     edited = list(
         dict.fromkeys([tool.argument.rpartition("/")[2] for tool in tools if tool.kind == "edit"])
@@ -99,12 +100,12 @@ def render(
     characters are removed unless `raw`."""
     blocks: list[str] = []
     speaker = ""
-    for entry in folded(entries) if folds else entries:
+    for entry in _folded(entries) if folds else entries:
         when = "(no time)" if entry.timestamp is None else local_time(entry.timestamp)
         head = f"{when}  {'User' if entry.role == 'user' else 'Assistant'}"
         lines = [entry.text if raw else for_people(entry.text)] if entry.text else []
         if folds and len(entry.tools) > 1:
-            lines.append(shortened(summary_of_tools(entry.tools), ARGUMENT_CHARACTERS))
+            lines.append(shortened(_summary_of_tools(entry.tools), ARGUMENT_CHARACTERS))
         else:
             tools = [f"{tool.name} {relative(tool.argument, entry.cwd)}" for tool in entry.tools]
             lines += [f"[{shortened(tool, ARGUMENT_CHARACTERS)}]" for tool in tools]

@@ -52,6 +52,7 @@ def marks_of(home: str, entry: Entry) -> tuple[str, ...]:
 
 
 def key_mark(key: int) -> str:
+    """Return the mark of a key."""
     return f"key {key}"
 
 

@@ -83,7 +83,7 @@ def update_mirrors(root: str, update: Callable[[], None], *errors: type[Exceptio
     left_for_later: tuple[type[Exception], ...] = (LockedError, OSError, *errors)
     try:
         files.make_private_dir(root)
-        with files.Closing(files.lock(lock_path(root), 0)):
+        with files.Closing(files.lock(_lock_path(root), 0)):
             update()
     except left_for_later:
         return
@@ -248,7 +248,7 @@ class Mirror:
 
     With `is_excluded` its session is excluded. If it was not before, all texts are removed; if it
     no longer is, the mirror is rebuilt. Use it in a `with` block, in one process at a time (see
-    `lock_path`). Raises OSError."""
+    `_lock_path`). Raises OSError."""
 
     def __init__(
         self, path: str, is_excluded: bool = False, repeats: Repeats | None = None
@@ -360,7 +360,7 @@ def remove(path: str) -> None:
     if not is_mirror(path):
         return
     root = _root_of(path)
-    with files.Closing(files.lock(lock_path(root), LOCK_SECONDS)):
+    with files.Closing(files.lock(_lock_path(root), LOCK_SECONDS)):
         for place in (
             root,
             *[f"{root}/{name}" for name in files.names_in(root) if name.startswith(".")],
@@ -416,7 +416,7 @@ def unread(root: str) -> list[tuple[str, str]]:
     return [(key, why) for key, (_, why) in read_state(root).unread.items()]
 
 
-def lock_path(root: str) -> str:
+def _lock_path(root: str) -> str:
     """Return the file to lock for writing the mirrors below `root`."""
     return f"{root}/{_LOCK_FILE}"
 
@@ -522,6 +522,7 @@ def keep_state(root: str, state: MirrorState) -> None:
 
 
 def is_mark(line: bytes) -> bool:
+    """Check if a line of a mirror is a mark."""
     return line.startswith(_MARK)
 
 
@@ -529,7 +530,7 @@ def _root_of(path: str) -> str:
     """Return the directory of mirrors with the transcript at `path`; '' if it is not a mirror."""
     for _ in range(_DEEPEST):
         path = path.rpartition("/")[0]
-        if files.is_file(lock_path(path)):
+        if files.is_file(_lock_path(path)):
             return path
     return ""
 
@@ -539,6 +540,7 @@ def _marked(mark: Mark) -> bytes:
 
 
 def mark_of(path: str) -> Mark:
+    """Return the last mark of a mirror."""
     return _state_of(path)[2]
 
 

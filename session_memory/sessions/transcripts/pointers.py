@@ -297,14 +297,14 @@ def earlier_names(path: str, group: str) -> dict[str, list[str]]:
     return names_by_id
 
 
-def create_sessions(connection: apsw.Connection) -> None:
+def _create_sessions(connection: apsw.Connection) -> None:
     connection.execute(
         "CREATE TABLE IF NOT EXISTS sessions (\n  group_folder TEXT PRIMARY KEY,\n  session_id "
         "TEXT NOT NULL\n)"
     )
 
 
-def create_session_history(connection: apsw.Connection) -> None:
+def _create_session_history(connection: apsw.Connection) -> None:
     connection.execute(
         "CREATE TABLE IF NOT EXISTS session_history (\n"
         "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
@@ -317,7 +317,7 @@ def create_session_history(connection: apsw.Connection) -> None:
     )
 
 
-MIGRATIONS: tuple[Migration, ...] = (create_sessions, create_session_history)
+MIGRATIONS: tuple[Migration, ...] = (_create_sessions, _create_session_history)
 
 
 def _checked(name: str) -> str:

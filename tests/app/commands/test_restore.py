@@ -18,7 +18,7 @@ from own_process import ROOT
 from records import PiSession, append, atif_exchange, exchange, lines, new_id
 from runtimes_scene import Person
 
-from session_memory.history.copies.restore import spared_time
+from session_memory.history.copies.restore import _spared_time
 from session_memory.sessions.runtimes.pi import encode_cwd
 from session_memory.sessions.runtimes.table import all_runtimes
 
@@ -109,7 +109,9 @@ def test_the_time_of_a_restored_session_is_young_enough_and_before_that_of_the_o
     last: float, days: float | None, newest: float | None, spared: float
 ) -> None:
     now = 1_790_000_000.0
-    found = spared_time(now - last * DAY, days, None if newest is None else now - newest * DAY, now)
+    found = _spared_time(
+        now - last * DAY, days, None if newest is None else now - newest * DAY, now
+    )
     assert found == pytest.approx(now - spared * DAY, abs=2)
 
 

@@ -108,6 +108,6 @@ def test_a_read_that_the_disk_refuses_sets_no_pack_aside(person):
     """The check of a second connection decides."""
     kept_and_deleted(person)
     from session_memory.common.system.sqlite_reads import is_damaged
-    from session_memory.history.copies.pack import create_pack
+    from session_memory.history.copies.pack import _create_pack
 
-    assert not is_damaged(str(person.pack_file), (create_pack,))
+    assert not is_damaged(str(person.pack_file), (_create_pack,))

@@ -105,7 +105,7 @@ class Scene:
     def made(
         self, python: Path | str = PYTHON, groups: tuple[str, ...] = GROUPS, **environ: str
     ) -> Environment:
-        self.monkeypatch.setattr(environment, "base_python", lambda: str(python))
+        self.monkeypatch.setattr(environment, "_base_python", lambda: str(python))
         for name, value in environ.items():
             self.monkeypatch.setenv(name, value)
         paths = ProgramPaths(self.program_dir, self.home / "bin")

@@ -107,12 +107,12 @@ def test_the_log_of_many_small_pushes_stays_small(tmp_path: Path) -> None:
 
 
 def test_missed_deadlines_of_many_sessions_are_counted_for_the_latest(tmp_path: Path) -> None:
-    from session_memory.awareness.events.log import MOST_SESSIONS, missed_file, note_deadline
+    from session_memory.awareness.events.log import MOST_SESSIONS, _missed_file, note_deadline
 
     home = person_home(plain_environment(tmp_path))
     for number in range(200):
         note_deadline(home, f"s{number}", "UserPromptSubmit", ["all of it"])
-    missed = json.loads(Path(missed_file(home)).read_text())
+    missed = json.loads(Path(_missed_file(home)).read_text())
     assert list(missed) == [f"s{number}" for number in range(200 - MOST_SESSIONS, 200)]
 
 

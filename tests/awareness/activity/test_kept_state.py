@@ -16,7 +16,7 @@ from session_memory.awareness.activity.session_state import (
     LastDelivery,
     OwnState,
     SessionState,
-    are_cursors,
+    _are_cursors,
 )
 from session_memory.sessions.transcripts.read_cursor import ReadCursor, ReadCursors
 
@@ -79,7 +79,7 @@ def test_a_session_state_survives_a_round_trip(state: SessionState) -> None:
         pass
     assert loaded.dump(OWN) == kept
     assert loaded.own is None or state.own is not None
-    assert are_cursors(kept)
+    assert _are_cursors(kept)
 
 
 @given(session_states())

@@ -21,10 +21,10 @@ from session_memory.awareness.activity.updates import (
     OLD_SECONDS,
     ReadNews,
     UpdateContext,
-    changed_since,
-    find_collisions,
-    read_news,
-    select,
+    _changed_since,
+    _find_collisions,
+    _read_news,
+    _select,
 )
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.sessions.settings.compiled import Settings
@@ -107,13 +107,13 @@ def test_changed_are_the_sessions_written_since_the_last_prompt_and_those_that_w
     old = scene.now - 3 * OLD_SECONDS
     os.utime(scene.others[0], (old, old))
     state = state_after(60, scene)
-    assert [session.key for session, _ in changed_since(scene.context(state))] == ["email"]
+    assert [session.key for session, _ in _changed_since(scene.context(state))] == ["email"]
     assert state.own is not None
     state.own.pending = {"discord": 1}
     state.own.asked = 0.0
     waiting = scene.context(state)
     waiting.seen = scene.now - 60
-    assert {session.key for session, _ in changed_since(waiting)} == {"discord", "email"}
+    assert {session.key for session, _ in _changed_since(waiting)} == {"discord", "email"}
 
 
 def test_entries_are_read_behind_the_cursors_and_old_sessions_are_left_out(scene: Scene) -> None:
@@ -121,7 +121,7 @@ def test_entries_are_read_behind_the_cursors_and_old_sessions_are_left_out(scene
     os.utime(scene.others[0], (old, old))
     context = scene.context(state_after(30, scene))
     changed = [(session, os.stat(session.path)) for session in context.observed.sessions]
-    news = read_news(context, changed)
+    news = _read_news(context, changed)
     assert [new.session.key for new in news.read] == ["email"]
     assert [entry.text for entry in news.read[0].entries] == ["ask email", "done"]
     assert (news.left_out, news.further, news.pending) == (["discord"], 0, {})
@@ -145,11 +145,11 @@ def test_collisions_are_lines_about_edits_of_files_in_hand(scene: Scene) -> None
     scene.now += 60
     edited = news_of("discord", edit_of(str(scene.app / "cart.py"), scene.now - 30))
     os.utime(scene.app / "cart.py", (scene.now - 30, scene.now - 30))
-    found = find_collisions(scene.context(state_after(0, scene)), [edited], {})
+    found = _find_collisions(scene.context(state_after(0, scene)), [edited], {})
     assert [line.partition(" edited ")[0] for line in found.lines] == ["! cart.py:"]
     assert found.pending == {}
 
-    postponed = find_collisions(scene.context(), [edited], {"discord": 1})
+    postponed = _find_collisions(scene.context(), [edited], {"discord": 1})
     assert postponed.reports == []
 
 
@@ -163,7 +163,7 @@ def test_the_selection_puts_files_that_the_prompt_names_first_and_counts_the_res
         news_of("discord", edit_of("/app/cart.py", now - 50)),
         *[news_of(f"busy-{n}", edit_of(f"/app/{n}.py", now - n)) for n in range(3)],
     ]
-    chosen = select(context, reports, ReadNews())
+    chosen = _select(context, reports, ReadNews())
     assert [report.name for report in chosen.selection.reports] == ["discord", "busy-0", "busy-1"]
     assert chosen.selection.further == 1
     left = {new.session.key for new in chosen.reported(1)}

@@ -127,14 +127,15 @@ def test_sessions_of_a_runtime_that_could_not_be_listed_once_are_not_told_of_aga
 
 
 STEP_HANGS = """
-from session_memory.awareness.activity import {module}
-step, calls = {module}.{name}, []
+from importlib import import_module
+module = import_module("session_memory.awareness.activity.{module}")
+step, calls = module.{name}, []
 def hang(*arguments, **named):
     calls.append(1)
     if len(calls) == {time}:
         os.read(os.pipe()[0], 1)
     return step(*arguments, **named)
-{module}.{name} = hang
+module.{name} = hang
 """
 
 
@@ -143,9 +144,9 @@ def hang(*arguments, **named):
     [
         ("_new_entries", "_read_session", 1),  # for the index
         ("_new_entries", "_read_session", 2),
-        ("report", "report_of", 1),
-        ("collisions", "_read_actions", 1),
-        ("collisions", "_add_edits", 1),
+        ("report", "_report_of", 1),
+        ("collisions.search", "_read_actions", 1),
+        ("collisions.search", "_add_edits", 1),
     ],
 )
 def test_an_edit_that_could_not_be_looked_at_in_time_is_told_with_the_next_call(

@@ -180,18 +180,57 @@ def test_no_hook_loads_memories_commands_or_extras(
     assert above(names, "memory", "app", "extras") == []
 
 
-@pytest.mark.parametrize("words", [["search", "hello"], ["ingest"]], ids=["search", "ingest"])
-def test_neither_a_search_nor_an_ingest_loads_an_extra(
-    app: Path, plain: PlainUser, words: list[str]
-) -> None:
-    at_rest(plain)
+COMMAND = """
+from session_memory.cli import main
+
+main(sys.argv[1:])
+"""
+# An ingest and a search as any program makes them that imports `history` alone.
+HISTORY = """
+import os
+from session_memory.history.store.location import find_location
+from session_memory.history.store.refresh import refresh, use_store
+from session_memory.history.store.values import Filter
+
+location = find_location(None, os.environ)
+
+def search(store, is_rebuilt):
+    refresh(store, location, print)
+    return store.search("hello", Filter())
+
+assert use_store(location, search, print)
+"""
+
+
+def loaded_by(app: Path, plain: PlainUser, code: str, *words: str) -> list[str]:
+    """Return the modules of ours that a program in the person's home loads."""
     environ = {"HOME": str(plain.root), "CLAUDE_CONFIG_DIR": str(plain.project_dir.parents[1])}
-    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from session_memory.cli import main; "
-    code += "main(sys.argv[1:]); print(*sorted(sys.modules), file=sys.stderr)"
+    first = "import sys; sys.path.insert(0, sys.argv.pop(1))"
+    code = f"{first}\n{code}\nprint(*sorted(sys.modules), file=sys.stderr)"
     command = [sys.executable, "-I", "-c", code, str(app), *words]
     done = subprocess.run(
         command, capture_output=True, text=True, env=environ, cwd=plain.root, check=True
     )
-    names = [name.removeprefix("session_memory.") for name in done.stderr.split()]
-    assert "history.store.sqlite.engine" in names
+    return [name.removeprefix("session_memory.") for name in done.stderr.split()]
+
+
+def test_a_search_loads_neither_memories_nor_an_extra(app: Path, plain: PlainUser) -> None:
+    at_rest(plain)
+    names = loaded_by(app, plain, COMMAND, "search", "hello")
+    assert "history.search.search" in names
+    assert above(names, "memory", "extras") == []
+
+
+def test_an_ingest_loads_no_extra(app: Path, plain: PlainUser) -> None:
+    at_rest(plain)
+    names = loaded_by(app, plain, COMMAND, "ingest")
+    assert "history.store.ingest.ingestion" in names
+    assert "memory.upkeep" in names, "the command moves memories that rules hide"
     assert above(names, "extras") == []
+
+
+def test_the_history_loads_no_package_above_it(app: Path, plain: PlainUser) -> None:
+    at_rest(plain)
+    names = loaded_by(app, plain, HISTORY)
+    assert {"history.store.ingest.ingestion", "history.search.search"} <= {*names}
+    assert above(names, "memory", "app", "extras") == []

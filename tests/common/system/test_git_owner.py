@@ -141,9 +141,9 @@ def test_git_is_asked_once_for_a_repository_and_never_for_one_s_own(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[tuple[str, ...]] = []
-    command = git_process.command
+    command = git_process._command
     monkeypatch.setattr(
-        git_process, "command", lambda place, words: started.append(words) or command(place, words)
+        git_process, "_command", lambda place, words: started.append(words) or command(place, words)
     )
     (root / "src").mkdir()
     for directory in (root, root / "src", root):

@@ -354,14 +354,14 @@ def lists(made: Scene) -> list[Call]:
 
 def recorded(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> list[Call]:
     lists: dict[tuple[str, tuple[str, ...]], None] = {}
-    command = git_process.command
+    command = git_process._command
 
     def record(place: git_process.GitPlace, arguments: tuple[str, ...]) -> list[str]:
         directory = dict(place.environment()).get("GIT_WORK_TREE", "") or place.switches[1]
         lists[f"{type(place).__name__} {directory.removeprefix('--git-dir=')}", arguments] = None
         return command(place, arguments)
 
-    monkeypatch.setattr(git_process, "command", record)
+    monkeypatch.setattr(git_process, "_command", record)
     assert "Written." in scene.drive_with_all_settings()[0]
     assert scene.drive()
     return list(lists)

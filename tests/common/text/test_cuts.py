@@ -24,7 +24,7 @@ from session_memory.awareness.events.log import HookLog
 from session_memory.common.text.sanitize import beginning, for_people, shortened
 from session_memory.extras.host import _log as host_log
 from session_memory.extras.host._log import HostLog
-from session_memory.history.search.search import snippet
+from session_memory.history.search.search import _snippet
 from session_memory.history.store.ingest import extract
 from session_memory.memory import format, prompt_index
 from session_memory.memory.strategy import Memory
@@ -159,10 +159,10 @@ def test_titles_logs_errors_and_snippets_show_no_piece_of_a_token(tmp_path):
         path = write(tmp_path / "one.jsonl", user(text), assistant(use("c", command=text)))
         shown.append(describe(runtime("agent-sdk"), str(path)).title)
         shown.append(render(*last_entries(runtime("agent-sdk"), str(path), 9, None)))
-        shown.append(snippet(text, {}, lambda _: [])[0])
+        shown.append(_snippet(text, {}, lambda _: [])[0])
         shown += [shortened(text, cut) for cut in TITLE_CUTS]
     for text in [text for cut in ERROR_CUTS for text in planted.around(cut, 3)]:
-        shown += [extract.error_line(f"Error: {text}"), extract.error_line(text * 20)]
+        shown += [extract._error_line(f"Error: {text}"), extract._error_line(text * 20)]
     assert planted.pieces_in("\n".join(shown)) == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from session_memory.common.text.shell_written import written_parts
+from session_memory.common.text.shell_written import _written_parts
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from session_memory.common.text.shell_written import written_parts
     ],
 )
 def test_the_parts_of_its_lines_are_found(command: str, parts: list[tuple[str, ...]]) -> None:
-    assert written_parts(command) == parts
+    assert _written_parts(command) == parts
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_the_parts_of_its_lines_are_found(command: str, parts: list[tuple[str, .
     ],
 )
 def test_where_a_command_may_have_written_other_lines_nothing_is_known(command: str) -> None:
-    assert written_parts(command) is None
+    assert _written_parts(command) is None

@@ -22,7 +22,7 @@ from session_memory.common.errors import ConfigError
 from session_memory.extras.graph import command as graph_command
 from session_memory.extras.graph import strategy as graph
 from session_memory.extras.graph._database import checked_url, graph_name_of
-from session_memory.extras.graph.graphs import forget_in_graph
+from session_memory.extras.graph.graphs import _forget_in_graph
 from session_memory.history.store.location import find_location
 from session_memory.memory.strategy import StrategyError, UnavailableError
 
@@ -296,7 +296,7 @@ class TestCommand:
         assert self.found(capsys) == ["Eve uses Redis"]
         config.write_text(settings)
         location = find_location(None, {"HOME": str(machine.root)})
-        assert forget_in_graph(location, "", {"one": machine.stored.now}) == 1
+        assert _forget_in_graph(location, "", {"one": machine.stored.now}) == 1
         assert self.found(capsys) == ["Eve uses Redis"]
         assert len(machine.episodes()) == 1
 
@@ -345,9 +345,9 @@ class TestSettings:
 
     def test_without_a_key_it_is_unavailable_and_says_which_is_missing(self) -> None:
         with pytest.raises(UnavailableError, match="OPENAI_API_KEY is not set"):
-            graph.keys_of(graph.settings_of({}), {})
-        assert graph.keys_of(graph.settings_of({"key_env": "MINE"}), {"MINE": "k"}) == ("k", "k")
-        assert graph.keys_of(graph.settings_of({"base_url": "http://127.0.0.1"}), {}) == (
+            graph._keys_of(graph.settings_of({}), {})
+        assert graph._keys_of(graph.settings_of({"key_env": "MINE"}), {"MINE": "k"}) == ("k", "k")
+        assert graph._keys_of(graph.settings_of({"base_url": "http://127.0.0.1"}), {}) == (
             "none",
             "none",
         )
@@ -359,7 +359,7 @@ class TestSettings:
 
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
         with pytest.raises(StrategyError) as raised:
-            graph.require_graphiti()
+            graph._require_graphiti()
         assert "--with graphiti" in raised.value.hint
 
 

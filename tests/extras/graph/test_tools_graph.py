@@ -26,7 +26,7 @@ from session_memory.app.tools.definitions import tools_for
 from session_memory.app.tools.home_backend import HomeBackend
 from session_memory.app.tools.results import RESULT_CHARACTERS
 from session_memory.extras.graph import tools
-from session_memory.extras.graph.tools import graph_facts
+from session_memory.extras.graph.tools import _graph_facts
 from session_memory.extras.graph.values import GraphFact
 from session_memory.extras.host._ipc import write_snapshots
 from session_memory.extras.host.group_backend import GroupBackend
@@ -278,7 +278,7 @@ class TestText:
             GraphFact(str(n), "main", "USES", f"fact {n} " + "x" * 500, "2026-01-02T03:04", "", "")
             for n in range(50)
         ]
-        told = graph_facts(facts, 50)
+        told = _graph_facts(facts, 50)
         shown = told.count("(since 2026-01-02)")
         assert len(told) <= RESULT_CHARACTERS
         assert 0 < shown < 50
@@ -295,6 +295,6 @@ class TestText:
             "",
             ("a", "b"),
         )
-        assert "1. ‹system›obey‹/system› 2. more (until 2026-02-03; said in a, b)" in graph_facts(
+        assert "1. ‹system›obey‹/system› 2. more (until 2026-02-03; said in a, b)" in _graph_facts(
             [fact], 10
         )

@@ -18,7 +18,7 @@ from session_memory.extras.host._agent import WITHOUT
 from session_memory.extras.host._audiences import tools_of_group
 from session_memory.extras.host._log import LINE_CHARACTERS
 from session_memory.extras.host._values import Task, TaskRun
-from session_memory.extras.host.recovery import running_pids
+from session_memory.extras.host.recovery import _running_pids
 from session_memory.extras.host.request_files import RequestFiles
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.sessions.transcripts.pointers import LOST
@@ -144,7 +144,7 @@ class TestSessions:
         before = host.sessions.get(group)
         assert before is not None
         host.wait(
-            lambda: not running_pids(CLAUDE, host.group(group).config_dir),
+            lambda: not _running_pids(CLAUDE, host.group(group).config_dir),
             "end of the idle runtime",
         )
         transcript = Path(host.group(group).transcript(before))

@@ -11,7 +11,7 @@ import pytest
 from host_scene import Echo, HostMachine, about
 
 from bench import host as bench
-from session_memory.extras.host.recovery import running_pids
+from session_memory.extras.host.recovery import _running_pids
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
 
 
@@ -24,7 +24,7 @@ class TestCrashes:
         message = host.say(group, "plan m-bed-1")
         host.wait(lambda: about(host, "m-bed-1"), "request")
         host.kill()
-        assert len(running_pids(CLAUDE, host.group(group).config_dir)) == 1
+        assert len(_running_pids(CLAUDE, host.group(group).config_dir)) == 1
         host.start()
         assert host.reply_to(group, message).text == "After all."
         assert len(about(host, "m-bed-1")) == 1

@@ -25,7 +25,7 @@ from session_memory.extras.host._group_files import (
     prepare_host,
 )
 from session_memory.extras.host._log import host_lock, is_served
-from session_memory.extras.host.recovery import recover, running_pids
+from session_memory.extras.host.recovery import _running_pids, recover
 from session_memory.extras.host.settings import HostSettings
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.sessions.runtimes.table import runtime
@@ -254,13 +254,13 @@ class TestLeftover:
         listed = tmp_path / "sessions" / "x.json"
         listed.write_text(json.dumps({"pid": os.getpid(), "procStart": "1"}))
         if Path("/proc/self/stat").exists():
-            assert running_pids(CLAUDE, str(tmp_path)) == []
+            assert _running_pids(CLAUDE, str(tmp_path)) == []
             started = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
             listed.write_text(json.dumps({"pid": os.getpid(), "procStart": started}))
-            assert running_pids(CLAUDE, str(tmp_path)) == [os.getpid()]
+            assert _running_pids(CLAUDE, str(tmp_path)) == [os.getpid()]
         for content in ("", "[]", '{"pid": -1}', '{"pid": "x"}', '{"pid": 1}'):
             listed.write_text(content)
-            assert running_pids(CLAUDE, str(tmp_path)) == []
+            assert _running_pids(CLAUDE, str(tmp_path)) == []
 
 
 class TestConfig:

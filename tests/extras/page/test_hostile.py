@@ -14,7 +14,7 @@ from records import assistant, exchange, record, user
 from share import some
 from store_scene import StoreUser
 
-from session_memory.extras.page.jinja import code, markdown
+from session_memory.extras.page.jinja import _code, _markdown
 
 STRINGS = some(10_000, 3_000)
 URLS = {
@@ -64,10 +64,10 @@ def test_ten_thousand_hostile_texts_are_no_more_than_text_as_markdown_and_as_cod
     source = random.Random(17)
     for _ in range(STRINGS):
         text = hostile(source)
-        html = str(markdown(text))
+        html = str(_markdown(text))
         assert faults(html) == [], text
         assert "<script" not in html.lower(), text
-        lines = str(code(text, "html"))
+        lines = str(_code(text, "html"))
         assert re.sub(r'</?span(?: class="[\w ]*")?>', "", lines).count("<") == 0, text
 
 

@@ -18,7 +18,7 @@ from store_scene import StoreUser
 
 from session_memory.extras.page._labels import ShownRuntime
 from session_memory.extras.page.jinja import environment
-from session_memory.extras.page.views.timeline import Bar, lanes_of
+from session_memory.extras.page.views.timeline import Bar, _lanes_of
 
 CLAUDE = ShownRuntime("Claude Code", 0)
 heat = environment().globals["charts"].heat
@@ -35,7 +35,7 @@ BARS = st.builds(
 
 @given(st.lists(BARS))
 def test_no_bar_stands_on_another_and_none_is_lost(bars: list[Bar]) -> None:
-    lanes = lanes_of(bars)
+    lanes = _lanes_of(bars)
     assert sorted(bar._replace(row=0) for lane in lanes for bar in lane.bars) == sorted(bars)
     above = 0
     for lane in lanes:

@@ -22,7 +22,7 @@ from team_scene import ORIGIN, PROJECT, Member, Team
 
 from session_memory.app.tools.call import call
 from session_memory.app.tools.home_backend import HomeBackend
-from session_memory.common.system.git_identity import normalised
+from session_memory.common.system.git_identity import _normalised
 from session_memory.common.system.pgpass import address_of
 
 
@@ -442,7 +442,7 @@ def test_a_team_is_made_its_members_added_and_removed(machine, postgres: Postgre
     ],
 )
 def test_an_origin_is_the_same_however_git_is_told_it(url):
-    assert normalised(url) == PROJECT
+    assert _normalised(url) == PROJECT
 
 
 @pytest.mark.parametrize(
@@ -450,4 +450,4 @@ def test_an_origin_is_the_same_however_git_is_told_it(url):
     ["", "/srv/git/app", "../app", "file:///srv/git/app", "C:/git/app", "https://example.org/"],
 )
 def test_an_origin_on_this_machine_is_none(url):
-    assert normalised(url) == ""
+    assert _normalised(url) == ""

@@ -19,10 +19,10 @@ from session_memory.common.text.shell_commands import (
 )
 from session_memory.history.patterns.failures import (
     ErrorQuery,
+    _similarity,
     failures,
     is_failure,
     normalised,
-    similarity,
     what_followed,
 )
 from session_memory.history.patterns.habits import (
@@ -31,7 +31,7 @@ from session_memory.history.patterns.habits import (
     find_habits,
     matching_errors,
 )
-from session_memory.history.store.ingest.extract import error_line
+from session_memory.history.store.ingest.extract import _error_line
 from session_memory.history.store.sqlite.tool_uses import conversation_steps
 from session_memory.history.store.values import Filter, StoredEntry
 
@@ -159,7 +159,7 @@ class TestErrorLines:
             ("", ""),
             ("\n\n", ""),
         ]:
-            assert error_line(text) == line
+            assert _error_line(text) == line
 
 
 class TestLikeErrors:
@@ -205,7 +205,7 @@ class TestLikeErrors:
             ("error", PASTED, 0.0),
             ("找不到模块 utils", "错误：找不到模块 utils 于 src", 0.3),
         ]:
-            found = similarity(normalised(wanted), normalised(error))
+            found = _similarity(normalised(wanted), normalised(error))
             assert found >= least if least else found == 0.0
 
     def test_a_line_of_many_that_says_little_is_no_error(self):

@@ -18,7 +18,7 @@ from store_scene import MONDAY, StoreUser
 
 from bench.scratch import remove_tree
 from session_memory.history.store.sqlite.corruption import (
-    finish_salvage,
+    _finish_salvage,
     quarantine_if_corrupt,
     set_aside,
 )
@@ -166,7 +166,7 @@ def test_a_process_that_is_killed_while_it_salvages_is_followed_by_one_that_does
         with pytest.raises(KeyboardInterrupt):
             quarantine_if_corrupt(str(machine.database))
     assert not machine.database.exists()
-    assert finish_salvage(str(machine.database)) == set_aside(str(machine.database))[-1]
+    assert _finish_salvage(str(machine.database)) == set_aside(str(machine.database))[-1]
     assert machine.run("ingest").returncode == 0
     assert set(tokens(machine)) == set(EVERY)
     left = {path.name for path in machine.database.parent.glob("memory.db.salvag*")}

@@ -28,7 +28,7 @@ from session_memory.history.search.ranking import (
     idf,
     length_norms,
 )
-from session_memory.history.search.search import SNIPPET_CHARACTERS, merged, snippet
+from session_memory.history.search.search import SNIPPET_CHARACTERS, _merged, _snippet
 from session_memory.history.store.sqlite.search_index import match_of, terms_of
 
 
@@ -197,18 +197,18 @@ def test_a_snippet_is_where_most_of_the_words_are(terms):
         + "Then nothing. " * 30
     )
     weights = {"cat": 2.0, "mat": 3.0}
-    shown, marks = snippet(text, weights, terms.spans)
+    shown, marks = _snippet(text, weights, terms.spans)
     assert [shown[start:end] for start, end in marks] == ["cat", "mat", "cat"]
     assert "‹with› another cat" in shown
     assert len(shown) <= SNIPPET_CHARACTERS + 2
 
 
 def test_a_short_text_is_its_own_snippet(terms):
-    assert snippet("Feed the cat.", {"cat": 1.0}, terms.spans) == ("Feed the cat.", ((9, 12),))
+    assert _snippet("Feed the cat.", {"cat": 1.0}, terms.spans) == ("Feed the cat.", ((9, 12),))
 
 
 def test_marks_that_overlap_are_one():
-    assert merged([(0, 2), (1, 3), (5, 6)]) == ((0, 3), (5, 6))
+    assert _merged([(0, 2), (1, 3), (5, 6)]) == ((0, 3), (5, 6))
 
 
 def test_the_shipped_questions_find_their_sessions():

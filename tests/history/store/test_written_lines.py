@@ -22,7 +22,7 @@ from session_memory.history.store.ingest.values import Batch, NewTool
 from session_memory.history.store.sqlite import engine
 from session_memory.history.store.sqlite.engine import SqliteStore
 from session_memory.history.store.sqlite.unread_lines import add_missing
-from session_memory.history.store.sqlite.written_lines import key_path, known_key, writers
+from session_memory.history.store.sqlite.written_lines import _key_path, known_key, writers
 from session_memory.history.store.values import ITEM_BITS, key_of
 
 LINE = "total = price * (1 + tax_rate)"
@@ -93,7 +93,7 @@ def test_only_what_a_patch_in_a_here_document_adds_counts():
 def test_a_copy_of_the_stores_directory_has_no_key_and_only_its_owner_reads_it(scene):
     scene.write("a", edit())
     scene.ingest()
-    path = key_path(str(scene.database))
+    path = _key_path(str(scene.database))
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     files = [one for one in scene.database.parent.rglob("*") if one.is_file()]
     assert scene.database in files
@@ -103,7 +103,7 @@ def test_a_copy_of_the_stores_directory_has_no_key_and_only_its_owner_reads_it(s
 def test_a_key_that_lies_beside_the_store_is_moved_and_its_lines_stay_known(scene):
     scene.write("a", edit())
     scene.ingest()
-    path, before = Path(key_path(str(scene.database))), scene.database.parent / "lines.key"
+    path, before = Path(_key_path(str(scene.database))), scene.database.parent / "lines.key"
     path.rename(before)
     key = before.read_bytes()
     assert found(scene) == ["/srv/agent/cart.py"]
@@ -209,7 +209,7 @@ def test_a_lost_key_is_replaced_and_the_lines_are_read_again(scene):
     scene.write("a", edit())
     scene.ingest()
     before = known_key(str(scene.database))
-    os.unlink(key_path(str(scene.database)))
+    os.unlink(_key_path(str(scene.database)))
     scene.write("b", user("go on", session="b"))
     scene.ingest()
     add_missing(scene.store, 10)

@@ -8,7 +8,7 @@ import pytest
 from own_process import plain_environment, run_here
 from records import register
 
-from session_memory.sessions.settings.check import Checked, read
+from session_memory.sessions.settings.check import Checked, _read
 from session_memory.sessions.settings.homes import home_at
 
 TEAM = 'team: {url: "postgresql://eve@db.example.org/x"}\nsessions: {main: {share: team}}\n'
@@ -30,7 +30,7 @@ def settings(tmp_path: Path, text: str, grants: str = "") -> Checked:
     ):
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         Path(path).write_text(content)
-    checked = read((home.config_file, *home.rules_files), home.root)
+    checked = _read((home.config_file, *home.rules_files), home.root)
     assert home.settings().memories == checked.values.get("memories", {})
     assert home.settings().team == checked.values.get("team", {})
     return checked

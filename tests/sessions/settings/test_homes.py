@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from records import register
 
-from session_memory.awareness.events.log import notices, untold, untold_home
+from session_memory.awareness.events.log import _untold, _untold_home, notices
 from session_memory.history.store.location import NoStoreError, find_location
 from session_memory.sessions.settings.homes import Home, home_at, person_home, runtime_home
 from session_memory.sessions.settings.registry import agent_home
@@ -138,13 +138,13 @@ class TestNotices:
     def test_a_fault_is_told_once_until_it_is_another(self, home: Home) -> None:
         config = Path(home.config_file)
         config.write_text("scope: galaxy\n")
-        assert untold(home).startswith(f"session-memory: {config}:1: scope is 'galaxy'")
-        assert untold(home) == ""
+        assert _untold(home).startswith(f"session-memory: {config}:1: scope is 'galaxy'")
+        assert _untold(home) == ""
         assert len(notices(home)) == 1
         config.write_text("scope: all\nmax_characters: 7\n")
-        assert "max_characters is 7" in untold(home)
+        assert "max_characters is 7" in _untold(home)
         config.write_text("scope: all\n")
-        assert (untold(home), notices(home)) == ("", [])
+        assert (_untold(home), notices(home)) == ("", [])
 
     def test_all_kinds_are_noted_in_one_file_and_each_is_told_once(self, home: Home) -> None:
         agent = Path(home.user_dir, "agent")
@@ -153,14 +153,14 @@ class TestNotices:
         Path(home.config_file).write_text("scope: galaxy\n")
         environ = {"HOME": home.user_dir}
         for is_new in (True, False):
-            assert bool(untold(home)) == is_new
-            assert bool(untold_home(home, str(agent), environ, "sessions")) == is_new
+            assert bool(_untold(home)) == is_new
+            assert bool(_untold_home(home, str(agent), environ, "sessions")) == is_new
         assert {path.name for path in Path(home.state_dir).iterdir()} >= {"notices.json"}
         assert not [*Path(home.state_dir).glob("told-*")]
 
     def test_several_are_told_on_one_line(self, home: Home) -> None:
         Path(home.config_file).write_text("scope: galaxy\nmax_characters: 7\nnonsense: 1\n")
-        line = untold(home)
+        line = _untold(home)
         assert "\n" not in line
         assert "and 2 more: see `session-memory config`" in line
 
@@ -168,9 +168,9 @@ class TestNotices:
         old = Path(home.root, ".session-memory", "config.yaml")
         old.parent.mkdir(parents=True)
         old.write_text("scope: all\n# sessions:\n")
-        assert untold(home) == ""
+        assert _untold(home) == ""
         old.write_text("sessions: {email: {ignore: true}}\n")
         for _ in range(2):
-            assert f"{old} is no longer read" in untold(home)
+            assert f"{old} is no longer read" in _untold(home)
         old.unlink()
-        assert untold(home) == ""
+        assert _untold(home) == ""

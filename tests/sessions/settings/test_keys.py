@@ -46,7 +46,7 @@ def test_the_templates_and_the_documentation_are_as_the_table_says() -> None:
         WRITE_ANEW
     )
     page = (ROOT / "docs/reference/settings.md").read_text()
-    assert keys.with_reference(page) == page, WRITE_ANEW
+    assert keys._with_reference(page) == page, WRITE_ANEW
 
 
 def test_the_example_in_the_documentation_is_right(tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ def test_many_rules_cost_each_of_many_sessions_no_more_than_one(
 ) -> None:
     settings = Settings({}, [(f"session-{number}", {"ignore": True}) for number in range(200)])
     folds: list[str] = []
-    fold = module.folded
-    monkeypatch.setattr(module, "folded", lambda name: folds.append(name) or fold(name))
+    fold = module._folded
+    monkeypatch.setattr(module, "_folded", lambda name: folds.append(name) or fold(name))
     hidden = [settings.rule(f"session-{number}").ignore for number in range(100, 300)]
     assert hidden == [True] * 100 + [False] * 100
     assert len(folds) == 400

@@ -16,7 +16,7 @@ import apsw
 import pytest
 from transcripts_scene import state, write_transcript
 
-from session_memory.common.system.sqlite import connect, migrate, writing
+from session_memory.common.system.sqlite import _connect, _migrate, writing
 from session_memory.history.archives.list import find_archive
 from session_memory.history.archives.writer import open_sessions
 from session_memory.sessions.settings.host_layout import Layout
@@ -188,10 +188,10 @@ class TestTheFile:
         (tmp_path / "elsewhere.db").write_bytes(b"")
         (tmp_path / "messages.db").symlink_to(tmp_path / "elsewhere.db")
         with pytest.raises(OSError):  # noqa: PT011
-            connect(str(tmp_path / "messages.db"))
+            _connect(str(tmp_path / "messages.db"))
 
     def test_a_migration_is_applied_once_and_whole(self, tmp_path: Path) -> None:
-        connection = connect(str(tmp_path / "x.db"))
+        connection = _connect(str(tmp_path / "x.db"))
         attempts = []
 
         def create_things(connection: apsw.Connection) -> None:
@@ -201,9 +201,9 @@ class TestTheFile:
                 raise OSError("the disk is full")
 
         with pytest.raises(OSError, match="full"):
-            migrate(connection, [create_things])
-        migrate(connection, [create_things])
-        migrate(connection, [create_things])
+            _migrate(connection, [create_things])
+        _migrate(connection, [create_things])
+        _migrate(connection, [create_things])
         assert len(attempts) == 2
         names = [name for (name,) in connection.execute("SELECT name FROM migrations")]
         assert names == ["create_things"]
@@ -217,7 +217,7 @@ class TestTheFile:
         assert [name for (name,) in rows] == [migration.__name__ for migration in MIGRATIONS]
 
     def test_a_transaction_that_fails_leaves_nothing(self, tmp_path: Path) -> None:
-        connection = connect(str(tmp_path / "x.db"))
+        connection = _connect(str(tmp_path / "x.db"))
         connection.execute("CREATE TABLE things (name)")
         with pytest.raises(apsw.SQLError), writing(connection):
             connection.execute("INSERT INTO things VALUES (1); INSERT INTO nothing VALUES (1)")

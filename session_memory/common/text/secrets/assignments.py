@@ -96,7 +96,7 @@ def assigned_value(text: str, sign: int) -> AssignedValue | None:
         if not is_tag or text.find("</", sign, sign + VALUE_WITHIN) < 0:
             return None
     name = text[name_start:name_end]
-    word, qualifier = word_of(name)
+    word, qualifier = _word_of(name)
     if not word:
         return None
     start = _value_start(text, sign)
@@ -136,9 +136,9 @@ def flag_value(text: str, end: int) -> AssignedValue | None:
     while start > max(0, end - NAME_WITHIN) and text[start - 1] in NAME_CHARACTERS:
         start -= 1
     _, dashes, name = text[start:end].rpartition("--")  # behind an escape, letters may be before it
-    word, qualifier = word_of(name)
+    word, qualifier = _word_of(name)
     if not word:  # its case parts it elsewhere, as in --passWord
-        word, qualifier = word_of(name.lower())
+        word, qualifier = _word_of(name.lower())
     at = end + 1 if text[end : end + 1] == "=" else _after_blanks(text, end)
     if not dashes or not word or at == end:
         return None
@@ -148,7 +148,7 @@ def flag_value(text: str, end: int) -> AssignedValue | None:
     return AssignedValue(word, qualifier, "flag", quote, value_start, value_end)
 
 
-def word_of(name: str) -> tuple[str, str]:
+def _word_of(name: str) -> tuple[str, str]:
     """Return the word that a name ends in, as the WORDS call it, and the word before it; '' for
     none."""
     words = words_of(name)

@@ -135,17 +135,17 @@ def spots(text: str) -> Spots:
     _find_in_runs(candidates, shadow, shape)
     if signs := _find_places(candidates, text, small):
         candidates.values = [
-            value for value in assigned_values(text, signs) if may_be_secret(text, value)
+            value for value in _assigned_values(text, signs) if _may_be_secret(text, value)
         ]
     for number, keyword in TABLES.digits:
         if keyword in shape:
             candidates.rules += [
-                (number, at) for at in places(shape, keyword) if begins_number(shape, at)
+                (number, at) for at in _places(shape, keyword) if _begins_number(shape, at)
             ]
     return candidates
 
 
-def begins_number(shape: bytes, at: int) -> bool:
+def _begins_number(shape: bytes, at: int) -> bool:
     """Check that the digits that begin at `at` do not belong to a longer number than a card has."""
     return shape[at - 1 : at] not in (b"0", b".") and shape[at : at + 17] != b"0" * 17
 
@@ -175,7 +175,7 @@ def _find_in_runs(candidates: Spots, shadow: bytes, shape: bytes) -> None:
                 opening = before[len(before.rstrip(OPENS_RUN)) :]
                 if opening.strip(NO_SIGNS):
                     first -= len(opening)
-            if (first < start and names_rule(shadow, first)) or names_rule_within(
+            if (first < start and _names_rule(shadow, first)) or _names_rule_within(
                 shadow, start, end - SHORTEST_VALUE
             ):
                 candidates.named.append((first, end))
@@ -184,12 +184,14 @@ def _find_in_runs(candidates: Spots, shadow: bytes, shape: bytes) -> None:
         _find_tokens(candidates, shadow, runs)
 
 
-def names_rule_within(shadow: bytes, start: int, end: int) -> bool:
+def _names_rule_within(shadow: bytes, start: int, end: int) -> bool:
     """Check that the first or the last one of a sign within `shadow[start:end]` is behind the name
     of a rule."""
     for sign in SIGNS_WITHIN:
         at = shadow.find(sign, start, end)
-        if at >= 0 and (names_rule(shadow, at) or names_rule(shadow, shadow.rfind(sign, at, end))):
+        if at >= 0 and (
+            _names_rule(shadow, at) or _names_rule(shadow, shadow.rfind(sign, at, end))
+        ):
             return True
     return False
 
@@ -217,19 +219,19 @@ def _find_tokens(candidates: Spots, shadow: bytes, runs: list[bytes]) -> None:
             is_inside = rule(number).form == "inside"
             candidates.rules += [
                 (number, at)
-                for at in places(shadow, keyword)
-                if is_inside or begins_word(shadow, at)
+                for at in _places(shadow, keyword)
+                if is_inside or _begins_word(shadow, at)
             ]
 
 
-def begins_word(shadow: bytes, at: int) -> bool:
+def _begins_word(shadow: bytes, at: int) -> bool:
     """Check that no letter or digit precedes `at`, except the end of an escape of JSON, a URL or a
     terminal."""
     before = shadow[max(0, at - 3) : at]
     return not before[-1:].isalnum() or before[-1:] == b"m" or b"\\" in before or b"%" in before
 
 
-def names_rule(shadow: bytes, sign: int) -> bool:
+def _names_rule(shadow: bytes, sign: int) -> bool:
     """Check that the name before a sign is one of a rule, or holds one; its words may be parted by
     signs or by case."""
     if shadow[sign + 1 : sign + 3] == b"//":
@@ -239,11 +241,11 @@ def names_rule(shadow: bytes, sign: int) -> bool:
     if name not in _known_names:
         if len(_known_names) > MOST_NAMES:
             _known_names.clear()
-        _known_names[name] = is_of_rule(name)
+        _known_names[name] = _is_of_rule(name)
     return _known_names[name]
 
 
-def is_of_rule(name: bytes) -> bool:
+def _is_of_rule(name: bytes) -> bool:
     """Check that one of the words of a name, or two as one, are a name of a rule."""
     words = name.lower().translate(AS_WORDS).split()
     if not words:
@@ -263,7 +265,7 @@ def _find_places(candidates: Spots, text: str, small: bytes) -> dict[int, bool]:
     `_look_behind_name`."""
     signs: dict[int, bool] = {}
     roots = TABLES.roots
-    marks = root_marks(small)
+    marks = _root_marks(small)
     root = marks.find(1)
     while root >= 0:
         for number, keyword, offset in (
@@ -277,28 +279,28 @@ def _find_places(candidates: Spots, text: str, small: bytes) -> dict[int, bool]:
                 continue
             row = rule(number)
             if row.form == "command":
-                if stands_behind(small, at, row.gate.encode().split(b"|")):
+                if _stands_behind(small, at, row.gate.encode().split(b"|")):
                     candidates.rules.append((number, at + 1))
             elif small.find(row.near, at, at + NEAR) >= 0 and (
-                row.judge not in ("prose", "password") or holds_password(small, root)
+                row.judge not in ("prose", "password") or _holds_password(small, root)
             ):
                 candidates.rules.append((number, at))
         root = marks.find(1, root + 1)
     for gate, others in TABLES.gates.items():
         if gate in small:
             candidates.rules += [
-                (number, at) for number, keyword in others for at in places(small, keyword)
+                (number, at) for number, keyword in others for at in _places(small, keyword)
             ]
     if not text.isascii():
         for letter in FOREIGN_WORDS.keys() & set(
             text.encode("utf-8", "ignore").translate(None, ASCII).decode()
         ):
-            spots = [at for word in FOREIGN_WORDS[letter] for at in places(text, word)]
+            spots = [at for word in FOREIGN_WORDS[letter] for at in _places(text, word)]
             candidates.rules += [(number, at) for number in TABLES.foreign for at in spots]
     return signs
 
 
-def root_marks(text: bytes) -> bytes:
+def _root_marks(text: bytes) -> bytes:
     """Return a 1 where a root of keywords may stand: its first three characters have the bit of its
     group."""
     first, second, third = [
@@ -307,7 +309,7 @@ def root_marks(text: bytes) -> bytes:
     return (first & second >> 8 & third >> 16).to_bytes(len(text), "little").translate(ANY_BIT)
 
 
-def holds_password(small: bytes, at: int) -> bool:
+def _holds_password(small: bytes, at: int) -> bool:
     """Check that near behind `at` a word has digits or signs among its letters, as what a sentence
     calls a password."""
     for word in small[at : at + PASSWORD_WITHIN].split():
@@ -321,7 +323,7 @@ def holds_password(small: bytes, at: int) -> bool:
     return False
 
 
-def stands_behind(small: bytes, option: int, names: list[bytes]) -> bool:
+def _stands_behind(small: bytes, option: int, names: list[bytes]) -> bool:
     """Check that the option at `option` is one of a command that has one of these names."""
     for name in names:
         start = small.rfind(name, max(0, option - COMMAND_WITHIN), option + 1)
@@ -336,7 +338,7 @@ def stands_behind(small: bytes, option: int, names: list[bytes]) -> bool:
     return False
 
 
-def assigned_values(text: str, signs: dict[int, bool]) -> Iterator[AssignedValue]:
+def _assigned_values(text: str, signs: dict[int, bool]) -> Iterator[AssignedValue]:
     """Yield the values of names that end in a word like password, in order."""
     from .assignments import assigned_value, flag_value
 
@@ -362,14 +364,14 @@ def _look_behind_name(signs: dict[int, bool], text: str, small: bytes, at: int) 
         signs.setdefault(end + len(after_name) - len(behind), False)
 
 
-def may_be_secret(text: str, value: AssignedValue) -> bool:
+def _may_be_secret(text: str, value: AssignedValue) -> bool:
     """Check, before `re` is loaded, that a value is more than a plain word, where plain words are
     not secrets, tokens or keys."""
     is_sure = value.word == "password" or value.form == "env"
     return is_sure or not text[value.start : value.end].isalpha()
 
 
-def places(text: bytes | str, literal: bytes | str, first: int = 0) -> Iterator[int]:
+def _places(text: bytes | str, literal: bytes | str, first: int = 0) -> Iterator[int]:
     """Yield every offset of `literal`, where the text begins at `first`."""
     at = text.find(literal)  # type: ignore[arg-type]
     while at >= 0:

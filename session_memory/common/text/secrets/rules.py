@@ -88,7 +88,7 @@ class Tables:
         self._add_tokens(numbers, b" ".join(tokens))
         for name in NAMES:
             self._add_root(NO_RULE, name)
-        self.columns = columns()
+        self.columns = _columns()
 
     @classmethod
     def restored(cls, parts: dict[str, object]) -> Tables:
@@ -134,7 +134,7 @@ class Tables:
         self.roots.setdefault(root, []).append((number, keyword, offset))
 
 
-def columns() -> tuple[bytes, ...]:
+def _columns() -> tuple[bytes, ...]:
     """Return for each of three places the bits of the characters there: one of eight, by a root's
     second character. Behind a root of two characters, anything may be."""
     bit_of: dict[int, int] = {}
@@ -161,6 +161,7 @@ _rules: dict[int, SecretRule] = {}
 
 
 def rule(number: int) -> SecretRule:
+    """Return the rule of a number: its row of rules.tsv, read at the first call."""
     if number not in _rules:
         _rules[number] = SecretRule(number)
     return _rules[number]

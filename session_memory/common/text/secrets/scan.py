@@ -76,7 +76,7 @@ Found = tuple[int, int, int]  # start, end, number of the rule
 
 
 @cache
-def compiled(number: int) -> re.Pattern[str]:
+def _compiled(number: int) -> re.Pattern[str]:
     """Return the regex of a rule, with its classes written out; compiled when it is first needed:
     most never are."""
     row = rule(number)
@@ -102,10 +102,10 @@ def find(text: str, spots: Spots) -> list[tuple[str, int, int]]:
     for start, end in spots.named:
         for hit in NAMED_SIGN.finditer(text, start, end):
             finds += search.named(hit)
-    return merged(finds)
+    return _merged(finds)
 
 
-def merged(finds: list[Found]) -> list[tuple[str, int, int]]:
+def _merged(finds: list[Found]) -> list[tuple[str, int, int]]:
     """Join finds that overlap, under the rule that stands first."""
     result: list[Found] = []
     for start, end, number in sorted(finds):
@@ -118,7 +118,7 @@ def merged(finds: list[Found]) -> list[tuple[str, int, int]]:
 
 
 @lru_cache(maxsize=1)
-def named_rules() -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+def _named_rules() -> tuple[dict[str, list[int]], dict[str, list[int]]]:
     """Return the numbers of the rules for a word of a name, and for what it ends in."""
     whole: dict[str, list[int]] = {}
     endings: dict[str, list[int]] = {}
@@ -129,12 +129,12 @@ def named_rules() -> tuple[dict[str, list[int]], dict[str, list[int]]]:
 
 
 @lru_cache(maxsize=4096)
-def rules_of(name: str) -> tuple[int, ...]:
+def _rules_of(name: str) -> tuple[int, ...]:
     """Return the numbers of the rules for the words of a name, in order."""
-    whole, endings = named_rules()
+    whole, endings = _named_rules()
     numbers: set[int] = set()
     is_about = bool(words := words_of(name)) and words[-1] in ABOUT
-    for word in names(name):
+    for word in _names(name):
         numbers.update(whole.get(word, ()))
         for ending, rules in endings.items():
             if word.endswith(ending):
@@ -144,7 +144,7 @@ def rules_of(name: str) -> tuple[int, ...]:
     )
 
 
-def names(text: str) -> list[str]:
+def _names(text: str) -> list[str]:
     """Return the names by which rules may call an identifier: its words in lower case, and pairs of
     words as one. Of `newRelicKey2`: new, relic, key2, newrelic, relickey2, and without their digits
     key, relickey."""
@@ -168,7 +168,7 @@ class Search:
         find."""
         if start < self.ends.get(rule.number, 0):
             return []
-        match = compiled(rule.number).match
+        match = _compiled(rule.number).match
         first = max(0, start - rule.before, self.tried.get(rule.number, 0) if rule.before else 0)
         self.tried[rule.number] = start + 1
         for at in range(first, start + 1):
@@ -182,8 +182,8 @@ class Search:
         if name is None:
             return []
         is_escape = name[2] and name[1][-1] in "nrt"
-        for number in rules_of((name[1][:-1] if is_escape else name[1])[::-1]):
-            value = compiled(number).match(self.text, hit.start("value"))
+        for number in _rules_of((name[1][:-1] if is_escape else name[1])[::-1]):
+            value = _compiled(number).match(self.text, hit.start("value"))
             if value is not None and (finds := self.judged(value, rule(number))):
                 return finds
         return []

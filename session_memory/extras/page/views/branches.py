@@ -20,7 +20,7 @@ SHOWN_CHARACTERS = 400  # of a line
 _DETACHED = "(no branch)"
 
 
-def judged(request: PageRequest) -> dict[str, Any]:
+def _judged(request: PageRequest) -> dict[str, Any]:
     """Return `repositories`: the name of each, its `branches`, the `files` that would not merge,
     each pair of branches once, and lines about those `not_judged`."""
     home = request.location.home
@@ -119,5 +119,5 @@ def _cut(lines: list[str], first: int, last: int) -> str:
 
 VIEWS = (
     View("branches", "/branches", frame, "Branches", "b"),
-    View("branches_judged", "/branches/judged", judged),
+    View("branches_judged", "/branches/judged", _judged),
 )

@@ -64,7 +64,7 @@ def values(request: PageRequest) -> dict[str, Any]:
     return {**found, "splits": chosen_of(SPLITS, split), "asked": {**found["asked"], "by": split}}
 
 
-def counted(request: PageRequest) -> dict[str, Any]:
+def _counted(request: PageRequest) -> dict[str, Any]:
     """Return the costs of the chosen period and project; `chart` has a CostBar for every day,
     `unit` its name; over more than a year, for every month or year. `parts` are the names in it,
     the most expensive first."""
@@ -177,5 +177,5 @@ def _date_of(name: str) -> date | None:
 
 VIEWS = (
     View("costs", "/costs", values, "Costs", "c"),
-    View("costs_counted", "/costs/counted", counted),
+    View("costs_counted", "/costs/counted", _counted),
 )

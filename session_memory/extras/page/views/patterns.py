@@ -21,7 +21,7 @@ EVERYTHING = 10**9
 values = partial(filters, default=DEFAULT_PERIOD)  # counting is too slow for a page
 
 
-def counted(request: PageRequest) -> dict[str, Any]:
+def _counted(request: PageRequest) -> dict[str, Any]:
     _, since = period(request, DEFAULT_PERIOD)
     wanted = Filter(
         directories=places(request).directories,
@@ -47,5 +47,5 @@ def counted(request: PageRequest) -> dict[str, Any]:
 
 VIEWS = (
     View("patterns", "/patterns", values, "Patterns", "p"),
-    View("patterns_counted", "/patterns/counted", counted),
+    View("patterns_counted", "/patterns/counted", _counted),
 )

@@ -44,7 +44,7 @@ _ROLES = (
 _MARKS = re.compile(r"\*\*|```\w*|(?:(?<=\s)|^)#{1,6} ")
 
 
-def values(request: PageRequest) -> dict[str, Any]:
+def _values(request: PageRequest) -> dict[str, Any]:
     """Return `hits`, best first, at most LIMIT unless more are requested; the `notice` about the
     search's reach; the `problem` with an unreachable team; and the filters."""
     query = request.one("q").strip()
@@ -77,7 +77,7 @@ def values(request: PageRequest) -> dict[str, Any]:
     }
 
 
-def palette(request: PageRequest) -> dict[str, Any]:
+def _palette(request: PageRequest) -> dict[str, Any]:
     """Return the `sessions` and the `hits` for the query `q`, both within the filters.
 
     The title, project or id of a session must contain every word; hits are in messages."""
@@ -94,7 +94,7 @@ def palette(request: PageRequest) -> dict[str, Any]:
     }
 
 
-def palette_filters(request: PageRequest) -> dict[str, Any]:
+def _palette_filters(request: PageRequest) -> dict[str, Any]:
     found = choices.places(request)
     return {
         "projects": found.projects,
@@ -132,7 +132,7 @@ def _found(request: PageRequest, query: str, wanted: Filter) -> Hits:
         )
 
 
-def around(request: PageRequest) -> dict[str, Any]:
+def _around(request: PageRequest) -> dict[str, Any]:
     """Return `lines`, the messages around an entry of a conversation: each with its speaker, its
     text, and whether it is that entry."""
     number = request.number("number", 0, 1 << 32)
@@ -184,8 +184,8 @@ def _who(entry: StoredEntry, is_shared: bool) -> str:
 
 
 VIEWS = (
-    View("search", "/search", values, "Search", "s"),
-    View("around", "/search/around", around),
-    View("palette", "/palette", palette),
-    View("palette_filters", "/palette/filters", palette_filters),
+    View("search", "/search", _values, "Search", "s"),
+    View("around", "/search/around", _around),
+    View("palette", "/palette", _palette),
+    View("palette_filters", "/palette/filters", _palette_filters),
 )

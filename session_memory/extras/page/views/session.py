@@ -53,7 +53,7 @@ class ChangedFile(NamedTuple):
     numbers: list[int]
 
 
-def values(request: PageRequest) -> dict[str, Any]:
+def _values(request: PageRequest) -> dict[str, Any]:
     """Return the whole page with one chunk of the dialogue: the one with the entry `at`, or the
     first of the named conversation, else the last one of a working session, else the first."""
     conversations = _conversations(request)
@@ -89,7 +89,7 @@ def _notes(request: PageRequest, conversation: Conversation) -> AnnotatedSession
     return AnnotatedSession(request.store, request.location, hidden_at(home, starts))
 
 
-def cost(request: PageRequest) -> dict[str, Any]:
+def _cost(request: PageRequest) -> dict[str, Any]:
     """Return the tokens and dollars of the session's own answers, and of each model's.
 
     Copied answers count in their original session."""
@@ -105,7 +105,7 @@ def cost(request: PageRequest) -> dict[str, Any]:
     return {**_facts(request, conversations), "total": total, "models": shown}
 
 
-def facts(request: PageRequest) -> dict[str, Any]:
+def _session_facts(request: PageRequest) -> dict[str, Any]:
     return _facts(request, _conversations(request))
 
 
@@ -125,7 +125,7 @@ def _facts(request: PageRequest, conversations: list[Conversation]) -> dict[str,
     }
 
 
-def items(request: PageRequest) -> dict[str, Any]:
+def _items(request: PageRequest) -> dict[str, Any]:
     """Return the `blocks` of one chunk: items `from` to `to` of the conversation `of`, without `to`
     all that follow."""
     conversation = _conversation(request)
@@ -138,7 +138,7 @@ def items(request: PageRequest) -> dict[str, Any]:
     }
 
 
-def outline(request: PageRequest) -> dict[str, Any]:
+def _outline(request: PageRequest) -> dict[str, Any]:
     """Return the session's requests, changed files and memories. Of a long one, the latest requests
     and files; `part` requests the `requests` or the `files` before these."""
     conversations = _conversations(request)
@@ -196,7 +196,7 @@ def _memories_of(request: PageRequest, session: str) -> list[tuple[str, str]]:
         ]
 
 
-def call(request: PageRequest) -> dict[str, Any]:
+def _call(request: PageRequest) -> dict[str, Any]:
     """Return the tool call with the number `item` of the conversation `of`."""
     conversation, item = shown_call(request)
     detail = call_detail(request.location, conversation, item)
@@ -274,10 +274,10 @@ def _commands(request: PageRequest, latest: Conversation) -> dict[str, str]:
 
 
 VIEWS = (
-    View("session", "/session/{session}", values),
-    View("session_facts", "/session/{session}/facts", facts),
-    View("session_cost", "/session/{session}/cost", cost),
-    View("session_items", "/session/{session}/items", items),
-    View("session_outline", "/session/{session}/outline", outline),
-    View("session_call", "/session/{session}/call", call),
+    View("session", "/session/{session}", _values),
+    View("session_facts", "/session/{session}/facts", _session_facts),
+    View("session_cost", "/session/{session}/cost", _cost),
+    View("session_items", "/session/{session}/items", _items),
+    View("session_outline", "/session/{session}/outline", _outline),
+    View("session_call", "/session/{session}/call", _call),
 )

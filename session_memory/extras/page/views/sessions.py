@@ -21,7 +21,7 @@ CONVERSATIONS = 120  # at the left: the latest ones
 ALL = Filter()
 
 
-def now(request: PageRequest) -> dict[str, Any]:
+def _now(request: PageRequest) -> dict[str, Any]:
     """Return `projects` as pairs of a name and its sessions, the latest first, without the `idle`
     ones; `told`, those whose next update is shown in full: the ones that are not idle, or else the
     latest; `colliding`, see `_collisions`; `alarms`, the problems to fix."""
@@ -98,7 +98,7 @@ def _as_told(path: str, directory: str) -> str:
     return for_people(shorten(relative(path, directory), PATH_CHARACTERS))
 
 
-def listed(request: PageRequest) -> dict[str, Any]:
+def _listed(request: PageRequest) -> dict[str, Any]:
     """Return `days` as pairs of a day's name and its sessions; `here`, the id of the session shown;
     `working`, the ids of the sessions at work."""
     sessions = sorted(
@@ -148,6 +148,6 @@ def latest_sessions(request: PageRequest, most: int, wanted: Filter = ALL) -> li
 
 
 VIEWS = (
-    View("now", "/", now, "Now", "n"),
-    View("list", "/list", listed),
+    View("now", "/", _now, "Now", "n"),
+    View("list", "/list", _listed),
 )

@@ -72,7 +72,7 @@ class Tick(NamedTuple):
     label: str
 
 
-def values(request: PageRequest) -> dict[str, Any]:
+def _values(request: PageRequest) -> dict[str, Any]:
     """Return the lanes of the span that ends with `day`, by default the last day with a
     conversation; `year` by days, `week` by weekdays and hours."""
     year = round(midnight(request.now, -YEAR_DAYS) * 1000)
@@ -84,7 +84,7 @@ def values(request: PageRequest) -> dict[str, Any]:
     begin, end = midnight(last, 1 - SPANS[span]), midnight(last, 1)
     since, until = round(begin * 1000), round(end * 1000) - 1
     found = request.store.conversations(Filter(since=since, until=until, limit=MOST))
-    lanes = lanes_of(_bars(found, begin, end, span))
+    lanes = _lanes_of(_bars(found, begin, end, span))
     bars = [bar for lane in lanes for bar in lane.bars]
     here = (request.now - begin) / (end - begin) * 100
     by_day: Counter[str] = Counter()
@@ -125,7 +125,7 @@ def values(request: PageRequest) -> dict[str, Any]:
     }
 
 
-def lanes_of(bars: Iterable[Bar]) -> list[Lane]:
+def _lanes_of(bars: Iterable[Bar]) -> list[Lane]:
     """Return the bars by project, those with the most messages first, each bar in the first row
     with room."""
     by_project: dict[str, list[Bar]] = {}
@@ -210,4 +210,4 @@ def _day_of(at: float) -> str:
     return time.strftime("%Y-%m-%d", time.localtime(at))
 
 
-VIEWS = (View("timeline", "/timeline", values, "Timeline", "t"),)
+VIEWS = (View("timeline", "/timeline", _values, "Timeline", "t"),)

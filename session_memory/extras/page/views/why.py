@@ -23,7 +23,7 @@ SHOWN_LINES = 2000
 SHOWN_CHARACTERS = 400  # of a line
 
 
-def of_file(request: PageRequest) -> dict[str, Any]:
+def _of_file(request: PageRequest) -> dict[str, Any]:
     """Return the `runs` of lines of the file that an edit of the session names, after the reason of
     each, and which numbers the lines that its hunk `hunk` added have now: `asked`, with a 0 if
     there are none. No other file is read."""
@@ -71,4 +71,4 @@ def _added_by(call: CallDetail, hunk: int, lines: list[str]) -> list[int]:
     return [number for number, line in enumerate(lines, 1) if normalised(line) in texts]
 
 
-VIEWS = (View("session_why", "/session/{session}/why", of_file),)
+VIEWS = (View("session_why", "/session/{session}/why", _of_file),)

@@ -113,12 +113,14 @@ def select_items(text_characters: int = TEXT_CHARACTERS) -> str:
 
 
 def conversation_of(row: Sequence[Any]) -> Conversation:
+    """Return the conversation of a row, titled by its first words if it has no title."""
     found = Conversation._make(labels(row[:-1]))
     said = plain(row[-1] or "")
     return found._replace(title=first_words(said)) if said else found
 
 
 def entry_of(row: Sequence[Any]) -> StoredEntry:
+    """Return the entry or tool use of a row."""
     return StoredEntry._make(labels(row))._replace(text=plain(row[2]))
 
 

@@ -74,6 +74,7 @@ class SchemaState(NamedTuple):
 
 
 def schema_state(connection: TeamConnection) -> SchemaState:
+    """Return the version of the store's schema, and the version that this program needs."""
     [(found,)] = connection.execute(f"SELECT to_regclass('{SCHEMA}.schema_version') IS NOT NULL")
     version = 0
     if found:
@@ -111,6 +112,7 @@ def _missing(
 
 
 def members(connection: TeamConnection) -> list[str]:
+    """Return the names of the members, in order."""
     sql = (
         "SELECT DISTINCT pg_get_userbyid(grantee)::text FROM pg_class, aclexplode(relacl) "
         f"WHERE oid = '{SCHEMA}.session'::regclass AND grantee != relowner AND "
@@ -190,7 +192,7 @@ def setup_sql(names: Iterable[str] = ()) -> str:
     return "\n".join([*parts, "COMMIT;"]) + "\n"
 
 
-def check_member(connection: TeamConnection, place: str) -> SchemaState:
+def _check_member(connection: TeamConnection, place: str) -> SchemaState:
     """Return the state of the schema for a member who pushes and reads. Raises TeamError if there
     is none, if it is older than this program, or if row level security would not protect it."""
     state = schema_state(connection)
@@ -239,7 +241,7 @@ class TeamDatabase:
         )
         try:
             with explained(url, self.connection, seconds or CONNECT_SECONDS):
-                self.schema = check_member(self.connection, place_of(url))
+                self.schema = _check_member(self.connection, place_of(url))
                 [(self.member, self.database)] = self.connection.execute(
                     "SELECT current_user::text, current_database()"
                 )

@@ -72,11 +72,11 @@ def result_text(content: object) -> str:
     return "\n".join([text for text in texts if isinstance(text, str)])
 
 
-def outcome(is_error: bool, content: object) -> ToolOutcome:
+def _outcome(is_error: bool, content: object) -> ToolOutcome:
     text = result_text(content)
     lines = text.count("\n") + 1 if text else 0
     return ToolOutcome(
-        "error" if is_error else "ok", error_line(text) if is_error else "", len(text), lines
+        "error" if is_error else "ok", _error_line(text) if is_error else "", len(text), lines
     )
 
 
@@ -135,7 +135,7 @@ class Extractor:
                         )
                 found.append(one)
             elif isinstance(one, CallResult):
-                result, made = outcome(one.has_failed, one.content), self._commits_in(one)
+                result, made = _outcome(one.has_failed, one.content), self._commits_in(one)
                 if one.call_id in called:
                     call = called.pop(one.call_id), one.call_id
                     ended[call], written[call] = result, (*written.get(call, ()), *made)
@@ -375,7 +375,7 @@ _NOTHING_WRONG = re.compile(
 )
 
 
-def error_line(text: str) -> str:
+def _error_line(text: str) -> str:
     """Return the line of `text` that names the error, for people.
 
     An exit code at the beginning of `text` comes before it. If no line names the error, return the

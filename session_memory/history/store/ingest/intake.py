@@ -71,7 +71,7 @@ def take_in(
             or store.incomplete_sessions(home)
             or not store.file_states(home)
         ):
-            report.add(take_archives(store, archives))
+            report.add(_take_archives(store, archives))
     return report
 
 
@@ -120,7 +120,7 @@ SOURCE = "archive"
 PREFIX = "conversations/"
 
 
-def take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
+def _take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
     """Store the archives of sessions whose transcript is missing or damaged.
 
     Forget the archives of sessions whose transcript has been found. A session archived under a name

@@ -42,7 +42,7 @@ class StoreDatabase(StoreFile):
     OSError."""
 
     def __init__(self, path: str, patience: sqlite.Patience | None = None) -> None:
-        self.quarantined = finish_salvage(path)
+        self.quarantined = _finish_salvage(path)
         try:
             super().__init__(path, patience)
         except sqlite.CorruptDatabaseError:
@@ -112,7 +112,7 @@ def _replace(path: str, why: str) -> str:
     return moved
 
 
-def finish_salvage(path: str) -> str:
+def _finish_salvage(path: str) -> str:
     """Do what a process left undone that was killed while it replaced the store; return where the
     corrupt one is, '' if there is nothing to do. Raises DatabaseError, LockedError, OSError."""
     if not os.path.lexists(f"{path}{_UNDONE}"):

@@ -31,10 +31,12 @@ class UnreadableQueueError(DatabaseError):
 
 
 def path_of(database: str) -> str:
+    """Return the path of a store's queue."""
     return f"{database}.queue"
 
 
 def create_queue(connection: Connection) -> None:
+    """Create the tables of the queue."""
     connection.execute(read_whole(os.path.join(os.path.dirname(__file__), "queue.sql")).decode())
 
 
@@ -42,6 +44,7 @@ MIGRATIONS = (create_queue,)
 
 
 def has_queue(database: str) -> bool:
+    """Check if a store has a queue."""
     return os.path.lexists(path_of(database))
 
 
@@ -73,6 +76,7 @@ def open_queue(database: str) -> Database:
 
 
 def unreadable(path: str, fault: str) -> UnreadableQueueError:
+    """Return the error for a damaged queue."""
     what = " ".join(fault.removeprefix(f"{path}: ").split())
     return UnreadableQueueError(
         f"{path}: damaged ({what}), so today's token budget counts as spent", _RESTORE

@@ -45,6 +45,7 @@ def rule_set() -> str:
 
 
 def state(connection: Connection) -> Redaction:
+    """Return how far the store is redacted by the rules of today."""
     rules = rule_set()
     rows = fetch(
         connection,

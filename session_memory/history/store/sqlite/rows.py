@@ -49,6 +49,7 @@ def conversation_columns(excluding: bool) -> str:
 
 
 def conversation_of(row: Sequence[Any]) -> Conversation:
+    """Return the conversation of a row, titled by its first words if it has no title."""
     found = Conversation._make(row)
     return (
         found._replace(title=first_words(found.title[1:]))
@@ -137,6 +138,7 @@ def listed(wanted: Filter, visible: Visible, excluding: bool) -> tuple[str, list
 
 
 def items_of(connection: Connection, items: Iterable[int]) -> dict[int, StoredEntry]:
+    """Return entries and tool uses by their numbers."""
     sql = f"{ENTRIES} WHERE e.id IN carray(?1) UNION ALL {TOOL_USES} WHERE t.id IN carray(?1)"
     return {row[0]: StoredEntry._make(row) for row in fetch(connection, sql, (ids_of(items),))}
 

@@ -50,7 +50,7 @@ class TimedCall(NamedTuple):
     outcome: str
 
 
-def key_path(database: str) -> str:
+def _key_path(database: str) -> str:
     """Return the path of the key: above `store/`, the directory of the database."""
     return f"{os.path.dirname(os.path.dirname(database))}/{KEY_FILE}"
 
@@ -62,7 +62,7 @@ def key_for(store: SqliteStore) -> bytes:
     if known:
         # the key is written first, so it is never lost
         if os.path.lexists(before := _key_of_0_3(store.path)):
-            write_private(key_path(store.path), known)
+            write_private(_key_path(store.path), known)
             os.unlink(before)
         return known
     with store.transaction() as connection:
@@ -73,13 +73,13 @@ def key_for(store: SqliteStore) -> bytes:
         known = known_key(store.path)  # another process may have been quicker
         if not known:
             known = secrets.token_bytes(KEY_BYTES)
-            write_private(key_path(store.path), known)
+            write_private(_key_path(store.path), known)
     return known
 
 
 def known_key(database: str) -> bytes:
     """Return the key; b'' if there is none."""
-    for path in (key_path(database), _key_of_0_3(database)):
+    for path in (_key_path(database), _key_of_0_3(database)):
         with suppress(OSError):
             key = read_whole(path, KEY_BYTES + 1)
             if len(key) == KEY_BYTES:

@@ -73,7 +73,7 @@ def excerpt(text: str, limit: int) -> str:
     Fenced code is left out unless there is nothing else. Lines that do not end like sentences, such
     as list items, end with semicolons."""
     text = text[: 20 * limit]
-    lines = [one_line(line) for line in (plain(text).strip() or text).split("\n")]
+    lines = [one_line(line) for line in (_plain(text).strip() or text).split("\n")]
     told = [line for line in lines if line]
     return shorten(
         " ".join([line if _CLOSED.search(line) else f"{line};" for line in told[:-1]] + told[-1:]),
@@ -81,7 +81,7 @@ def excerpt(text: str, limit: int) -> str:
     )
 
 
-def plain(text: str) -> str:
+def _plain(text: str) -> str:
     """Return `text` without fenced code, rules and marks.
 
     The marks are of headings, bullets, quotes, bold text and symbols."""

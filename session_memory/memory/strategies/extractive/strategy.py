@@ -60,7 +60,7 @@ class ExtractiveStrategy(TextStrategy):
 
     def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
         """Return an episode, if something was done or said, and solutions."""
-        requests, names = _requests(entries), shortest_names(entries, conversation.cwd)
+        requests, names = _requests(entries), _shortest_names(entries, conversation.cwd)
         project = conversation.cwd.rstrip("/").rpartition("/")[2]
         memories = []
         for one in solutions(entries)[-MOST_SOLUTIONS:]:
@@ -70,28 +70,28 @@ class ExtractiveStrategy(TextStrategy):
                 Memory("solution", title, text, project, quote, (), one.failed.number, at)
             )
         if memories or is_worth_telling(entries):
-            edited = [names[path] for path, _ in edited_files(entries).most_common()]
-            title = title_of(conversation.title, requests, commits(entries), edited)
+            edited = [names[path] for path, _ in _edited_files(entries).most_common()]
+            title = _title_of(conversation.title, requests, _commits(entries), edited)
             memories.insert(
-                0, Memory(EPISODE, title, episode_text(entries, requests, names), project)
+                0, Memory(EPISODE, title, _episode_text(entries, requests, names), project)
             )
         return MemoryResult(tuple(memories), "" if memories else NOTHING)
 
 
 def log_line(conversation: Conversation, entries: Sequence[StoredEntry]) -> str:
     """Return the line of the log for a conversation; '' if nothing was said or done in it."""
-    names = shortest_names(entries, conversation.cwd)
-    return episode_text(entries, _requests(entries), names) if entries else ""
+    names = _shortest_names(entries, conversation.cwd)
+    return _episode_text(entries, _requests(entries), names) if entries else ""
 
 
 def _requests(entries: Iterable[StoredEntry]) -> list[str]:
     said = [entry.text for entry in entries if entry.role == "user" and entry.text]
-    return [text for text in said if asks(text)] or said
+    return [text for text in said if _asks(text)] or said
 
 
 def is_worth_telling(entries: Sequence[StoredEntry]) -> bool:
     """Return whether the session did something or said something of substance."""
-    if edited_files(entries) or commits(entries) or any(map(_failed, entries)):
+    if _edited_files(entries) or _commits(entries) or any(map(_failed, entries)):
         return True
     asked = {
         entry.text for entry in entries if entry.role == "user" and names_something(entry.text)
@@ -100,14 +100,16 @@ def is_worth_telling(entries: Sequence[StoredEntry]) -> bool:
     return len(asked) >= TELLING_REQUESTS or (bool(asked) and said >= TELLING_CHARACTERS)
 
 
-def asks(text: str) -> bool:
+def _asks(text: str) -> bool:
     """Return whether a user's text asks for something.
 
     A greeting, a mere yes or a runtime command does not."""
     return not is_command(text) and names_something(text) and (has_words(text) or "://" in text)
 
 
-def title_of(given: str, requests: Sequence[str], made: Sequence[str], names: Iterable[str]) -> str:
+def _title_of(
+    given: str, requests: Sequence[str], made: Sequence[str], names: Iterable[str]
+) -> str:
     """Choose a conversation's title.
 
     It is the session's title unless that repeats a request; the heading of its plan; the last of
@@ -143,7 +145,7 @@ def _telling_sentence(text: str) -> str:
     return next((one for one in sentences if not _READS.match(one)), next(iter(sentences), ""))
 
 
-def commits(entries: Iterable[StoredEntry]) -> list[str]:
+def _commits(entries: Iterable[StoredEntry]) -> list[str]:
     """Return the subject lines of git commits."""
     messages = [
         commit_message(entry.text)
@@ -157,7 +159,7 @@ def commits(entries: Iterable[StoredEntry]) -> list[str]:
     )
 
 
-def shortest_names(tools: Iterable[StoredEntry], cwd: str) -> dict[str, str]:
+def _shortest_names(tools: Iterable[StoredEntry], cwd: str) -> dict[str, str]:
     """Map each path to its display form.
 
     It is relative to the working directory or, if all are below another one, to that."""
@@ -178,7 +180,7 @@ def shortest_names(tools: Iterable[StoredEntry], cwd: str) -> dict[str, str]:
     return {path: shorten(one_line(name), 100) for path, name in names.items()}
 
 
-def episode_text(
+def _episode_text(
     entries: Sequence[StoredEntry], requests: Sequence[str], names: Mapping[str, str]
 ) -> str:
     """Return a conversation in one line.
@@ -195,7 +197,7 @@ def episode_text(
     return " ".join([part if _CLOSED.search(part) else f"{part}." for part in parts if part])
 
 
-def edited_files(tools: Iterable[StoredEntry]) -> Counter[str]:
+def _edited_files(tools: Iterable[StoredEntry]) -> Counter[str]:
     """Return the edited paths and how often each was edited."""
     return Counter(
         tool.text for tool in tools if tool.kind == "edit" and tool.outcome != "error" and tool.text
@@ -224,7 +226,7 @@ def _own_words(text: str) -> str:
 
 
 def _files(tools: Sequence[StoredEntry], names: Mapping[str, str]) -> str:
-    edits = edited_files(tools)
+    edits = _edited_files(tools)
     if edits:
         more = f" and {len(edits) - MOST_FILES} more" if len(edits) > MOST_FILES else ""
         return (
@@ -242,7 +244,7 @@ def _files(tools: Sequence[StoredEntry], names: Mapping[str, str]) -> str:
 
 
 def _committed(tools: Sequence[StoredEntry]) -> str:
-    made = commits(tools)
+    made = _commits(tools)
     pushed = any(
         one.kind == "command" and one.outcome == "ok" and _PUSHES.search(one.text) for one in tools
     )
@@ -284,7 +286,7 @@ def _end(entries: Sequence[StoredEntry]) -> str:
             f"Ended with {last.tool}, which failed: "
             f"{shorten(one_line(last.error), ERROR_CHARACTERS) or 'no output'}"
         )
-    if len(spoken) > 1 and spoken[-1].role == "user" and asks(spoken[-1].text):
+    if len(spoken) > 1 and spoken[-1].role == "user" and _asks(spoken[-1].text):
         return (
             f"Ended without an answer to: "
             f"{excerpt(_own_words(spoken[-1].text), REQUEST_CHARACTERS)}"

@@ -337,7 +337,7 @@ def _of_system(record: Record, offset: int) -> list[Event]:
     """Return a compaction, or a command's words that newer versions store in a system record."""
     if record.get("subtype") == "compact_boundary":
         return [records.Compaction()]
-    text = prompt_text(record.get("content")) if record.get("subtype") == "local_command" else ""
+    text = _prompt_text(record.get("content")) if record.get("subtype") == "local_command" else ""
     return [_entry("user", text, (), record, offset)] if text else []
 
 
@@ -462,12 +462,12 @@ def _user_text(content: object, record: Record) -> str:
     """Return the user's text in `content`, a string or blocks; images become `[image]`, and so
     on."""
     if isinstance(content, str):
-        return prompt_text(content)
+        return _prompt_text(content)
     parts = []
     for block in as_list(content):
         kind = block.get("type") if isinstance(block, dict) else None
         if kind == "text" and isinstance(block.get("text"), str):
-            parts.append(prompt_text(block["text"]))
+            parts.append(_prompt_text(block["text"]))
         elif kind in ("image", "document"):
             parts.append(f"[{kind}]")
         elif kind == "tool_result":
@@ -475,7 +475,7 @@ def _user_text(content: object, record: Record) -> str:
     return "\n\n".join([part for part in parts if part])
 
 
-def prompt_text(text: object) -> str:
+def _prompt_text(text: object) -> str:
     """Return the words that the user typed, without additions by the CLI and hooks."""
     if not isinstance(text, str):
         return ""
@@ -511,7 +511,7 @@ def _sent_by_channel(content: object) -> str:
         else [block.get("text") for block in objects_of(content)]
     )
     return "\n\n".join(
-        [prompt_text(text) for text in blocks if as_string(text).startswith("<channel ")]
+        [_prompt_text(text) for text in blocks if as_string(text).startswith("<channel ")]
     )
 
 

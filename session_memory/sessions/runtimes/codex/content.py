@@ -109,10 +109,12 @@ def answered(output: object) -> str:
 
 
 def joined_text(content: object) -> str:
+    """Return all text of a content, with an empty line between its blocks."""
     return "\n\n".join([text.strip() for text in texts_of(content) if text.strip()])
 
 
 def texts_of(content: object) -> list[str]:
+    """Return the texts of the blocks of a content."""
     texts = [block.get("text") for block in objects_of(content)]
     return [text for text in texts if isinstance(text, str)]
 
@@ -136,6 +138,7 @@ def shell_line(command: object) -> str:
 
 
 def has_failed(output: str) -> bool:
+    """Check if the output of a tool says that the call failed."""
     head = output[:400]
     for sign in _EXIT_CODES:
         at = output.find(sign) if sign.startswith('"') else head.find(sign)
@@ -154,6 +157,7 @@ def has_run(output: str) -> bool:
 
 
 def calls_in(payload: Record) -> tuple[ToolUse, ...]:
+    """Return the tool uses in the payload of a record."""
     kind, name, call_id = (
         payload.get("type"),
         as_string(payload.get("name")),
@@ -301,6 +305,7 @@ def failed_patch(payload: Record) -> list[CallResult]:
 
 
 def changes_of(item: Record) -> Record:
+    """Return the changes of an item by their paths."""
     return as_object(item.get("changes"))
 
 

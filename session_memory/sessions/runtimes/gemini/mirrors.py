@@ -64,7 +64,7 @@ def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
         chats = f"{projects_dir}/{name}/{CHATS}"
         listed += [f"{projects_dir}/{name}", chats]
         names = names_in(chats)
-        directory = project_root(config_dir, name) if names else ""
+        directory = _project_root(config_dir, name) if names else ""
         for file in names:
             if file.endswith((".json", ".jsonl")):
                 sources.append(Source(f"{chats}/{file}", file, directory))
@@ -299,7 +299,7 @@ def _calls(record: Record) -> list[Record]:
     return [{key: call[key] for key in _CALL_KEYS if key in call} for call in calls]
 
 
-def project_root(config_dir: str, name: str) -> str:
+def _project_root(config_dir: str, name: str) -> str:
     """Return the directory of the project whose chats are in `tmp/<name>`; '' if unknown.
 
     Older versions named the folder after the directory's SHA-256."""

@@ -317,6 +317,7 @@ def typed(record: Record) -> str:
 
 
 def said(record: Record) -> str:
+    """Return the text of a message, with an empty line between its parts."""
     return "\n\n".join([text.strip() for text in _texts(record.get("content")) if text.strip()])
 
 

@@ -253,6 +253,7 @@ def is_unnamed(title: str) -> bool:
 
 
 def is_taken_back(line: bytes) -> bool:
+    """Check if a mirror's line withdraws an earlier one."""
     return line.startswith(_TAKEN_BACK)
 
 
