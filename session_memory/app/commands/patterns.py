@@ -12,7 +12,7 @@ from typing import Any
 from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted
 from ...common.text.sanitize import for_prompt
-from ...history.patterns.habits import FailingCommand, Habits, find_habits, short_names
+from ...history.patterns.habits import FailingCommand, Habits, find_habits
 from ...history.store.sqlite.tool_uses import conversation_steps
 from .arguments import NO_LIMIT, add_common
 from .opened_store import OpenStore, check_names, on_store, refresh, wanted_of
@@ -68,7 +68,7 @@ class FoundHabits(Result):
         ]
 
     def _together(self) -> list[str]:
-        names = {path: _brief(name) for path, name in short_names(self.habits).items()}
+        names = {path: _brief(name) for path, name in self.habits.short_names().items()}
         return [
             f"{one.times:>4} times  {names[one.first]} ({one.first_times})  with  "
             f"{names[one.second]} ({one.second_times})"

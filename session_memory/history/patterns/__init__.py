@@ -1,6 +1,7 @@
 """Patterns in agents' work, found in the store.
 
 failures: commands that fail, and their solutions
+flows: steps that follow each other, and how failing ones were overcome
 habits: frequent actions of an agent, and their order
 handoff: the page that hands a session over
 why: which session wrote a line, and who asked for it

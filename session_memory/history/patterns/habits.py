@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...common.text.shell_commands import LOOKING, family
 from .failures import ErrorQuery, Failure, failures, is_failure, normalised, what_followed
+from .flows import StepCounts
 
 if TYPE_CHECKING:
     from ..store.sqlite.tool_uses import ConversationSteps
@@ -64,7 +65,8 @@ class FilePair(NamedTuple):
 
 
 class Habits(NamedTuple):
-    """All habits, most frequent first, and the directories in which the conversations started."""
+    """All habits, most frequent first, the directories in which the conversations started, and the
+    steps that follow each other."""
 
     conversations: int
     tool_uses: int
@@ -73,6 +75,26 @@ class Habits(NamedTuple):
     tools: list[ToolHabit]
     orders: list[ToolHabit]
     directories: set[str]
+    steps: StepCounts
+
+    def short_names(self) -> dict[str, str]:
+        """Map the paths of files changed together to short names that begin with the project's
+        directory."""
+        directories = sorted(self.directories - {""}, key=len, reverse=True)
+        names = {}
+        for path in {path for pair in self.together for path in (pair.first, pair.second)}:
+            above = next(
+                (
+                    directory
+                    for directory in directories
+                    if path.startswith(directory.rstrip("/") + "/")
+                ),
+                "",
+            )
+            names[path] = (
+                path.removeprefix(os.path.dirname(above).rstrip("/") + "/") if above else path
+            )
+        return names
 
 
 class ErrorMatch(NamedTuple):
@@ -91,24 +113,6 @@ def find_habits(found: Iterable[ConversationSteps]) -> Habits:
     for worked in found:
         counts.take(worked)
     return counts.habits()
-
-
-def short_names(found: Habits) -> dict[str, str]:
-    """Map the paths of files changed together to short names that begin with the project's
-    directory."""
-    directories = sorted(found.directories - {""}, key=len, reverse=True)
-    names = {}
-    for path in {path for pair in found.together for path in (pair.first, pair.second)}:
-        above = next(
-            (
-                directory
-                for directory in directories
-                if path.startswith(directory.rstrip("/") + "/")
-            ),
-            "",
-        )
-        names[path] = path.removeprefix(os.path.dirname(above).rstrip("/") + "/") if above else path
-    return names
 
 
 def matching_errors(query: ErrorQuery, found: Iterable[ConversationSteps]) -> list[ErrorMatch]:
@@ -144,6 +148,7 @@ class _Counts:
         self._changed: Counter[str] = Counter()
         self._pairs: Counter[tuple[str, str]] = Counter()
         self._directories: set[str] = set()
+        self._steps = StepCounts()
         self._orders: Counter[tuple[str, ...]] = Counter()
         self._failed_orders: Counter[tuple[str, ...]] = Counter()
         self._last: dict[str, tuple[bool, str, int]] = {}
@@ -152,6 +157,7 @@ class _Counts:
         conversation, steps = worked
         self._conversations += 1
         self._directories.add(conversation.cwd)
+        self._steps.take(worked)
         for step in steps:
             if step.role == "tool":
                 self._tool_uses += 1
@@ -203,6 +209,7 @@ class _Counts:
             tools,
             orders,
             self._directories,
+            self._steps,
         )
 
     def _take_command(self, step: StoredEntry) -> None:

@@ -282,7 +282,10 @@ def test_what_an_answer_costs_that_comes_later_is_added(machine: StoreUser) -> N
 def test_the_costs_of_what_is_excluded_are_not_told(machine: StoreUser) -> None:
     machine.config("sessions: {a: {ignore: true}}")
     with ServedPage(machine) as page:
-        assert "No transcript says what anything cost" in page.view("/costs/counted?since=all").text
+        assert (
+            "No transcript from this period states its usage"
+            in page.view("/costs/counted?since=all").text
+        )
 
 
 def test_only_the_project_that_is_chosen_counts(machine: StoreUser) -> None:
@@ -307,3 +310,54 @@ def test_counting_ends_where_nobody_waits_for_it_any_more() -> None:
     assert [next(counted), next(counted)] == [0, 1]
     with pytest.raises(VisitorGoneError):
         next(counted)
+
+
+def test_a_failed_step_leads_to_the_sessions_that_overcame_it(machine: StoreUser) -> None:
+    numbers = itertools.count()
+
+    def call(tool: str, argument: dict[str, str], at: float, *, fails: bool = False) -> list[Any]:
+        id = f"toolu_{next(numbers)}y"
+        use = {"type": "tool_use", "id": id, "name": tool, "input": argument}
+        content = "Exit code 1\n2 tests <failed>" if fails else "ok"
+        result = {
+            "tool_use_id": id,
+            "type": "tool_result",
+            "is_error": fails,
+            "content": content,
+        }
+        return [assistant(use, at=at), user([result], at=at)]
+
+    test = {"command": "npm test"}
+    edit = {"file_path": "/srv/cart.py", "old_string": "1", "new_string": "2"}
+    for turn in range(3):
+        at = MONDAY + turn * 60
+        machine.session(
+            f"turn{turn}",
+            user(f"Round the total of cart {turn}", at=at),
+            *call("Bash", test, at, fails=True),
+            *call("Edit", edit, at + 1),
+            *call("Bash", test, at + 2),
+        )
+    machine.session(
+        "unsolved",
+        user("Read the notes", at=MONDAY),
+        *call("Read", {"file_path": "/srv/none"}, MONDAY, fails=True),
+    )
+    machine.run("ingest")
+    with ServedPage(machine) as page:
+        text = page.view("/patterns/counted?since=all").text
+        [place] = re.findall(r'<a href="#([\w-]+)"><text class="bad"[^>]*>npm test ✗', text)
+        _, _, behind = text.partition(f'<ul class="plain small" id="{place}">')
+        recoveries = behind.partition("</ul>")[0]
+        titles = re.findall(
+            r'overcome</span> <a href="([^"]+)"[^>]*>([^<]+)</a> ([^<:]+)', recoveries
+        )
+        assert [title for _, title, _ in titles] == [
+            f"Round the total of cart {turn}" for turn in (2, 1, 0)
+        ]
+        assert {helped for *_, helped in titles} == {"after editing `cart.py`"}
+        assert "2 tests &lt;failed&gt;" in recoveries
+        assert page.view("/session/" + titles[0][0].partition("/session/")[2]).status == 200
+    assert "npm test ✗ → Edit: 3 times" in text
+    assert "Edit → npm test: 3 times" in text
+    assert "No session overcame it." in text

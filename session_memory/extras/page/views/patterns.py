@@ -5,15 +5,17 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ....history.patterns.habits import find_habits, short_names
+from ....history.patterns.habits import find_habits
 from ....history.store.sqlite.tool_uses import conversation_steps
 from ....history.store.values import Filter
 from .._choices import filters, period, places
+from .._flow_chart import flow_chart
 from .._labels import shown
 from .._page_request import PageRequest
 from .._view import View
 
 SHOWN = 10
+SHOWN_FLOWS = 14
 DEFAULT_PERIOD = "30d"
 EVERYTHING = 10**9
 
@@ -29,11 +31,17 @@ def _counted(request: PageRequest) -> dict[str, Any]:
         limit=EVERYTHING,
     )
     found = find_habits(request.while_wanted(conversation_steps(request.store, wanted)))
-    names = short_names(found)
+    names = found.short_names()
+    failing = found.steps.failing()
+    commands = {command.command for command in found.commands}
+    tools = [step for step in failing if step.step not in commands]
     return {
         "conversations": found.conversations,
         "tool_uses": found.tool_uses,
         "commands": shown(found.commands[:SHOWN]),
+        "failing_tools": shown(tools[:SHOWN]),
+        "recoveries": shown({step.step: step.recoveries for step in failing}),
+        "flow": shown(flow_chart(found.steps.flows(SHOWN_FLOWS))),
         "together": shown(
             [
                 one._replace(first=names[one.first], second=names[one.second])
