@@ -79,15 +79,15 @@ def _run(words: list[str]) -> int:
     if words[0] in ("-h", "--help"):
         Terminal(os.environ).line(help_text())
         return 0
-    name, *rest = *ALIASES.get(words[0], (words[0],)), *words[1:]
+    name, *command_words = *ALIASES.get(words[0], (words[0],)), *words[1:]
     if name not in COMMANDS:
         if not name.startswith("-"):
             return _unknown(name)
         parser_of_all().parse_args(words)  # prints help or the error, and exits
         return 2
     parser = parser_of(name, words[0])
-    parser.words = rest
-    arguments, unknown = parser.parse_known_args(rest)
+    parser.words = command_words
+    arguments, unknown = parser.parse_known_args(command_words)
     if unknown:
         actions = [action for action in parser._actions if action.help != argparse.SUPPRESS]
         options = [option for action in actions for option in action.option_strings]
@@ -127,9 +127,9 @@ class _Parser(argparse.ArgumentParser):
             "unrecognized arguments" in message and "did you mean" not in message
         ):
             message += self._with_dashes()
-        before, is_choice, rest = message.partition("invalid choice: ")
-        if is_choice and "(choose from " in rest:
-            given, _, choices = rest.partition(" (choose from ")
+        before, is_choice, choices_text = message.partition("invalid choice: ")
+        if is_choice and "(choose from " in choices_text:
+            given, _, choices = choices_text.partition(" (choose from ")
             meant = _closest(given.strip("'"), [word.strip(" ')") for word in choices.split(",")])
             message = (
                 f"{before}{is_choice}{given} "

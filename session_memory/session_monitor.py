@@ -96,8 +96,8 @@ def get_session_updates(
         if path is not None:
             sessions.append(Session(name, os.fspath(path), name))
     home = _home_of(os.path.abspath(sessions_dir))
-    own = OwnSession(current_session, runtime(format), cursor_path, home=home)
-    observed = Observation(own, sessions, home.settings())
+    session = OwnSession(current_session, runtime(format), cursor_path, home=home)
+    observed = Observation(session, sessions, home.settings())
     form = SeedForm()
     with open_update(observed, now=time.time(), limit=MAX_CHARACTERS, form=form) as update:
         return update.text
@@ -111,7 +111,7 @@ class SeedForm(UpdateForm):
         """Return how many lines have room."""
         return self.most_with_room(limit)
 
-    def worth_a_line(self, own: OwnSession, reports: Reports, most: int) -> Reports:
+    def worth_a_line(self, own_session: OwnSession, reports: Reports, most: int) -> Reports:
         """Return the first sessions, as many as get a line."""
         return reports[:most]
 
@@ -125,14 +125,14 @@ class SeedForm(UpdateForm):
         summary = report.summary
         edited = _counted("edited", len(summary.edited_files), "file", report)
         is_named = file and not report.is_partial
-        one = f"edited {shorten(file, self.FILE_CHARACTERS)}" if is_named else edited
+        edited_file = f"edited {shorten(file, self.FILE_CHARACTERS)}" if is_named else edited
         read = _counted("read", summary.files_read, "file", report)
         commands = _counted("ran", summary.commands, "command", report)
         used = "" if edited or read or commands else self.used(tools)
         heard = self.heard(report)
         choices = (
-            (heard, one, read, commands, used),
-            (one, commands),
+            (heard, edited_file, read, commands, used),
+            (edited_file, commands),
             (edited, commands),
             (edited or commands or read or heard or used,),
         )

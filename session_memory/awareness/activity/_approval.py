@@ -90,13 +90,13 @@ class ObjectionSearch:
     """Search for objections to a call of the session `own` in what `sessions` did until `now`."""
 
     def __init__(
-        self, own: OwnSession, sessions: list[Session], settings: Settings, now: float
+        self, own_session: OwnSession, sessions: list[Session], settings: Settings, now: float
     ) -> None:
-        self._own = own
+        self._own = own_session
         self._settings = settings
         self._now = now
         self._oldest = now - settings.first_sight_seconds
-        self._sessions = changed_sessions(sessions, ReadCursors(), self._oldest, own)
+        self._sessions = changed_sessions(sessions, ReadCursors(), self._oldest, own_session)
         self._active = [
             changed for changed in self._sessions if changed[1].st_mtime >= now - ACTIVE_SECONDS
         ]
@@ -190,7 +190,7 @@ class ObjectionSearch:
         )
         index.read_on(self._own, everyone, self._now, self._oldest, budget)
         evidence = Evidence({}, {}, worktree, self._own.user_dir)
-        found = []
+        candidates = []
         for changed in sessions:
             edited = index.edited.get(changed[0].key, {})
             written = {
@@ -202,11 +202,11 @@ class ObjectionSearch:
                     time and path.startswith(worktree.root + "/") and reach.covers(path, evidence)
                 )
                 if is_reached and not _is_committed(path, time, evidence):
-                    found.append((time, path, changed))
+                    candidates.append((time, path, changed))
             cursor = index.cursors.get(changed[0].key)
             if cursor is None or cursor.unread:
-                found.append((0.0, "", changed))
-        for time, path, changed in sorted(found, key=lambda one: -one[0]):
+                candidates.append((0.0, "", changed))
+        for time, path, changed in sorted(candidates, key=lambda candidate: -candidate[0]):
             objection = self._seen_edit(changed, path, time, worktree) if path else None
             # not all was read
             for report, new in self._read(changed, self._now - ACTIVE_SECONDS) if not path else ():
@@ -242,7 +242,7 @@ class ObjectionSearch:
 
     def _working_in(self, worktree: Worktree) -> Objection | None:
         """Return the session that worked last in a worktree."""
-        found = []
+        objections = []
         for changed in self._active:
             for report, new in self._read(changed, self._now - ACTIVE_SECONDS):
                 places = {
@@ -253,17 +253,17 @@ class ObjectionSearch:
                 for cwd, time in places.items():
                     there = self._worktree(cwd)
                     if there and there.git_dir == worktree.git_dir:
-                        found.append(Objection(new.session.key, report, time))
-        return max(found, key=lambda one: one.time, default=None)
+                        objections.append(Objection(new.session.key, report, time))
+        return max(objections, key=lambda objection: objection.time, default=None)
 
     def _read(self, changed: Changed, oldest: float) -> list[tuple[Report, NewEntries]]:
         """Return a session's activity since the time `oldest` that the rules permit.
 
         It is at most one report."""
-        own, budget = self._own, Budget(DECODED_BYTES, READ_BYTES)
-        read, _ = read_changed(own, [changed], ReadCursors(), self._now, oldest, 1, budget)
-        found = reports_of(read, own, self._settings, self._now)
-        return [(report, new) for report, new in found if report is not None]
+        own_session, budget = self._own, Budget(DECODED_BYTES, READ_BYTES)
+        read, _ = read_changed(own_session, [changed], ReadCursors(), self._now, oldest, 1, budget)
+        reports = reports_of(read, own_session, self._settings, self._now)
+        return [(report, new) for report, new in reports if report is not None]
 
     def _actions(
         self, report: Report, new: NewEntries, oldest: float, path: str
@@ -359,10 +359,10 @@ def reason_of(objection: Objection, directory: str, now: float) -> str:
     return f"{reached}{path}, {done} {name} and not committed since"
 
 
-def was_allowed(own: OwnSession, call_id: str) -> bool:
+def was_allowed(own_session: OwnSession, call_id: str) -> bool:
     """Check if a call succeeded, as the end of a transcript shows: the user has allowed it."""
-    records, wanted = own.runtime.records, call_id.encode()
-    for path in (own.path, *own.sub_agents()):
+    records, wanted = own_session.runtime.records, call_id.encode()
+    for path in (own_session.path, *own_session.sub_agents()):
         for line in read_end(path, RESULT_BYTES).split(b"\n"):
             if wanted in line and records.prefilter(line, RESULTS):
                 for record in objects_in(line):
@@ -371,11 +371,11 @@ def was_allowed(own: OwnSession, call_id: str) -> bool:
                         *records.events(record, 0, RESULTS | SUB_AGENTS),
                     ]
                     results = [
-                        one
-                        for one in events
-                        if isinstance(one, CallResult) and one.call_id == call_id
+                        event
+                        for event in events
+                        if isinstance(event, CallResult) and event.call_id == call_id
                     ]
-                    if any([not one.has_failed for one in results]):
+                    if any([not result.has_failed for result in results]):
                         return True
     return False
 
@@ -419,70 +419,72 @@ def reach_of(
     """Return the reach of a git command in `directory`; None if it is harmless to others.
 
     `words` are the command from the subcommand on. `is_there` checks if a path exists."""
-    command, rest = words[0], words[1:]
+    command, arguments = words[0], words[1:]
     if not (commits_or_stages(words) or overwrites(words)):
         return None
     if command in MOVES:
-        if set(rest) & {"--abort", "--continue", "--skip", "--quit"}:
+        if set(arguments) & {"--abort", "--continue", "--skip", "--quit"}:
             return None
-        return _moving(command, rest)
+        return _moving(command, arguments)
     if command in ("checkout", "restore"):
-        return _checked_out(command, rest, directory, is_there)
+        return _checked_out(command, arguments, directory, is_there)
     if command in ("clean", "checkout-index"):
         everything = directory if command == "clean" else ""
-        paths = _paths(rest, directory) or (everything,)
+        paths = _paths(arguments, directory) or (everything,)
         return Reach(paths, is_tracked=command == "checkout-index")
     if command == "commit":
         commit = FileAction(GIT, directory, (0.0, 0, ""), words=words)
         return Reach(("",), commit=commit, is_tracked=True)
     if command == "add":
-        is_all = any([has_flag(word, "Au") or word in ("--all", "--update") for word in rest])
-        return Reach(_paths(rest, directory) or (("",) if is_all else ()))
+        is_all = any([has_flag(word, "Au") or word in ("--all", "--update") for word in arguments])
+        return Reach(_paths(arguments, directory) or (("",) if is_all else ()))
     if command == "stash":
-        return _stashed(rest, directory)
-    if command == "reset" and any([not word.startswith("-") and word != "HEAD" for word in rest]):
-        return _moving(command, rest)
+        return _stashed(arguments, directory)
+    if command == "reset" and any(
+        [not word.startswith("-") and word != "HEAD" for word in arguments]
+    ):
+        return _moving(command, arguments)
     return Reach(("",), is_tracked=True)  # a reset to HEAD
 
 
-def _stashed(rest: tuple[str, ...], directory: str) -> Reach:
+def _stashed(arguments: tuple[str, ...], directory: str) -> Reach:
     """Return the reach of `stash`, which includes untracked files only with an option."""
-    if "--" in rest:
-        return Reach(_paths(rest[rest.index("--") + 1 :], directory))
-    takes_new = any([has_flag(word, "ua") or word in _WITH_NEW for word in rest])
+    if "--" in arguments:
+        return Reach(_paths(arguments[arguments.index("--") + 1 :], directory))
+    takes_new = any([has_flag(word, "ua") or word in _WITH_NEW for word in arguments])
     return Reach(("",), is_tracked=not takes_new)
 
 
-def _moving(command: str, rest: tuple[str, ...]) -> Reach:
+def _moving(command: str, arguments: tuple[str, ...]) -> Reach:
     """Return the reach of a command that moves the worktree.
 
     If forced, it also overwrites all uncommitted work."""
     is_forced = any(
-        [word in _FORCED or (command != "merge" and has_flag(word, "f")) for word in rest]
+        [word in _FORCED or (command != "merge" and has_flag(word, "f")) for word in arguments]
     )
     return Reach(("",) if is_forced else (), moves=True, is_tracked=True)
 
 
 def _checked_out(
-    command: str, rest: tuple[str, ...], directory: str, is_there: Callable[[str], bool]
+    command: str, arguments: tuple[str, ...], directory: str, is_there: Callable[[str], bool]
 ) -> Reach | None:
     """Return the reach of `checkout` or `restore`.
 
     A branch moves the worktree; paths overwrite uncommitted work."""
-    if "--" in rest:
-        return Reach(_paths(rest[rest.index("--") + 1 :], directory), is_tracked=True)
+    if "--" in arguments:
+        return Reach(_paths(arguments[arguments.index("--") + 1 :], directory), is_tracked=True)
     if command == "restore":
-        is_index = "--staged" in rest and "--worktree" not in rest
-        return None if is_index else Reach(_paths(rest, directory), is_tracked=True)
-    paths = _paths(rest, directory)
-    if not paths or any([word in _NEW_BRANCH for word in rest]):
-        return _moving(command, rest) if rest else None
+        is_index = "--staged" in arguments and "--worktree" not in arguments
+        return None if is_index else Reach(_paths(arguments, directory), is_tracked=True)
+    paths = _paths(arguments, directory)
+    if not paths or any([word in _NEW_BRANCH for word in arguments]):
+        return _moving(command, arguments) if arguments else None
     if len(paths) > 1 and not is_there(paths[0]):  # out of a commit
         paths = paths[1:]
     return (
         Reach(paths, is_tracked=True)
         if all([is_there(path) for path in paths])
-        else _moving(command, rest)
+        else _moving(command, arguments)
     )
 
 

@@ -23,21 +23,23 @@ def forked_before(path: str, runtime: Runtime, oldest: float, now: float) -> flo
         entries = entries_back_to(runtime, path, oldest)
     except OSError:
         return None
-    own = [entry for entry in entries if not entry.is_copy]
-    if len(own) == len(entries):
+    own_entries = [entry for entry in entries if not entry.is_copy]
+    if len(own_entries) == len(entries):
         return None
-    return min([entry.timestamp for entry in own if entry.timestamp is not None], default=now)
+    return min(
+        [entry.timestamp for entry in own_entries if entry.timestamp is not None], default=now
+    )
 
 
 def drop_copies(
     read: list[NewEntries],
     sessions: Iterable[Session],
     cursors: ReadCursors,
-    own: OwnSession,
+    own_session: OwnSession,
 ) -> list[NewEntries]:
     """Remove from `read` the entries that a session at first sight copied from another one.
 
-    The other one is the session `own` or a known one of `sessions`. Sessions for which this fails
+    The other one is `own_session` or a known one of `sessions`. Sessions for which this fails
     are left out, because their entries may be copies."""
     first_seen = [new for new in read if new.is_first_sight and new.entries]
     times = [
@@ -47,13 +49,15 @@ def drop_copies(
         if entry.timestamp is not None
     ]
     oldest = min(times, default=0.0)
-    asked = (own.path, _ids, own.runtime, own.path, oldest)
-    seen: set[str] = (own.deadline.attempt(*asked) if first_seen and own.path else None) or set()
+    arguments = (own_session.path, _ids, own_session.runtime, own_session.path, oldest)
+    seen: set[str] = (
+        own_session.deadline.attempt(*arguments) if first_seen and own_session.path else None
+    ) or set()
     kept = []
     for new in reversed(read):  # the most recently written one is the copy
         if new.is_first_sight and new.entries:
-            entries = own.deadline.attempt(
-                new.session.path, _own_entries, new, seen, sessions, cursors, own, oldest
+            entries = own_session.deadline.attempt(
+                new.session.path, _own_entries, new, seen, sessions, cursors, own_session, oldest
             )
             if entries is None:
                 continue
@@ -70,12 +74,14 @@ def _own_entries(
     seen: set[str],
     sessions: Iterable[Session],
     cursors: ReadCursors,
-    own: OwnSession,
+    own_session: OwnSession,
     oldest: float,
 ) -> list[Entry]:
     """Return the entries that no other session has: without the ids `seen` and its kin's ids."""
     kin = _kin(new, sessions, cursors)
-    known = seen.union(*[_ids(own.runtime_of(one), one.path, oldest) for one in kin])
+    known = seen.union(
+        *[_ids(own_session.runtime_of(relative), relative.path, oldest) for relative in kin]
+    )
     return [entry for entry in new.entries if entry.id not in known and not entry.is_copy]
 
 

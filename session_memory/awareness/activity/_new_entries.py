@@ -89,7 +89,7 @@ class NewEntries:
 
 
 def read_changed(
-    own: OwnSession,
+    own_session: OwnSession,
     changed: list[Changed],
     cursors: ReadCursors,
     now: float,
@@ -104,28 +104,28 @@ def read_changed(
     Reading stops when `most` sessions have entries, PROMPT_BYTES were decoded, SKIPPED_BYTES were
     read, or no time is left; a `budget` has other limits. Sessions with the keys `all_of` are read
     as far back as the budget permits, others at first sight less far."""
-    found: list[NewEntries] = []
-    deadline = own.deadline
+    sessions_read: list[NewEntries] = []
+    deadline = own_session.deadline
     budget = budget or Budget(first_sight=FIRST_SIGHT_BYTES)
     with_entries = 0
     for index, (session, _) in enumerate(changed):
         if budget.is_spent or with_entries >= most:
-            return found, len(changed) - index
+            return sessions_read, len(changed) - index
         if deadline.is_over:
             deadline.late.append(session.path)
-            return found, len(changed) - index
+            return sessions_read, len(changed) - index
         first_sight = max(0, budget.first_sight) // min(most - with_entries, len(changed) - index)
-        new = NewEntries(session, own.runtime_of(session))
+        new = NewEntries(session, own_session.runtime_of(session))
         back = None if session.key in all_of else first_sight
-        asked = (new, cursors.get(session.key), now, oldest, back, budget)
-        if deadline.attempt(session.path, _read_session, *asked) is None:
+        inputs = (new, cursors.get(session.key), now, oldest, back, budget)
+        if deadline.attempt(session.path, _read_session, *inputs) is None:
             continue
         budget.first_sight -= new.bytes_read * new.is_first_sight
         with_entries += bool(new.entries)
         if new.is_read:
-            found.append(new)
+            sessions_read.append(new)
         _note_faults(new, deadline)
-    return found, 0
+    return sessions_read, 0
 
 
 def _note_faults(new: NewEntries, deadline: Deadline) -> None:
@@ -142,13 +142,13 @@ def _note_faults(new: NewEntries, deadline: Deadline) -> None:
 
 
 def may_have_news(
-    own: OwnSession, session: Session, cursor: ReadCursor | None, oldest: float
+    own_session: OwnSession, session: Session, cursor: ReadCursor | None, oldest: float
 ) -> bool:
     """Check if a transcript has an entry after `cursor`, or without one, since the time `oldest`.
 
     Only the end is read. Return True if one window does not decide it. Raises OSError."""
     with Opened(session.path) as descriptor:
-        status, runtime = os.fstat(descriptor), own.runtime_of(session)
+        status, runtime = os.fstat(descriptor), own_session.runtime_of(session)
         start = (cursor.resume_offset(descriptor, status) if cursor else None) or 0
         end = last_line_end(descriptor, start, status.st_size, SKIPPED_BYTES) or start
         reader = TranscriptReader(runtime, first_line(descriptor))
@@ -160,10 +160,12 @@ def may_have_news(
         return False
 
 
-def read_own(own: OwnSession, cursor: ReadCursor | None, now: float, oldest: float) -> NewEntries:
+def read_own(
+    own_session: OwnSession, cursor: ReadCursor | None, now: float, oldest: float
+) -> NewEntries:
     """Return the new entries of the own transcript. Raises OSError."""
-    with Opened(own.path) as descriptor:
-        new = NewEntries(Session("", own.path), own.runtime)
+    with Opened(own_session.path) as descriptor:
+        new = NewEntries(Session("", own_session.path), own_session.runtime)
         _Reader(new, descriptor, Budget()).read(cursor, now, oldest, FIRST_SIGHT_BYTES)
         return new
 
@@ -184,16 +186,16 @@ def cursors_at_end(changed: list[Changed], now: float, deadline: Deadline) -> Re
     """Return a cursor at the end of each of the sessions, by its key."""
     cursors = ReadCursors()
 
-    def take(one: Changed) -> None:
-        with Opened(one[0].path) as descriptor:
+    def take(session_and_status: Changed) -> None:
+        with Opened(session_and_status[0].path) as descriptor:
             status = os.fstat(descriptor)
             end = last_line_end(descriptor, 0, status.st_size, SKIPPED_BYTES)
             if end is not None:
                 cursor = ReadCursor.behind(descriptor, status, end, int(now * 1e9))
                 cursor.seen = now
-                cursors.set(one[0].key, cursor)
+                cursors.set(session_and_status[0].key, cursor)
 
-    deadline.attempt_each(changed, take, lambda one: one[0].path)
+    deadline.attempt_each(changed, take, lambda pair: pair[0].path)
     return cursors
 
 

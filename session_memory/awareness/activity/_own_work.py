@@ -102,7 +102,7 @@ class OwnWork:
 
     def moved(self) -> SessionState:
         """Return the own state and, if they have changed, the collisions to keep."""
-        changes = SessionState(own=self.own)
+        changes = SessionState(own_state=self.own)
         if self.state is not None:
             self.own.has_open_calls = bool(self.state.open_actions)
             kept = self.state.dump()

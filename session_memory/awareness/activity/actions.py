@@ -130,7 +130,7 @@ def actions_of(
 
     If `is_wanted` is given, only the commands that it accepts are parsed; each of the others gives
     only its COMMAND."""
-    found: list[FileAction] = []
+    actions: list[FileAction] = []
     for entry in entries:
         if entry.timestamp is None:
             continue
@@ -138,30 +138,30 @@ def actions_of(
             place = (entry.timestamp, entry.offset, tool.call_id)
             if tool.kind in (EDIT, READ):
                 if path := resolved(tool.argument, entry.cwd):
-                    found.append(FileAction(tool.kind, path, place))
+                    actions.append(FileAction(tool.kind, path, place))
             elif tool.kind == COMMAND:
-                first = len(found)
-                found.append(
+                first = len(actions)
+                actions.append(
                     FileAction(COMMAND, "", place, is_command=True, words=(tool.argument,))
                 )
                 if is_wanted is None or is_wanted(tool.argument):
                     from ...common.text.shell_effects import effects_of
                     from ...common.text.shell_names import names_in
 
-                    found += [
+                    actions += [
                         FileAction(NAMED, name, place, is_command=True)
                         for name in names_in(tool.argument, rewrites=_rewrites(tool.argument))
                     ]
                     for effect in effects_of(tool.argument, entry.cwd):
-                        found.append(
+                        actions.append(
                             FileAction(
                                 effect.kind, effect.path, place, is_command=True, words=effect.words
                             )
                         )
-                        found[-1].is_doubtful = effect.is_doubtful
-                    for action in found[first:]:
+                        actions[-1].is_doubtful = effect.is_doubtful
+                    for action in actions[first:]:
                         action.command = tool.argument
-    return found
+    return actions
 
 
 def by_time(action: FileAction) -> tuple[float, bool]:
@@ -225,7 +225,7 @@ def sub_agent_actions(
 
     They come after `offsets`, which advance; at first sight, since the time `oldest`. `is_wanted`
     is as in `actions_of`."""
-    found: list[FileAction] = []
+    actions: list[FileAction] = []
     for path in transcripts:
         try:
             entries = sub_agent_entries(path, runtime, offsets, oldest)
@@ -235,8 +235,8 @@ def sub_agent_actions(
             entries = gate.done(entries)
         for action in actions_of(entries, is_wanted):
             action.transcript = path
-            found.append(action)
-    return found
+            actions.append(action)
+    return actions
 
 
 def sub_agent_entries(
@@ -263,5 +263,5 @@ def sub_agent_entries(
         read = list(reader.forward(takewhile(lambda _: reader.decoded < DECODED_BYTES, lines)))
         offsets.pop(path, None)
         offsets[path] = reader.reached
-    entries = [one for one in read if isinstance(one, Entry)]
-    return [one for one in entries if (one.timestamp or 0.0) >= oldest and not one.is_copy]
+    entries = [entry for entry in read if isinstance(entry, Entry)]
+    return [entry for entry in entries if (entry.timestamp or 0.0) >= oldest and not entry.is_copy]

@@ -60,10 +60,10 @@ class CallDelivery:
 
     def settled(self, beginning: str, time: float) -> list[str]:
         """Return the rest of the keys that begin so and are settled until `time`."""
-        found = self._log.settled.items()
+        times_by_key = self._log.settled.items()
         return [
             key[len(beginning) :]
-            for key, until in found
+            for key, until in times_by_key
             if key.startswith(beginning) and until >= time
         ]
 
@@ -88,7 +88,7 @@ class CallSearch:
 
     def __init__(
         self,
-        own: OwnSession,
+        own_session: OwnSession,
         calls: Sequence[tuple[str, str]],
         agent: str,
         sessions: list[Session],
@@ -97,27 +97,27 @@ class CallSearch:
         *,
         is_start: bool = False,
     ) -> None:
-        self._own = own
+        self._own = own_session
         self._agent = agent
         self._call_ids = {call_id for _, call_id in calls if call_id}
         self._paths = list(dict.fromkeys([without_links(path) for path, _ in calls]))
         self._sessions = sessions
         self._settings = settings
         self._now = now
-        self._state = SessionState() if is_start else _reported_state(own)
+        self._state = SessionState() if is_start else _reported_state(own_session)
         self._own_state = self._state.own or OwnState()
         self._cursors = self._state.cursors
         # As far back as a prompt reads sessions without a cursor. A call made before the last
         # prompt may be written after it, and entries that did not fit into it are waiting.
         self._oldest = max(now - settings.first_sight_seconds, seen_until(self._own_state, now))
-        self._log = CallLog(own.cursor_file, self._agent, now)
+        self._log = CallLog(own_session.cursor_file, self._agent, now)
         self._index = ActionIndex(self._log, "start" if is_start else "prompt", self._cursors)
 
     def delivery(self, introduction: str, limit: int) -> CallDelivery:
         """Return the text to report, in at most `limit` characters with the `introduction`. Raises
         LockedError if another call is reporting, OSError if the log cannot be written."""
         self._index.read_on(self._own, self._sessions, self._now, self._oldest)
-        concerned = [one for one in self._sessions if self._may_concern(one)]
+        concerned = [session for session in self._sessions if self._may_concern(session)]
         conflicts = self._conflicts() if inbox_stamp(self._own) else []
         if not (concerned or conflicts):
             return CallDelivery(self._log)
@@ -128,18 +128,18 @@ class CallSearch:
             facts = self._unreported(facts, settled)
             room = limit - len(introduction)
             lines, reported, edit = self._lines(facts, others, room)
-            told: list[str] = []
+            told_keys: list[str] = []
             if conflicts:
                 from .inbox import lines_about
 
                 room -= sum([len(line) + 1 for line in lines])
-                more, told = lines_about(conflicts, self._log.settled, self._now, room)
+                more, told_keys = lines_about(conflicts, self._log.settled, self._now, room)
                 lines += more
         except BaseException:
             self._log.release()
             raise
         done = _settled_lines(facts, reported, settled)
-        done += [(key, self._now, True) for key in told]
+        done += [(key, self._now, True) for key in told_keys]
         return CallDelivery(self._log, introduction + "\n".join(lines) if lines else "", done, edit)
 
     def _may_concern(self, session: Session) -> bool:
@@ -167,9 +167,13 @@ class CallSearch:
         from .conflicts import of_files
 
         known = () if self._agent else self._own_state.notes_told
-        asked = (self._own, self._paths, self._now)
-        found = self._own.deadline.attempt("conflicts", of_files, *asked) or ()
-        return [one for one in found if one.key not in known and one.key not in self._log.settled]
+        inputs = (self._own, self._paths, self._now)
+        conflicts = self._own.deadline.attempt("conflicts", of_files, *inputs) or ()
+        return [
+            conflict
+            for conflict in conflicts
+            if conflict.key not in known and conflict.key not in self._log.settled
+        ]
 
     def _read_again(self, concerned: list[Session]) -> tuple[Others, set[str]]:
         """Return the activity of those sessions since the last prompt, and the keys of those read.
@@ -179,14 +183,19 @@ class CallSearch:
         from ._new_entries import read_changed
         from .report import reports_of
 
-        own = self._own
-        changed = changed_sessions(concerned, self._cursors, self._oldest, own)
-        read, _ = read_changed(own, changed, self._cursors, self._now, self._oldest, len(changed))
-        found = reports_of(
-            drop_copies(read, self._sessions, self._cursors, own), own, self._settings, self._now
+        own_session = self._own
+        changed = changed_sessions(concerned, self._cursors, self._oldest, own_session)
+        read, _ = read_changed(
+            own_session, changed, self._cursors, self._now, self._oldest, len(changed)
         )
-        others = [(report, new) for report, new in found if report is not None]
-        return others, {new.session.key for _, new in found}
+        reports = reports_of(
+            drop_copies(read, self._sessions, self._cursors, own_session),
+            own_session,
+            self._settings,
+            self._now,
+        )
+        others = [(report, new) for report, new in reports if report is not None]
+        return others, {new.session.key for _, new in reports}
 
     def _search(self, answered: set[str], others: Others) -> tuple[list[Fact], dict[str, float]]:
         """Return the facts, and the times up to which they settle the `answered` sessions' actions.
@@ -205,32 +214,34 @@ class CallSearch:
                 self._now,
                 self._oldest,
             )
-            found = find(known, others, paths)
-            facts += found.facts
-            for session in answered - found.failed:
+            findings = find(known, others, paths)
+            facts += findings.facts
+            for session in answered - findings.failed:
                 for path in paths:
-                    until.update(self._settled_by(found, session, path))
+                    until.update(self._settled_by(findings, session, path))
         return facts, {
             key: time for key, time in until.items() if time > self._log.settled.get(key, 0.0)
         }
 
-    def _settled_by(self, found: Findings, session: str, path: str) -> dict[str, float]:
+    def _settled_by(self, findings: Findings, session: str, path: str) -> dict[str, float]:
         """Return the time up to which a session's actions on a file are known.
 
         That is now, unless some calls are unfinished."""
         from .actions import EDIT, GIT, REMOVE
 
-        actions, waiting = found.actions.get(session, []), found.open_actions.get(session, [])
+        actions, waiting = findings.actions.get(session, []), findings.open_actions.get(session, [])
         until = {}
         for key, latest in self._index.latest(session, path).items():
             kinds = (EDIT, REMOVE) if key == edited_key(session, path) else (GIT,)
             about = [
-                one
-                for one in actions
-                if one.kind in kinds
-                and (one.kind == GIT or one.path == path or path.startswith(f"{one.path}/"))
+                action
+                for action in actions
+                if action.kind in kinds
+                and (
+                    action.kind == GIT or action.path == path or path.startswith(f"{action.path}/")
+                )
             ]
-            times = [one.time for one in about if one not in waiting]
+            times = [action.time for action in about if action not in waiting]
             is_over = len(times) == len(about)
             until[key] = max([*times, latest if is_over else 0.0], default=0.0)
         return until
@@ -238,11 +249,13 @@ class CallSearch:
     def _by_worktree(self) -> list[tuple[Worktree | None, list[str]]]:
         from ...common.system.git import find_worktree
 
-        found: dict[str, tuple[Worktree | None, list[str]]] = {}
+        paths_by_worktree: dict[str, tuple[Worktree | None, list[str]]] = {}
         for path in self._paths:
             worktree = find_worktree(path.rpartition("/")[0], self._own.user_dir)
-            found.setdefault(worktree.git_dir if worktree else "", (worktree, []))[1].append(path)
-        return list(found.values())
+            paths_by_worktree.setdefault(worktree.git_dir if worktree else "", (worktree, []))[
+                1
+            ].append(path)
+        return list(paths_by_worktree.values())
 
     def _own_collisions(self, paths: list[str]) -> CollisionState:
         """Return the agent's earlier actions on the files, and its reported facts.
@@ -253,26 +266,34 @@ class CallSearch:
         from .collisions._evidence import Evidence
         from .collisions._working_set import CollisionState, WorkingSet, resolve_symlinks
 
-        own = self._own
+        own_session = self._own
         updated = self._own_state.updated
         state = CollisionState.load(self._state.collisions or "", updated)
         offsets = {} if self._agent else dict(state.sub_agents)
-        actions = sub_agent_actions(own.sub_agents(), own.runtime, offsets, self._oldest)
+        actions = sub_agent_actions(
+            own_session.sub_agents(), own_session.runtime, offsets, self._oldest
+        )
         if self._agent:
             state.working_set, state.reported = WorkingSet(updated), {}
-            actions = [one for one in actions if is_of_agent(one.transcript, self._agent)]
-        elif is_file(own.path):
+            actions = [action for action in actions if is_of_agent(action.transcript, self._agent)]
+        elif is_file(own_session.path):
             cursor = self._own_state.cursor
-            actions += actions_of(read_own(own, cursor, self._now, self._oldest).entries)
+            actions += actions_of(read_own(own_session, cursor, self._now, self._oldest).entries)
         resolve_symlinks(actions)
         actions = [
-            one for one in actions if one.path in paths and one.call_id not in self._call_ids
+            action
+            for action in actions
+            if action.path in paths and action.call_id not in self._call_ids
         ]
         # Copilot CLI has no call ids: calls without a result are this one, or wait like it
         if not self._call_ids:
-            results = Evidence({"": own.runtime}, {"": own.path}, None, own.user_dir)
+            results = Evidence(
+                {"": own_session.runtime}, {"": own_session.path}, None, own_session.user_dir
+            )
             actions = [
-                one for one in actions if not one.call_id or results.end("", one)[0] is not None
+                action
+                for action in actions
+                if not action.call_id or results.end("", action)[0] is not None
             ]
         state.working_set.add(sorted(actions, key=lambda action: action.time))
         return state
@@ -298,14 +319,14 @@ def _settled_lines(
     keys = {fact.key for fact in reported}
     left_out = {fact.key for fact in facts} - keys
     lines = [(key, time, key in keys) for key, time in settled.items() if key not in left_out]
-    return lines + [(one.key, one.own_time, True) for one in reported if one.key not in settled]
+    return lines + [(fact.key, fact.own_time, True) for fact in reported if fact.key not in settled]
 
 
-def _reported_state(own: OwnSession) -> SessionState:
+def _reported_state(own_session: OwnSession) -> SessionState:
     """Return the state after all that prompts reported, without the lock.
 
     The file is replaced atomically."""
     try:
-        return KnownState(own.cursor_file).of(own.key).as_reported()
+        return KnownState(own_session.cursor_file).of(own_session.key).as_reported()
     except OSError:
         return SessionState()

@@ -76,7 +76,9 @@ def reported_with_calls(cursor_file: str, now: float) -> dict[str, float]:
     """Return times up to which a prompt need not report something again, by its key.
 
     A call of the session itself, or the start of a sub-agent, has reported it."""
-    lines = [one for one in _reported_lines(_read(_path(cursor_file))) if one[0] in ("", PROMPTS)]
+    lines = [
+        line for line in _reported_lines(_read(_path(cursor_file))) if line[0] in ("", PROMPTS)
+    ]
     return {key: time for _, key, time, is_reported in lines if is_reported and time <= now}
 
 
@@ -147,13 +149,13 @@ class CallLog:
 
     def index_lines(self, name: str) -> list[dict[str, object]]:
         """Return the last line of each session in the index `name`."""
-        found: dict[bytes, bytes] = {}
+        line_by_session: dict[bytes, bytes] = {}
         begin = b'%s"%s", ' % (_INDEX, name.encode())
         for line in self._content.split(b"\n"):
             if line.startswith(begin):
-                found[line.partition(b', "cursor": ')[0]] = line
+                line_by_session[line.partition(b', "cursor": ')[0]] = line
         lines = []
-        for line in found.values():
+        for line in line_by_session.values():
             try:
                 lines.append(decode(line.decode()))
             except ValueError:
@@ -209,11 +211,11 @@ class CallLog:
             os.write(descriptor, content)
 
     def _settled(self) -> dict[str, float]:
-        found: dict[str, float] = {}
+        times: dict[str, float] = {}
         for agent, key, time, _ in _reported_lines(self._content):
             if agent == self._agent and time <= self.now:
-                found[key] = max(time, found.get(key, 0.0))
-        return found
+                times[key] = max(time, times.get(key, 0.0))
+        return times
 
 
 class ActionIndex:
@@ -244,7 +246,7 @@ class ActionIndex:
 
     def read_on(
         self,
-        own: OwnSession,
+        own_session: OwnSession,
         sessions: list[Session],
         now: float,
         oldest: float,
@@ -254,22 +256,22 @@ class ActionIndex:
 
         Sessions without a cursor are read back to `oldest`. Raises OSError if the log cannot be
         written."""
-        changed = changed_sessions(sessions, self.cursors, oldest, own)
+        changed = changed_sessions(sessions, self.cursors, oldest, own_session)
         new_keys: set[str] = set()
         if changed:
             from ._new_entries import Budget, read_changed
 
             read, _ = read_changed(
-                own, changed, self.cursors, now, oldest, len(changed), budget or Budget()
+                own_session, changed, self.cursors, now, oldest, len(changed), budget or Budget()
             )
-            own.deadline.attempt_each(read, self._add_new, lambda new: new.session.path)
+            own_session.deadline.attempt_each(read, self._add_new, lambda new: new.session.path)
             new_keys = {new.session.key for new in read}
         transcripts: dict[str, list[str]] = {}
         for session in sessions:
             if session.key in self.edited:
-                transcripts[session.key] = own.sub_agents_of(session)
-                asked = (own, session, transcripts[session.key], oldest)
-                if own.deadline.attempt(session.path, self._read_sub_agents, *asked):
+                transcripts[session.key] = own_session.sub_agents_of(session)
+                inputs = (own_session, session, transcripts[session.key], oldest)
+                if own_session.deadline.attempt(session.path, self._read_sub_agents, *inputs):
                     new_keys.add(session.key)
         self._log.add_index(
             [self._line(key, transcripts.get(key, ())) for key in new_keys if key in self.edited]
@@ -280,18 +282,18 @@ class ActionIndex:
 
         A change is an edit or a removal of the file, of a directory above it, or of its copy in
         another worktree of the repository. Only git commands that may change something count."""
-        found = self.edited.get(session, {})
+        edits = self.edited.get(session, {})
         times, above, name = [0.0], path, path[path.rfind("/") :]
-        times += [found.get(_named(written), 0.0) for written in (name[1:], ANY)]
-        while found and above:
-            times.append(found.get(above, 0.0))
+        times += [edits.get(_named(written), 0.0) for written in (name[1:], ANY)]
+        while edits and above:
+            times.append(edits.get(above, 0.0))
             above = above.rpartition("/")[0]
-        copies = [at for at in found if at.endswith(name) and at != path]
+        copies = [at for at in edits if at.endswith(name) and at != path]
         if copies:
             from ...common.system.git import copied_to
 
-            times += [found[at] for at in copied_to(path, copies)]
-        return {edited_key(session, path): max(times), _git_key(session, path): found.get(GIT, 0.0)}
+            times += [edits[at] for at in copied_to(path, copies)]
+        return {edited_key(session, path): max(times), _git_key(session, path): edits.get(GIT, 0.0)}
 
     def _advance(self, key: str, cursor: ReadCursor) -> None:
         """Replace a cursor by a prompt's unless it has read as far; drop what the prompt has
@@ -301,17 +303,20 @@ class ActionIndex:
             return
         # The parts that a prompt left unread are older than those it has seen.
         behind = 0 if cursor.unread else cursor.seen
-        found = {path: time for path, time in self.edited.pop(key, {}).items() if time > behind}
+        later_edits = {
+            path: time for path, time in self.edited.pop(key, {}).items() if time > behind
+        }
         self.cursors.set(key, cursor)
-        if found:
-            self.edited[key] = found
+        if later_edits:
+            self.edited[key] = later_edits
 
     def _read_sub_agents(
-        self, own: OwnSession, session: Session, transcripts: list[str], oldest: float
+        self, own_session: OwnSession, session: Session, transcripts: list[str], oldest: float
     ) -> bool:
         offsets = dict(self._offsets)
         self._add(
-            session.key, sub_agent_actions(transcripts, own.runtime_of(session), offsets, oldest)
+            session.key,
+            sub_agent_actions(transcripts, own_session.runtime_of(session), offsets, oldest),
         )
         before, self._offsets = self._offsets, offsets
         return before != offsets
@@ -325,13 +330,13 @@ class ActionIndex:
         self.cursors.set(new.session.key, new.cursor)
 
     def _add(self, key: str, actions: list[FileAction]) -> None:
-        found = self.edited.setdefault(key, {})
+        edits = self.edited.setdefault(key, {})
         for action in actions:
             is_git = action.kind == GIT and bool(action.words) and not is_read_only(action.words)
             path = action.path if action.kind in (EDIT, REMOVE) else GIT if is_git else ""
             path = _named(action.path) if action.kind == NAMED else path
             if path:
-                found[path] = max(min(action.time, self._log.now), found.pop(path, 0.0))
+                edits[path] = max(min(action.time, self._log.now), edits.pop(path, 0.0))
 
     def _line(self, key: str, transcripts: Iterable[str]) -> dict[str, object]:
         cursor = self.cursors.get(key)
@@ -382,12 +387,12 @@ def _read(path: str) -> bytes:
 
 def _reported_lines(content: bytes) -> list[ReportedLine]:
     """Return the lines that are as they were written."""
-    found: list[ReportedLine] = []
+    lines: list[ReportedLine] = []
     for line in content.split(b"\n"):
         if line.startswith(b"["):
             try:
                 agent, key, time, is_reported = decode(line.decode())
-                found.append((str(agent), str(key), float(time), is_reported is True))
+                lines.append((str(agent), str(key), float(time), is_reported is True))
             except (ValueError, TypeError):
                 continue
-    return found
+    return lines

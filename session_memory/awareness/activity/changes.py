@@ -46,17 +46,19 @@ class Observation:
     Without a home, only the sessions' rules count. `statuses` has the `stat` of those that exist. A
     session that a rule hides by its name or id is left out, and its file is not even checked."""
 
-    def __init__(self, own: OwnSession, sessions: Iterable[Session], settings: Settings) -> None:
-        self.own = own
+    def __init__(
+        self, own_session: OwnSession, sessions: Iterable[Session], settings: Settings
+    ) -> None:
+        self.own = own_session
         self.settings = settings
         self.sessions = list(sessions)
         if settings.has_rules:
             self.sessions = [
-                one
-                for one in self.sessions
-                if not settings.rule(one.name or one.key, own.id_of(one)).ignore
+                session
+                for session in self.sessions
+                if not settings.rule(session.name or session.key, own_session.id_of(session)).ignore
             ]
-        self.statuses = _statuses(self.sessions, own)
+        self.statuses = _statuses(self.sessions, own_session)
 
     def changed(self, cursors: ReadCursors, oldest: float) -> list[Changed]:
         """Return what `changed_sessions` does."""
@@ -64,67 +66,75 @@ class Observation:
 
 
 def changed_sessions(
-    sessions: Iterable[Session], cursors: ReadCursors, oldest: float, own: OwnSession
+    sessions: Iterable[Session], cursors: ReadCursors, oldest: float, own_session: OwnSession
 ) -> list[Changed]:
     """Return the sessions whose transcripts may have news, the last written first.
 
     A session without a cursor is left out if it wrote nothing since `oldest`, in seconds since
     1970."""
-    return _changed(_statuses(sessions, own), cursors, oldest, own.deadline)
+    return _changed(_statuses(sessions, own_session), cursors, oldest, own_session.deadline)
 
 
-def seen_until(own: OwnState | None, now: float) -> float:
+def seen_until(own_state: OwnState | None, now: float) -> float:
     """Return the time before which everything counts as seen.
 
     Activity older than OLD_SECONDS at the last prompt counts as seen. A last prompt in the future,
     by a clock that was ahead, is ignored."""
-    return own.asked - OLD_SECONDS if own is not None and 0 < own.asked <= now else 0.0
+    return (
+        own_state.asked - OLD_SECONDS
+        if own_state is not None and 0 < own_state.asked <= now
+        else 0.0
+    )
 
 
-def _statuses(sessions: Iterable[Session], own: OwnSession) -> list[Changed]:
+def _statuses(sessions: Iterable[Session], own_session: OwnSession) -> list[Changed]:
     """Return the sessions with a transcript; note in the last active ones their sub-agents'
     bytes."""
-    found: list[Changed] = []
+    statuses: list[Changed] = []
 
     def take(session: Session) -> None:
         try:
-            found.append((session, os.stat(session.path, follow_symlinks=False)))
+            statuses.append((session, os.stat(session.path, follow_symlinks=False)))
         except FileNotFoundError:
             pass
 
     def add_sub_agents(changed: Changed) -> None:
         session, _ = changed
         transcripts = [
-            *own.runtime_of(session).sub_agents_beside(session.path),
+            *own_session.runtime_of(session).sub_agents_beside(session.path),
             *session.known_sub_agents,
         ]
         session.sub_agent_bytes = sum([path_stamp(path)[1] for path in transcripts])
 
-    own.deadline.attempt_each(sessions, take, lambda session: session.path)
+    own_session.deadline.attempt_each(sessions, take, lambda session: session.path)
     since = time.time() - RUNNING_SECONDS
-    recent = [changed for changed in found if changed[1].st_mtime >= since] if own.directory else []
+    recent = (
+        [changed for changed in statuses if changed[1].st_mtime >= since]
+        if own_session.directory
+        else []
+    )
     if len(recent) > MOST_RUNNING:
         recent = sorted(recent, key=lambda changed: -changed[1].st_mtime)[:MOST_RUNNING]
-    own.deadline.attempt_each(recent, add_sub_agents, lambda changed: changed[0].path)
-    return found
+    own_session.deadline.attempt_each(recent, add_sub_agents, lambda changed: changed[0].path)
+    return statuses
 
 
 def _changed(
     statuses: list[Changed], cursors: ReadCursors, oldest: float, deadline: Deadline
 ) -> list[Changed]:
-    found = []
+    changed = []
     for session, status in statuses:
         if cursors.is_unchanged(session.key, stamp_of(status), session.sub_agent_bytes):
             continue
         if status.st_mtime < oldest and cursors.get(session.key) is None:
             continue
         if is_regular(status):
-            found.append((session, status))
+            changed.append((session, status))
         else:
             deadline.notes.append(f"{session.path}: not a regular file")
-    if len(found) > 1:
-        found.sort(key=lambda pair: -pair[1].st_mtime_ns)
-    return found
+    if len(changed) > 1:
+        changed.sort(key=lambda pair: -pair[1].st_mtime_ns)
+    return changed
 
 
 def head_stamp(git_dir: str) -> list[int]:
@@ -169,19 +179,21 @@ def _branch_file(git_dir: str) -> str:
     return f"{shared_dir(git_dir)}/{head[len(_REFERENCE) :].decode('utf-8', 'surrogateescape')}"
 
 
-def inbox_stamp(own: OwnSession) -> list[int]:
+def inbox_stamp(own_session: OwnSession) -> list[int]:
     """Return a stamp that changes when upkeep stores other notes in the inbox.
 
     Return [] without one."""
-    found = path_stamp(own.home.inbox_file) if own.start and own.home else ()
-    return [*found] if any(found) else []
+    stamp = (
+        path_stamp(own_session.home.inbox_file) if own_session.start and own_session.home else ()
+    )
+    return [*stamp] if any(stamp) else []
 
 
-def is_head_known(own: OwnState | None, directory: str) -> bool:
-    """Check that HEAD has not moved since the session's `own` state was stored."""
-    if own is None or own.directory != directory:
+def is_head_known(own_state: OwnState | None, directory: str) -> bool:
+    """Check that HEAD has not moved since `own_state` was stored."""
+    if own_state is None or own_state.directory != directory:
         return False
-    return not own.git_dir or head_stamp(own.git_dir) == own.stamp
+    return not own_state.git_dir or head_stamp(own_state.git_dir) == own_state.stamp
 
 
 def standstill(observed: Observation, state: OwnState | None) -> list[object]:
@@ -204,20 +216,20 @@ def is_standstill(observed: Observation) -> bool:
         return False
     if not head.startswith(_STANDSTILL_START):
         return False
-    kept, found, _ = head[len(_STANDSTILL_START) :].partition(_STANDSTILL_END)
+    kept, end_mark, _ = head[len(_STANDSTILL_START) :].partition(_STANDSTILL_END)
     try:
-        fingerprint, git_dir = decode(kept.decode() + '"]') if found else (0, "")
+        fingerprint, git_dir = decode(kept.decode() + '"]') if end_mark else (0, "")
     except (ValueError, TypeError):
         return False
-    if not found or not isinstance(git_dir, str):
+    if not end_mark or not isinstance(git_dir, str):
         return False
     stamp = [*(head_stamp(git_dir) if git_dir else []), *inbox_stamp(observed.own)]
     return bool(fingerprint == _fingerprint(observed, git_dir, stamp))
 
 
 def _fingerprint(observed: Observation, git_dir: str, stamp: list[int]) -> int:
-    own, first_sight = observed.own, observed.settings.first_sight_seconds
-    lines = [f"{git_dir} {stamp} {own.directory} {own.path} {first_sight}"]
+    own_session, first_sight = observed.own, observed.settings.first_sight_seconds
+    lines = [f"{git_dir} {stamp} {own_session.directory} {own_session.path} {first_sight}"]
     lines += [
         f"{session.key} {stamp_of(status)} {session.sub_agent_bytes}"
         for session, status in observed.statuses
@@ -280,8 +292,11 @@ class OwnSession:
     def sub_agents_of(self, session: Session) -> list[str]:
         """Return the transcripts of another session's sub-agents, listed once."""
         if session.path not in self._sub_agents:
-            found = [*self.runtime_of(session).sub_agents(session.path), *session.known_sub_agents]
-            self._sub_agents[session.path] = found
+            transcripts = [
+                *self.runtime_of(session).sub_agents(session.path),
+                *session.known_sub_agents,
+            ]
+            self._sub_agents[session.path] = transcripts
         return self._sub_agents[session.path]
 
     @property

@@ -145,21 +145,27 @@ def _judged(own: OwnSession, now: float) -> tuple[list[KeptConflict], int]:
     return [conflict for conflict in loaded if conflict.may_be_told(session_id, now)], inbox.judged
 
 
-def of_files(own: OwnSession, paths: list[str], now: float) -> list[KeptConflict]:
+def of_files(own_session: OwnSession, paths: list[str], now: float) -> list[KeptConflict]:
     """Return the conflicts in the files at `paths` (absolute, without links).
 
     Raises OSError, ValueError."""
-    return [conflict for conflict in _judged(own, now)[0] if conflict.file in paths]
+    return [conflict for conflict in _judged(own_session, now)[0] if conflict.file in paths]
 
 
-def of_copies(own: OwnSession, facts: list[Fact], ids: Mapping[str, str], now: float) -> list[Fact]:
+def of_copies(
+    own_session: OwnSession, facts: list[Fact], ids: Mapping[str, str], now: float
+) -> list[Fact]:
     """Return the edits of copies that a conflict line reports or will report.
 
     The copies are in other worktrees or on other machines, and the merge has seen the edits. `ids`
     are the sessions' ids by their keys. Raises OSError, ValueError."""
     copies = [fact for fact in facts if fact.worktree or fact.session.startswith(_REMOTE)]
-    found = of_files(own, [fact.path for fact in copies], now)
-    seen = {(one.file, session): one.at for one in found for session in one.sessions}
+    conflicts = of_files(own_session, [fact.path for fact in copies], now)
+    seen = {
+        (conflict.file, session): conflict.at
+        for conflict in conflicts
+        for session in conflict.sessions
+    }
     return [
         fact
         for fact in copies
@@ -167,19 +173,19 @@ def of_copies(own: OwnSession, facts: list[Fact], ids: Mapping[str, str], now: f
     ]
 
 
-def hit(own: OwnSession, path: str, replaced: list[str], now: float) -> KeptConflict | None:
+def hit(own_session: OwnSession, path: str, replaced: list[str], now: float) -> KeptConflict | None:
     """Return the first conflict whose own lines in the file contain a `replaced` text.
 
     The result includes these lines. Return None if the file at `path` was written after upkeep
     judged it, because its lines have changed. A text that is not exactly once in the file has no
     place. Raises OSError, ValueError."""
-    conflicts, judged_at = _judged(own, now)
+    conflicts, judged_at = _judged(own_session, now)
     conflicts = [conflict for conflict in conflicts if conflict.file == path and conflict.hunks]
     if not conflicts or os.stat(path).st_mtime_ns > judged_at:
         return None
     content = read_whole(path).decode("utf-8", "replace").replace("\r\n", "\n")
     spans = []
-    for text in [one.replace("\r\n", "\n") for one in replaced]:
+    for text in [text.replace("\r\n", "\n") for text in replaced]:
         if text and content.count(text) == 1:
             first = content[: content.index(text)].count("\n") + 1
             spans.append((first, first + text.removesuffix("\n").count("\n")))

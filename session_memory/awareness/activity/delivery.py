@@ -54,10 +54,10 @@ class Delivery:
     Use it in a `with` block: at its end the update counts as delivered, unless an exception ends
     it. `text` is None if there is none; `edit` is as in Update."""
 
-    def __init__(self, own: OwnSession, file: StateFile, update: Update) -> None:
+    def __init__(self, own_session: OwnSession, file: StateFile, update: Update) -> None:
         self.text = update.text
         self.edit = update.edit
-        self._own = own
+        self._own = own_session
         self._file = file
         self._update = update
         self._is_prepared = self._is_over = False
@@ -137,29 +137,29 @@ def kind_of_delivery(runtime: Runtime) -> str:
 
 
 def with_last(
-    before: SessionState, changes: SessionState, text: str, own: OwnSession, now: float
+    before: SessionState, changes: SessionState, text: str, own_session: OwnSession, now: float
 ) -> SessionState:
     """Return the state `before` with a note that `text` is delivered; then `changes` apply."""
     misses = before.last.misses if before.last else 0
-    name = own.path.rpartition("/")[2]
-    last = LastDelivery(_size(own.path), name, id_checksum(text), now, misses)
-    last.prompt, last.process = own.prompt_id, own.process
+    name = own_session.path.rpartition("/")[2]
+    last = LastDelivery(_size(own_session.path), name, id_checksum(text), now, misses)
+    last.prompt, last.process = own_session.prompt_id, own_session.process
     state = before.merged(changes) if misses >= MOST_MISSES else before.copy()
     last.after = None if misses >= MOST_MISSES else changes
     state.last = last
     return state
 
 
-def resolved(state: SessionState, own: OwnSession) -> SessionState | None:
-    """Return the current state of the session `own`.
+def resolved(state: SessionState, own_session: OwnSession) -> SessionState | None:
+    """Return the current state of the session `own_session`.
 
     It is the same if its last delivery is already resolved, None if that outcome is unknown. If an
     update is repeated without proof, the log gets a note."""
     last = state.last
-    if last is None or last.acknowledged is not None or not own.path:
+    if last is None or last.acknowledged is not None or not own_session.path:
         return state
-    search = _searched(last, own)
-    outcome = _judged(search, last, own)
+    search = _searched(last, own_session)
+    outcome = _judged(search, last, own_session)
     if not outcome:
         return None
     after, misses = last.after, last.misses
@@ -171,34 +171,34 @@ def resolved(state: SessionState, own: OwnSession) -> SessionState | None:
         said = (
             f"the last update is sent again: the {MOST_BYTES >> 20} MB after it do not contain it"
         )
-        own.deadline.notes.append(f"{own.path}: {said}")
+        own_session.deadline.notes.append(f"{own_session.path}: {said}")
     has_moved = after is not None and outcome in (ARRIVED, UNSHOWN)
     now = state.merged(after) if after is not None and has_moved else state.copy()
     now.last = last.resolved(misses, is_acknowledged=outcome == ARRIVED)
     return now
 
 
-def delivered(state: SessionState, own: OwnSession) -> Delivered | None:
-    """Return the last delivery to the session `own`; None if unknown."""
+def delivered(state: SessionState, own_session: OwnSession) -> Delivered | None:
+    """Return the last delivery to the session `own_session`; None if unknown."""
     last = state.last
     if last is None:
         return None
-    search = _searched(last, own)
+    search = _searched(last, own_session)
     if last.acknowledged is not None:
         return Delivered(last.at, search.text, last.acknowledged)
     is_known = search.outcome != UNANSWERED
     return Delivered(last.at, search.text, search.outcome == ARRIVED if is_known else None)
 
 
-def _judged(search: DeliverySearch, last: LastDelivery, own: OwnSession) -> str:
+def _judged(search: DeliverySearch, last: LastDelivery, own_session: OwnSession) -> str:
     """Return the outcome of the last delivery that the transcript shows; '' if still unknown."""
     outcome = search.outcome
-    if not search.is_over and own.prompt_id and own.prompt_id == last.prompt:
+    if not search.is_over and own_session.prompt_id and own_session.prompt_id == last.prompt:
         return ""
-    is_same_process = bool(own.process) and own.process == last.process
+    is_same_process = bool(own_session.process) and own_session.process == last.process
     if outcome == UNANSWERED:
         return LOST if is_same_process else ARRIVED
-    is_unshown = outcome == NO_TRANSCRIPT and is_same_process and not own.keeps_transcript
+    is_unshown = outcome == NO_TRANSCRIPT and is_same_process and not own_session.keeps_transcript
     return UNSHOWN if is_unshown else outcome
 
 
@@ -273,16 +273,16 @@ class DeliverySearch:
         self.outcome, self.is_over = outcome, True
 
 
-def _searched(last: LastDelivery, own: OwnSession) -> DeliverySearch:
+def _searched(last: LastDelivery, own_session: OwnSession) -> DeliverySearch:
     """Return the outcome of the last delivery, as the transcript in use at that time shows it.
 
     After a fork the session continues in another transcript. An unreadable transcript counts as
     missing."""
-    search = DeliverySearch(last.text, own.runtime)
-    path = f"{own.path.rpartition('/')[0]}/{last.file}"
+    search = DeliverySearch(last.text, own_session.runtime)
+    path = f"{own_session.path.rpartition('/')[0]}/{last.file}"
     if (
         not is_file(path)
-        or own.deadline.attempt(path, _look_through, path, last.offset, search) is None
+        or own_session.deadline.attempt(path, _look_through, path, last.offset, search) is None
     ):
         search.outcome = NO_TRANSCRIPT
     return search
@@ -298,12 +298,12 @@ def _look_through(path: str, offset: int, search: DeliverySearch) -> bool:
         pieces: list[bytes] = []  # of a line longer than a window
         while start < end and not search.is_over:
             stop = min(end, start + WINDOW_BYTES)
-            whole, line_end, rest = read_at(descriptor, start, stop).rpartition(b"\n")
+            whole, line_end, line_begin = read_at(descriptor, start, stop).rpartition(b"\n")
             if line_end:
                 for line in b"".join([*pieces, whole]).split(b"\n"):
                     search.read(line)
                 pieces = []
-            pieces.append(rest)
+            pieces.append(line_begin)
             start = stop
         if end == size:
             search.read(b"".join(pieces))

@@ -201,23 +201,23 @@ def new_lines(reader: OwnSession, state: OwnState, now: float, room: int) -> lis
     notes = Inbox.read(reader.home).waiting(reader, now, at_start=False) if reader.home else []
     if notes is None:
         return []
-    told = {*state.notes_told, *reported_with_calls(reader.cursor_file, now)}
-    lines, state.notes_told = lines_about(notes, told, now, room)
+    told_keys = {*state.notes_told, *reported_with_calls(reader.cursor_file, now)}
+    lines, state.notes_told = lines_about(notes, told_keys, now, room)
     if len(state.notes_told) == len(notes):
         state.inbox = stamped
     return lines
 
 
 def lines_about(
-    notes: Iterable[Note], told: Container[str], now: float, room: int
+    notes: Iterable[Note], told_keys: Container[str], now: float, room: int
 ) -> tuple[list[str], list[str]]:
-    """Return lines about notes whose keys are not `told`, and the keys of all told by now.
+    """Return lines about notes whose keys are not in `told_keys`, and the keys of all told by now.
 
     The lines take at most `room` characters, with a line feed each."""
     lines: list[str] = []
     keys: list[str] = []
     for note in notes:
-        if note.key not in told:
+        if note.key not in told_keys:
             line = note.line(now)
             if len(lines) == MOST_LINES or len(line) >= room:
                 continue

@@ -331,14 +331,14 @@ class Report:
     @property
     def answer(self) -> str:
         """Return the last answer without leading rules and boxes; '' if it says nothing."""
-        rest = self.summary.last_assistant_text.lstrip()
-        while rest:
-            line, _, more = rest.partition("\n")
-            says = not line.isascii() or any([one.isalnum() for one in line])
+        text = self.summary.last_assistant_text.lstrip()
+        while text:
+            line, _, more = text.partition("\n")
+            says = not line.isascii() or any([character.isalnum() for character in line])
             if says and not any([rule in line for rule in _RULES]):
                 break
-            rest = more.lstrip()
-        return rest if _says_something(rest) else ""
+            text = more.lstrip()
+        return text if _says_something(text) else ""
 
     @property
     def is_nameless(self) -> bool:
@@ -402,28 +402,28 @@ def _rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> 
 
 
 def reports_of(
-    read: list[NewEntries], own: OwnSession, settings: Settings, now: float
+    read: list[NewEntries], own_session: OwnSession, settings: Settings, now: float
 ) -> list[tuple[Report | None, NewEntries]]:
     """Return the report of each session, None if there is nothing to report.
 
     Sessions for which this fails are left out."""
-    rules = _rules_for(settings, own.home, [new.cursor.start or "" for new in read])
+    rules = _rules_for(settings, own_session.home, [new.cursor.start or "" for new in read])
 
     roots: dict[str, str] = {}
 
     def report(new: NewEntries) -> tuple[Report | None, NewEntries]:
-        if is_elsewhere(new.session, new.cursor, own):
+        if is_elsewhere(new.session, new.cursor, own_session):
             return None, new
-        made = _report_of(new, rules, own.id_of(new.session), now)
+        made = _report_of(new, rules, own_session.id_of(new.session), now)
         if made is not None:
             directory = made.summary.directory
             if directory not in roots:
-                roots[directory] = _root_of(directory, own.user_dir)
+                roots[directory] = _root_of(directory, own_session.user_dir)
             made.summary.relate_to(roots[directory])
         return made, new
 
-    found = [own.deadline.attempt(new.session.path, report, new) for new in read]
-    return [one for one in found if one is not None]
+    reports = [own_session.deadline.attempt(new.session.path, report, new) for new in read]
+    return [pair for pair in reports if pair is not None]
 
 
 def is_elsewhere(session: Session, cursor: ReadCursor | None, reader: OwnSession) -> bool:
@@ -522,9 +522,9 @@ def _gate(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
     may_show_hidden = gate.hides_forgotten or (gate.hides_some and new.title[0] < USER_RANK)
     if may_show_hidden and not new.cursor.own_title:  # it never changes after that
         requests = [
-            one.text
-            for one in gate.told(new.entries)
-            if one.role == "user" and is_request(one.text)
+            entry.text
+            for entry in gate.told(new.entries)
+            if entry.role == "user" and is_request(entry.text)
         ]
         _, new.cursor.own_title = kept_title(
             (FIRST_PROMPT_RANK, title_of(telling_request(requests)))
@@ -559,34 +559,34 @@ def _gate_by_title(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
 
 
 def count_visible(
-    unread: Sequence[Session], cursors: ReadCursors, settings: Settings, own: OwnSession
+    unread: Sequence[Session], cursors: ReadCursors, settings: Settings, own_session: OwnSession
 ) -> int:
     """Count the changed sessions beyond the update's that are not hidden, except unknown ones."""
-    is_hidden = may_hide(settings, own.home)
+    is_hidden = may_hide(settings, own_session.home)
     judged = [session for session in unread if is_hidden or session.is_elsewhere]
-    found = []
+    known_sessions = []
     heads_left, by_name = MOST_HEADS, settings.has_name_rules
     for session in judged:
         cursor = cursors.get(session.key)
         start = cursor.start if cursor and (cursor.titled is not None or not by_name) else None
         if cursor and start is not None:
-            found.append((session, start, cursor.title[1] if cursor.title else ""))
+            known_sessions.append((session, start, cursor.title[1] if cursor.title else ""))
         elif heads_left:
             heads_left -= 1
-            found += (
-                own.deadline.attempt(
-                    session.path, _from_head, session, own.runtime_of(session), by_name
+            known_sessions += (
+                own_session.deadline.attempt(
+                    session.path, _from_head, session, own_session.runtime_of(session), by_name
                 )
                 or []
             )
-    rules = _rules_for(settings, own.home, [start for _, start, _ in found])
+    rules = _rules_for(settings, own_session.home, [start for _, start, _ in known_sessions])
     if rules is not None:
-        found = [
+        known_sessions = [
             known
-            for known in found
-            if own.deadline.attempt(known[0].path, _is_visible, *known, own, rules)
+            for known in known_sessions
+            if own_session.deadline.attempt(known[0].path, _is_visible, *known, own_session, rules)
         ]
-    return len(unread) - len(judged) + len(found)
+    return len(unread) - len(judged) + len(known_sessions)
 
 
 def _is_visible(

@@ -84,22 +84,26 @@ class OwnState:
         cursor = ReadCursor.load(kept)
         if not isinstance(kept, dict) or cursor is None:
             return None
-        own, get = cls(), kept.get
-        own.cursor = None if cursor.tail is None else cursor
-        own.directory, own.git_dir, own.branch = get("directory"), get("git", ""), get("branch", "")
-        if {type(own.directory or ""), type(own.git_dir), type(own.branch)} != {str}:
+        state, get = cls(), kept.get
+        state.cursor = None if cursor.tail is None else cursor
+        state.directory, state.git_dir, state.branch = (
+            get("directory"),
+            get("git", ""),
+            get("branch", ""),
+        )
+        if {type(state.directory or ""), type(state.git_dir), type(state.branch)} != {str}:
             return None
-        own.updated, own.asked = [
+        state.updated, state.asked = [
             kept[name] if is_time(get(name)) else 0.0 for name in ("at", "asked")
         ]
-        own.stamp, own.inbox = _numbers(get("stamp")), _numbers(get("conflicts"))
-        left_out, told, pending = get("left_out"), get("conflicts_told"), get("pending")
-        own.left_out = [*map(str, left_out)] if isinstance(left_out, list) else []
-        own.notes_told = [*map(str, told)] if isinstance(told, list) else []
+        state.stamp, state.inbox = _numbers(get("stamp")), _numbers(get("conflicts"))
+        left_out, conflicts_told, pending = get("left_out"), get("conflicts_told"), get("pending")
+        state.left_out = [*map(str, left_out)] if isinstance(left_out, list) else []
+        state.notes_told = [*map(str, conflicts_told)] if isinstance(conflicts_told, list) else []
         if isinstance(pending, dict):
-            own.pending = {key: late for key, late in pending.items() if type(late) is int}
-        own.has_open_calls = bool(get("open"))
-        return own
+            state.pending = {key: late for key, late in pending.items() if type(late) is int}
+        state.has_open_calls = bool(get("open"))
+        return state
 
     def dump(self) -> dict[str, object]:
         """Return the kept form: 0.4.2 reads it too. Parts without a value are left out."""
@@ -214,9 +218,11 @@ class SessionState:
     __slots__ = ("collisions", "cursors", "last", "memories", "own")
     VERSION = 1
 
-    def __init__(self, cursors: ReadCursors | None = None, own: OwnState | None = None) -> None:
+    def __init__(
+        self, cursors: ReadCursors | None = None, own_state: OwnState | None = None
+    ) -> None:
         self.cursors = cursors if cursors is not None else ReadCursors()
-        self.own = own
+        self.own = own_state
         self.collisions: str | None = None
         self.memories: InjectedMemories | None = None
         self.last: LastDelivery | None = None
@@ -227,9 +233,9 @@ class SessionState:
 
         A broken part counts as missing."""
         others = dict(kept)
-        own, collisions = others.pop(key, None), others.pop(COLLISIONS, _MISSING)
+        own_state, collisions = others.pop(key, None), others.pop(COLLISIONS, _MISSING)
         memories, last = others.pop(MEMORIES, None), others.pop(LAST, None)
-        state = cls(ReadCursors.load(others), OwnState.load(own))
+        state = cls(ReadCursors.load(others), OwnState.load(own_state))
         state.collisions = None if collisions is _MISSING else str(collisions)
         if memories is not None:
             state.memories = InjectedMemories.load(memories)
@@ -439,12 +445,12 @@ def _are_cursors(value: object) -> bool:
     """Check if a value contains cursors by the key of their session, each with an offset."""
     if not isinstance(value, dict):
         return False
-    for key, one in value.items():
+    for key, kept in value.items():
         if key == MEMORIES:
-            is_cursor = isinstance(one, list)
+            is_cursor = isinstance(kept, list)
         else:  # the collisions are checked when they are read
             is_cursor = key == COLLISIONS or (
-                isinstance(one, dict) and isinstance(one.get("offset"), int)
+                isinstance(kept, dict) and isinstance(kept.get("offset"), int)
             )
         if not is_cursor:
             return False

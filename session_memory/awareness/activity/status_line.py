@@ -36,23 +36,25 @@ def note(observed: Observation, edit: Edit | None) -> None:
     from ...sessions.settings.privacy import Privacy
     from .session_state import KnownState
 
-    own = observed.own
-    cursors = KnownState(own.cursor_file).of(own.key).as_reported().cursors
+    own_session = observed.own
+    cursors = KnownState(own_session.cursor_file).of(own_session.key).as_reported().cursors
     recent = [
         pair for pair in observed.statuses if pair[1].st_mtime >= time.time() - ACTIVE_SECONDS
     ]
     recent.sort(key=lambda pair: -pair[1].st_mtime)
-    privacy = Privacy(environment(), *([own.home] if own.home else []))
+    privacy = Privacy(environment(), *([own_session.home] if own_session.home else []))
     shown = [
         pair
         for pair in recent[:MOST_JUDGED]
-        if _is_visible(pair[0], cursors.get(pair[0].key), own, privacy)
+        if _is_visible(pair[0], cursors.get(pair[0].key), own_session, privacy)
     ]
-    path = _path(own.cursor_file)
+    path = _path(own_session.cursor_file)
     kept_before = _kept(path)
     edit = edit or (kept_before and kept_before[1])
     keys = [session.key for session, _ in shown] + ([edit[2]] if edit else [])
-    starts = dict.fromkeys([own.directory, *[_start_of(cursors.get(key)) or "" for key in keys]])
+    starts = dict.fromkeys(
+        [own_session.directory, *[_start_of(cursors.get(key)) or "" for key in keys]]
+    )
     files = dict.fromkeys([file for start in starts for file in privacy.files(start)])
     kept = {
         "active": [status.st_mtime for _, status in shown],
@@ -63,15 +65,21 @@ def note(observed: Observation, edit: Edit | None) -> None:
 
 
 def _is_visible(
-    session: Session, cursor: ReadCursor | None, own: OwnSession, privacy: Privacy
+    session: Session, cursor: ReadCursor | None, own_session: OwnSession, privacy: Privacy
 ) -> bool:
     """Check that no rule hides a session, by its transcript's cursor; unknown ones may be
     hidden."""
     from ...sessions.transcripts.projects import is_of_namesake  # not loaded to show the line
 
-    known_start, session_id = _start_of(cursor), own.id_of(session)
-    start = own.directory if known_start is None else known_start
-    if is_of_namesake(own.runtime_of(session), session.path, start, own.directory, own.user_dir):
+    known_start, session_id = _start_of(cursor), own_session.id_of(session)
+    start = own_session.directory if known_start is None else known_start
+    if is_of_namesake(
+        own_session.runtime_of(session),
+        session.path,
+        start,
+        own_session.directory,
+        own_session.user_dir,
+    ):
         return False
     if privacy.is_open(start):
         return True

@@ -66,7 +66,7 @@ class UpdateForm:
         """Return how many lines of the seed's form have room in `limit` characters."""
         return max(1, (limit - len(HEADER)) // SHORTEST_LINE)
 
-    def worth_a_line(self, own: OwnSession, reports: Reports, most: int) -> Reports:
+    def worth_a_line(self, own_session: OwnSession, reports: Reports, most: int) -> Reports:
         """Return the sessions that get a line, at most `most`, with the names of their commands.
 
         These are sessions with activity that can be named; if there are none, all."""
@@ -75,7 +75,7 @@ class UpdateForm:
             if len(concrete) == MOST_LINES:
                 break
             if report.with_text:
-                _add_names(own, report, new)
+                _add_names(own_session, report, new)
             if report.is_concrete:
                 concrete.append((report, new))
         return concrete or reports[:most]
@@ -108,15 +108,15 @@ class UpdateForm:
         return not has_title, not (has_file or report.named_commands)
 
 
-def _add_names(own: OwnSession, report: Report, new: NewEntries) -> None:
+def _add_names(own_session: OwnSession, report: Report, new: NewEntries) -> None:
     """Add to a report the names of its commands, and the files that its sub-agents edited."""
     if report.summary.calls:
-        report.ran = own.deadline.attempt("commands", _names_of, report, new)
-    if not report.summary.edited_files and own.sub_agents_of(new.session):
+        report.ran = own_session.deadline.attempt("commands", _names_of, report, new)
+    if not report.summary.edited_files and own_session.sub_agents_of(new.session):
         from ._commands import add_sub_agents
 
-        own.deadline.attempt(
-            "sub-agents", add_sub_agents, report, new, own.sub_agents_of(new.session)
+        own_session.deadline.attempt(
+            "sub-agents", add_sub_agents, report, new, own_session.sub_agents_of(new.session)
         )
 
 
@@ -326,8 +326,8 @@ def _named_actions(
         (short,),
         (last,),
     )
-    found = [", ".join([part for part in parts if part]) for parts in choices]
-    return [words for words in found if words] + ([] if file or report.named_commands else [""])
+    phrases = [", ".join([part for part in parts if part]) for parts in choices]
+    return [words for words in phrases if words] + ([] if file or report.named_commands else [""])
 
 
 def _names_of_commands(report: Report, file: str, ran: list[str]) -> list[str]:

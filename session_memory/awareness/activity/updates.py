@@ -66,11 +66,11 @@ def open_update(
     transcript, it is repeated. If the state cannot be read, everything up to its last write counts
     as reported; for a fork at its first prompt, everything up to now. Raises LockedError if another
     delivery has the same state, OSError if the state is not accessible."""
-    own = observed.own
-    file = StateFile(own.cursor_file)
+    own_session = observed.own
+    file = StateFile(own_session.cursor_file)
     try:
-        context = UpdateContext(observed, file.of(own.key), now, limit, form)
-        return Delivery(own, file, _make(context, file, introduction))
+        context = UpdateContext(observed, file.of(own_session.key), now, limit, form)
+        return Delivery(own_session, file, _make(context, file, introduction))
     except BaseException:
         file.close()
         raise
@@ -89,14 +89,14 @@ def begin_here(observed: Observation, *, now: float) -> None:
     """Count everything up to now as reported to the observing session, unless it had an update.
 
     Raises as `open_update`."""
-    own = observed.own
-    with StateFile(own.cursor_file) as file:
-        if file.is_new(own.key):
+    own_session = observed.own
+    with StateFile(own_session.cursor_file) as file:
+        if file.is_new(own_session.key):
             from ._new_entries import cursors_at_end
 
             changed = observed.changed(ReadCursors(), now - observed.settings.first_sight_seconds)
-            read = SessionState(cursors_at_end(changed, now, own.deadline))
-            file.put(own.key, file.of(own.key).merged(read))
+            read = SessionState(cursors_at_end(changed, now, own_session.deadline))
+            file.put(own_session.key, file.of(own_session.key).merged(read))
             file.prepare()
             file.commit()
 
@@ -212,10 +212,10 @@ def _changed_since(context: UpdateContext) -> list[Changed]:
 
 def _is_at_rest(context: UpdateContext) -> bool:
     """Check that all notes were told, and HEAD has not moved."""
-    own, state = context.reader, context.state.own
-    if _has_notes(own, state):
+    reader, state = context.reader, context.state.own
+    if _has_notes(reader, state):
         return False
-    return not own.directory or is_head_known(state, own.directory)
+    return not reader.directory or is_head_known(state, reader.directory)
 
 
 def _reported_until(context: UpdateContext, known: KnownState) -> float | None:
@@ -223,18 +223,18 @@ def _reported_until(context: UpdateContext, known: KnownState) -> float | None:
 
     That is the last write of a corrupt state, or the beginning of a fork. Return None if the state
     is valid."""
-    own = context.reader
+    reader = context.reader
     if known.was_corrupt:
-        own.deadline.notes.append(
-            f"{own.cursor_file}: could not be read, renamed to .corrupt; continuing from its "
+        reader.deadline.notes.append(
+            f"{reader.cursor_file}: could not be read, renamed to .corrupt; continuing from its "
             f"last change"
         )
         return known.written
-    if known.is_new(own.key) and own.path:
+    if known.is_new(reader.key) and reader.path:
         from ._forks import forked_before
 
-        inputs = (own.path, own.runtime, context.oldest, context.now)
-        return own.deadline.attempt(own.path, forked_before, *inputs)
+        inputs = (reader.path, reader.runtime, context.oldest, context.now)
+        return reader.deadline.attempt(reader.path, forked_before, *inputs)
     return None
 
 
@@ -261,33 +261,33 @@ def _compose(context: UpdateContext, changed: list[Changed]) -> UpdateParts:
     news = _read_news(context, changed)
     pairs = news.pairs
     reports = [(report, new) for report, new in pairs if report is not None]
-    found = _find_collisions(context, reports, news.pending)
-    _add_notes(context, found)
-    _add_same_task(context, found)
-    choice = _select(context, found.reports, news)
-    lines = [*first, *found.lines]
+    collisions = _find_collisions(context, reports, news.pending)
+    _add_notes(context, collisions)
+    _add_same_task(context, collisions)
+    choice = _select(context, collisions.reports, news)
+    lines = [*first, *collisions.lines]
     text, shown = text_of(choice.selection, context.now, limit, lines, context.form)
     moved = SessionState()
     silent = [new for report, new in pairs if report is None]
     for new in [*silent, *choice.reported(shown)]:
         moved.cursors.set(new.session.key, new.cursor)
     left_out = [*news.left_out, *choice.left_out(shown)]
-    parts = UpdateParts(text, found.edit, moved.merged(found.moved))
-    has_postponed = bool(left_out) or found.pending != context.waiting
+    parts = UpdateParts(text, collisions.edit, moved.merged(collisions.moved))
+    has_postponed = bool(left_out) or collisions.pending != context.waiting
     parts.has_moved = bool(text) or has_postponed or _has_moved(context, parts.moved)
-    own = (found.moved.own or context.state.own or OwnState()).copy()
-    own.asked, own.pending = context.now, found.pending
-    own.left_out = left_out[:MOST_LEFT_OUT]
-    parts.moved.own = own
+    own_state = (collisions.moved.own or context.state.own or OwnState()).copy()
+    own_state.asked, own_state.pending = context.now, collisions.pending
+    own_state.left_out = left_out[:MOST_LEFT_OUT]
+    parts.moved.own = own_state
     return parts
 
 
 def _has_moved(context: UpdateContext, moved: SessionState) -> bool:
     """Check if a part of the state differs from before the update."""
-    own, cursors = context.state.own, context.state.cursors
+    own_state, cursors = context.state.own, context.state.cursors
     if moved.collisions is not None:
         return True
-    if moved.own is not None and (own is None or moved.own.dump() != own.dump()):
+    if moved.own is not None and (own_state is None or moved.own.dump() != own_state.dump()):
         return True
     return any([cursors.get(key) != cursor for key, cursor in moved.cursors.items()])
 
@@ -422,12 +422,12 @@ def _count_unread(
         return
     from .report import count_visible, may_hide
 
-    own, settings = context.reader, context.observed.settings
-    found, are_more = _with_news(context, left, active)
-    visible = len(found)
-    if may_hide(settings, own.home) or any([session.is_elsewhere for session in found]):
-        inputs = (found, context.state.cursors, settings, own)
-        visible = own.deadline.attempt("unread sessions", count_visible, *inputs) or 0
+    reader, settings = context.reader, context.observed.settings
+    sessions, are_more = _with_news(context, left, active)
+    visible = len(sessions)
+    if may_hide(settings, reader.home) or any([session.is_elsewhere for session in sessions]):
+        inputs = (sessions, context.state.cursors, settings, reader)
+        visible = reader.deadline.attempt("unread sessions", count_visible, *inputs) or 0
     news.further, news.are_more = visible, visible > 0 and are_more
 
 
@@ -438,19 +438,19 @@ def _with_news(
     from ._new_entries import may_have_news
     from .report import MOST_COUNTED, is_elsewhere
 
-    own, looked_at = context.reader, 0
-    found: list[Session] = []
+    reader, looked_at = context.reader, 0
+    sessions: list[Session] = []
     for session in left:
         cursor = context.state.cursors.get(session.key)
-        if is_elsewhere(session, cursor, own):
+        if is_elsewhere(session, cursor, reader):
             continue
-        if len(found) == MOST_COUNTED or looked_at == 2 * MOST_COUNTED:
-            return found, True
+        if len(sessions) == MOST_COUNTED or looked_at == 2 * MOST_COUNTED:
+            return sessions, True
         looked_at += 1
-        inputs = (own, session, cursor, context.oldest)
-        if session.key in active or own.deadline.attempt(session.path, may_have_news, *inputs):
-            found.append(session)
-    return found, False
+        inputs = (reader, session, cursor, context.oldest)
+        if session.key in active or reader.deadline.attempt(session.path, may_have_news, *inputs):
+            sessions.append(session)
+    return sessions, False
 
 
 class PromptCollisions:
@@ -516,17 +516,17 @@ def _may_collide(context: UpdateContext, reports: Reports) -> bool:
 
     Another session may have changed a file, HEAD was moved, or a call without a result may have
     ended."""
-    own, state = context.reader, context.state.own
-    if state is None or not is_head_known(state, own.directory) or state.has_open_calls:
+    reader, state = context.reader, context.state.own
+    if state is None or not is_head_known(state, reader.directory) or state.has_open_calls:
         return True
-    return any(_may_have_edited(own, *pair) for pair in reports)
+    return any(_may_have_edited(reader, *pair) for pair in reports)
 
 
-def _may_have_edited(own: OwnSession, report: Report, new: NewEntries) -> bool:
+def _may_have_edited(own_session: OwnSession, report: Report, new: NewEntries) -> bool:
     """Check if another session edited something, ran a command or has sub-agents."""
     tools = [tool for entry in report.entries if entry.tools for tool in entry.tools]
     return any([tool.kind in ("edit", "command") for tool in tools]) or bool(
-        own.sub_agents_of(new.session)
+        own_session.sub_agents_of(new.session)
     )
 
 
@@ -550,29 +550,29 @@ def _compare(context: UpdateContext, work: OwnWork, others: Reports) -> PromptCo
     return found
 
 
-def _add_lines(known: Known, found: PromptCollisions, room: int) -> None:
+def _add_lines(known: Known, collisions: PromptCollisions, room: int) -> None:
     """Search for collisions, and add lines about them."""
     from .collisions.search import find
 
-    state, others = known.state, found.reports
+    state, others = known.state, collisions.reports
     findings = find(known, others)
     known.own.may_conflict = bool(known.heads) or any([fact.worktree for fact in findings.facts])
     state.open_actions.update(
         {key: actions for key, actions in findings.open_actions.items() if actions}
     )
-    found.withheld = findings.failed
+    collisions.withheld = findings.failed
     if findings.facts:
         from .collisions._lines import lines_of, newest_edit, reports_by_key
 
         facts = findings.facts
         worktree, reports = known.worktree, reports_by_key(others)
         directory = worktree.root if worktree and worktree.root else known.own.directory
-        found.lines, reported = lines_of(facts, reports, directory, known.now, room)
-        found.edit = newest_edit(reported, reports, directory)
+        collisions.lines, reported = lines_of(facts, reports, directory, known.now, room)
+        collisions.edit = newest_edit(reported, reports, directory)
         for fact in reported:
             state.reported.pop(fact.key, None)
             state.reported[fact.key] = fact.own_time
-        found.withheld |= {fact.session for fact in findings.facts if fact not in reported}
+        collisions.withheld |= {fact.session for fact in findings.facts if fact not in reported}
 
 
 def _start_notes(context: UpdateContext) -> list[str]:
@@ -599,9 +599,9 @@ def _add_notes(context: UpdateContext, found: PromptCollisions) -> None:
         found.moved.own = state
 
 
-def _has_notes(own: OwnSession, state: OwnState | None) -> bool:
+def _has_notes(own_session: OwnSession, state: OwnState | None) -> bool:
     """Check if the inbox has changed since all its notes were told."""
-    return inbox_stamp(own) != (state.inbox if state else [])
+    return inbox_stamp(own_session) != (state.inbox if state else [])
 
 
 def _add_same_task(context: UpdateContext, found: PromptCollisions) -> None:

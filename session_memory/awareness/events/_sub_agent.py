@@ -59,9 +59,9 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
 
 def _was_told(context: Context, agent: str) -> bool:
     """Check if the sub-agent's own transcript shows a report from an earlier start."""
-    own = own_session(context)
+    session = own_session(context)
     context.other_sessions()  # the sub-agents are known with them
-    paths = [path for path in (own.path, *own.sub_agents()) if is_of_agent(path, agent)]
+    paths = [path for path in (session.path, *session.sub_agents()) if is_of_agent(path, agent)]
     begins = INTRODUCTION.strip().encode()
     return any([begins in read_end(path, _SHOWN_BYTES) for path in paths if is_file(path)])
 
@@ -70,10 +70,10 @@ def _files_in(task: str, cwd: str) -> list[str]:
     """Return the files that a task names and that exist."""
     words = [word.strip(_AROUND).rstrip(".") for word in task.split()]
     named = dict.fromkeys([word for word in words if "/" in word or "." in word])
-    found = [
+    paths = [
         path for path in [without_links(resolved(word, cwd)) for word in named] if is_file(path)
     ]
-    return found[:MOST_FILES]
+    return paths[:MOST_FILES]
 
 
 def _collisions(context: Context, agent: str, paths: list[str]) -> CallDelivery | None:
@@ -81,6 +81,6 @@ def _collisions(context: Context, agent: str, paths: list[str]) -> CallDelivery 
         return None
     others = context.other_sessions()
     calls = [(path, "") for path in paths]
-    own = own_session(context)
-    search = CallSearch(own, calls, agent, others, context.settings, time.time(), is_start=True)
+    session = own_session(context)
+    search = CallSearch(session, calls, agent, others, context.settings, time.time(), is_start=True)
     return search.delivery(INTRODUCTION, CHARACTERS)

@@ -173,12 +173,12 @@ class _Source:
         """Return the names of our modules, or their members, that the module imports on load."""
         name = self.module[0]
         package = name if self.is_package else name.rpartition(".")[0]
-        found = []
+        names = []
         for node in self._tree.body:
             if isinstance(node, ast.ImportFrom) and node.level:
                 above = resolve_name("." * node.level + (node.module or ""), package)
-                found += [above, *[f"{above}.{alias.name}" for alias in node.names]]
-        return found
+                names += [above, *[f"{above}.{alias.name}" for alias in node.names]]
+        return names
 
     def code(self) -> CodeType:
         """Return the code of the module with the value of its PREBUILT, without docstrings,
@@ -211,8 +211,8 @@ def _is_for_types(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
-def _add(root: str, name: str, found: dict[str, _Source], begun: set[str]) -> None:
-    """Add the module `name`, if it is one, to `found`, after its packages and imports.
+def _add(root: str, name: str, sources: dict[str, _Source], begun: set[str]) -> None:
+    """Add the module `name`, if it is one, to `sources`, after its packages and imports.
 
     The imports are those from other packages."""
     if name in begun:
@@ -223,14 +223,17 @@ def _add(root: str, name: str, found: dict[str, _Source], begun: set[str]) -> No
     except OSError:  # it is a member of a module
         return
     imports = [name.rpartition(".")[0], *source.imports()]
-    for one in [one for one in imports if not one.startswith(f"{name}.")]:
-        _add(root, one, found, begun)
-    found[name] = source
-    for one in imports:
-        _add(root, one, found, begun)
+    for module in [module for module in imports if not module.startswith(f"{name}.")]:
+        _add(root, module, sources, begun)
+    sources[name] = source
+    for module in imports:
+        _add(root, module, sources, begun)
 
 
 def _without_lines(code: CodeType) -> CodeType:
     """Return the code without line numbers, which hook.log does not show."""
-    inner = [_without_lines(one) if isinstance(one, type(code)) else one for one in code.co_consts]
+    inner = [
+        _without_lines(constant) if isinstance(constant, type(code)) else constant
+        for constant in code.co_consts
+    ]
     return code.replace(co_linetable=b"", co_consts=tuple(inner))

@@ -97,32 +97,38 @@ class Context:
 
     def other_sessions(self) -> list[Session]:
         """Return the sessions whose reports this one may get."""
-        found, attempt = self.named, self.deadline.attempt
+        sessions, attempt = self.named, self.deadline.attempt
         scope, runtime = self.settings.scope, self.runtime
-        if found is None and self.home.sessions_dir:
-            found = runtime.other_sessions(
+        if sessions is None and self.home.sessions_dir:
+            sessions = runtime.other_sessions(
                 self.home.sessions_dir, self.config_dir, self.own_path, scope
             )
-        if found is None:
+        if sessions is None:
             from ...sessions.transcripts.projects import sessions_of
 
             places = self._places()
             folders, self.sub_agents = attempt("project", self._project, places) or ({}, {})
-            found = []
-            for one, config_dir in places:
-                own_path = self.own_path if one is runtime else None
-                asked = (one, config_dir, own_path, scope, folders.get(one.name, ()))
-                found += attempt(one.name, sessions_of, *asked) or []
+            sessions = []
+            for place_runtime, config_dir in places:
+                own_path = self.own_path if place_runtime is runtime else None
+                inputs = (
+                    place_runtime,
+                    config_dir,
+                    own_path,
+                    scope,
+                    folders.get(place_runtime.name, ()),
+                )
+                sessions += attempt(place_runtime.name, sessions_of, *inputs) or []
             if self.sub_agents:
                 from ...sessions.transcripts.projects import take_sub_agents
 
-                take_sub_agents(found, self.sub_agents)
+                take_sub_agents(sessions, self.sub_agents)
         if self.settings.shared_url:
             from ...sessions.transcripts.remote_sessions import remote_sessions
 
             asked_of_others = (self.home.remote_dir, self.home.remote_start(self.directory))
-            found = [*found, *(attempt("team", remote_sessions, *asked_of_others) or [])]
-        return [session for session in found if session.key != self.session]
+            sessions = [*sessions, *(attempt("team", remote_sessions, *asked_of_others) or [])]
+        return [session for session in sessions if session.key != self.session]
 
     def features(self, event: str) -> list[tuple[str, str]]:
         """Return the wanted features of an event, each with its name and place; load none.
@@ -164,7 +170,11 @@ class Context:
             return places
         for runtime in runtimes_here(environ):
             if runtime is not self.runtime:
-                attempt(runtime.name, lambda one: one.refresh(one.config_dir(environ)), runtime)
+                attempt(
+                    runtime.name,
+                    lambda runtime_here: runtime_here.refresh(runtime_here.config_dir(environ)),
+                    runtime,
+                )
                 config_dir = attempt(runtime.name, self._config_dir_of, runtime, environ)
                 if config_dir is not None:
                     places.append((runtime, config_dir))

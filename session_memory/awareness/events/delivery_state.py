@@ -36,33 +36,33 @@ class DeliveryState(NamedTuple):
     left_out: tuple[str, ...] = ()
 
 
-def delivery_state(one: FoundSession, environ: Mapping[str, str]) -> DeliveryState:
-    """Return the state of the session `one`. Raises ConfigError, OSError."""
-    return _state_of(_context_of(one, environ))
+def delivery_state(session: FoundSession, environ: Mapping[str, str]) -> DeliveryState:
+    """Return the state of `session`. Raises ConfigError, OSError."""
+    return _state_of(_context_of(session, environ))
 
 
-def text_at(one: FoundSession, now: float, environ: Mapping[str, str]) -> str:
-    """Return the text that a prompt of the session `one` would have got at a time, or ''.
+def text_at(session: FoundSession, now: float, environ: Mapping[str, str]) -> str:
+    """Return the text that a prompt of `session` would have got at a time, or ''.
 
     The time is in seconds since 1970. The prompt counts as the first one since the hooks exist.
     Only sessions that wrote nothing after the time count. Raises ConfigError, OSError."""
-    observed = observation(_context_of(one, environ))
+    observed = observation(_context_of(session, environ))
     observed.own.cursor_file += ".none"
     observed.statuses = [pair for pair in observed.statuses if pair[1].st_mtime <= now]
     observed.sessions = [session for session, _ in observed.statuses]
     return _waiting(observed, now)
 
 
-def _context_of(one: FoundSession, environ: Mapping[str, str]) -> Context:
-    runtime, path = one.runtime, one.session.path
+def _context_of(session: FoundSession, environ: Mapping[str, str]) -> Context:
+    runtime, path = session.runtime, session.session.path
     return Context(
-        {"session_id": one.id, "transcript_path": path},
-        one.home,
-        one.session.key,
+        {"session_id": session.id, "transcript_path": path},
+        session.home,
+        session.session.key,
         path,
         runtime,
-        session_id=one.id,
-        config_dir=runtime.config_dir(environ) if one.home.sessions_dir else one.home.root,
+        session_id=session.id,
+        config_dir=runtime.config_dir(environ) if session.home.sessions_dir else session.home.root,
         directory=describe(runtime, path).start,
     )
 
@@ -77,7 +77,14 @@ def state_in_group(group: Group, session_id: str) -> DeliveryState | None:
     file = os.path.basename(group.transcript(session_id))
     with held_home(group) as home:
         named = group.runtime.named_sessions(home.sessions_dir, group.config_dir, group.root)
-        name = next((one.name for one in named if os.path.basename(one.path) == file), "")
+        name = next(
+            (
+                session_of_group.name
+                for session_of_group in named
+                if os.path.basename(session_of_group.path) == file
+            ),
+            "",
+        )
         path = f"{home.project_dir}/{file}"
         event: dict[str, object] = {"session_id": session_id, "transcript_path": path}
         context = Context(event, home, name, path, group.runtime, session_id=session_id)
@@ -86,9 +93,9 @@ def state_in_group(group: Group, session_id: str) -> DeliveryState | None:
 
 def _state_of(context: Context) -> DeliveryState:
     observed = observation(context)
-    own = observed.own
-    state = KnownState(own.cursor_file).of(own.key)
-    last = delivered(state, own)
+    session = observed.own
+    state = KnownState(session.cursor_file).of(session.key)
+    last = delivered(state, session)
     starts = {context.directory, *[cursor.start or "" for _, cursor in state.cursors.items()]}
     is_withheld = last is not None and hidden_at(context.home, starts) > last.at
     if last is not None and is_withheld:

@@ -34,12 +34,12 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
     path = without_links(resolved(runtime.missed_file(event), cwd))
     if not path or status_at(path) is not None:
         return
-    found = plausible(path, _known(context, cwd))
-    if not found or not is_file(found):
+    meant = plausible(path, _known(context, cwd))
+    if not meant or not is_file(meant):
         return
     from ...common.text.sanitize import for_prompt
 
-    missing, there = relative(path, cwd), relative(found, cwd)
+    missing, there = relative(path, cwd), relative(meant, cwd)
     text = INTRODUCTION + for_prompt(
         f"- there is no {missing}; the one known file of that name is {there}"
     )
@@ -71,16 +71,18 @@ def plausible(path: str, known: Iterable[str]) -> str:
     It has the same name, and either all the directories in the same order with others between them,
     or the same last two directories."""
     parts = path.split("/")
-    found = {
-        one
-        for one in known
-        if one.endswith(f"/{parts[-1]}") and one != path and _is_meant(parts, one.split("/"))
+    matching = {
+        candidate
+        for candidate in known
+        if candidate.endswith(f"/{parts[-1]}")
+        and candidate != path
+        and _is_meant(parts, candidate.split("/"))
     }
-    return found.pop() if len(found) == 1 else ""
+    return matching.pop() if len(matching) == 1 else ""
 
 
 def _is_meant(parts: list[str], others: list[str]) -> bool:
     if parts[-_SHARED:] == others[-_SHARED:] and len(parts) >= _SHARED:
         return True
-    rest = iter(others)
-    return all([part in rest for part in parts])
+    remaining = iter(others)
+    return all([part in remaining for part in parts])

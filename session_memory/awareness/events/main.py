@@ -110,9 +110,9 @@ def status_line() -> None:
 
     try:
         environ = environment()
-        told = decode(sys.stdin.buffer.read().decode("utf-8", "replace"))
-        runtime = runtime_of(told.get("runtime") or (sys.argv[1:] or [_FIRST])[0])
-        event = {**told, "cwd": told.get("cwd") or told["workspace"]["current_dir"]}
+        fields = decode(sys.stdin.buffer.read().decode("utf-8", "replace"))
+        runtime = runtime_of(fields.get("runtime") or (sys.argv[1:] or [_FIRST])[0])
+        event = {**fields, "cwd": fields.get("cwd") or fields["workspace"]["current_dir"]}
         if not str(event.get("transcript_path")).endswith(".jsonl"):  # Copilot names the directory
             event.pop("transcript_path", None)
         context = context_of(event, environ, runtime, home_of(event, environ, runtime))

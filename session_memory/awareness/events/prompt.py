@@ -104,15 +104,15 @@ def own_session(context: Context) -> OwnSession:
     event, runtime, environ = context.event, context.runtime, context.environ
     directory = context.directory if context.settings.collisions != OFF else ""
     file, home = context.cursor_file, context.home
-    own = OwnSession(
+    session = OwnSession(
         context.session, runtime, file, context.own_path, directory, home, context.deadline
     )
-    own.start = context.directory
-    own.keeps_transcript = runtime.keeps_transcript(event, environ)
-    own.prompt, own.prompt_id = str(event.get("prompt") or ""), runtime.prompt_id(event)
-    own.process = runtime.process(event, environ)
-    own.known_sub_agents = context.sub_agents.get(context.session_id, ())
-    return own
+    session.start = context.directory
+    session.keeps_transcript = runtime.keeps_transcript(event, environ)
+    session.prompt, session.prompt_id = str(event.get("prompt") or ""), runtime.prompt_id(event)
+    session.process = runtime.process(event, environ)
+    session.known_sub_agents = context.sub_agents.get(context.session_id, ())
+    return session
 
 
 def start_listening(context: Context) -> None:
@@ -121,10 +121,10 @@ def start_listening(context: Context) -> None:
     Raises SessionMemoryError, OSError."""
     from ..activity.updates import begin_here
 
-    own = OwnSession(
+    session = OwnSession(
         context.session, context.runtime, context.cursor_file, deadline=context.deadline
     )
-    begin_here(Observation(own, context.other_sessions(), context.settings), now=time.time())
+    begin_here(Observation(session, context.other_sessions(), context.settings), now=time.time())
 
 
 def write_notes(context: Context, event_name: str) -> None:

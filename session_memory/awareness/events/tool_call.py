@@ -132,8 +132,8 @@ def deliver(
     attempt("git's refs", _note_refs, context)
     objections = _find_objections(context, can_ask=can_ask)  # before anything is locked
     delivery = attempt("collisions", _delivery_for, context)
-    asked = [context.ask(feature) for feature in context.features("call")]
-    additions = [add for add in asked if callable(add)]
+    answers = [context.ask(feature) for feature in context.features("call")]
+    additions = [add for add in answers if callable(add)]
     if delivery is None and (objections or additions):
         delivery = CallDelivery(
             CallLog(context.cursor_file, context.runtime.sub_agent(context.event))

@@ -218,8 +218,8 @@ def _as_json(text: str, dialect: Install) -> str:
 
 def _beside_ours(command: str, is_ours: IsOurs) -> str | None:
     """Return the command that ours was put behind, '' for none; None if ours is not there."""
-    theirs, mark, own = command.rpartition(_OURS)
-    return theirs.removeprefix(_THEIRS) if is_ours(own if mark else command) else None
+    theirs, mark, command_of_ours = command.rpartition(_OURS)
+    return theirs.removeprefix(_THEIRS) if is_ours(command_of_ours if mark else command) else None
 
 
 def _command(entry: Any) -> str | None:
@@ -243,7 +243,7 @@ def _put(values: dict[str, Any], way: tuple[str, ...], value: Any) -> dict[str, 
     inner = _put(values.get(way[0]) or {}, way[1:], value) if way[1:] else value
     if inner:
         return {**values, way[0]: inner}
-    return {key: one for key, one in values.items() if key != way[0]}
+    return {key: inner for key, inner in values.items() if key != way[0]}
 
 
 def _renewed(
@@ -260,7 +260,9 @@ def _renewed(
         for entry in matcher["hooks"]:
             hook = Hook(event, matcher.get("matcher"), entry)
             alike = [
-                one for one in missing if (one.event, one.matcher) == (hook.event, hook.matcher)
+                hook_missing
+                for hook_missing in missing
+                if (hook_missing.event, hook_missing.matcher) == (hook.event, hook.matcher)
             ]
             if not is_ours(hook.command):
                 left.append(entry)
@@ -285,7 +287,7 @@ def _with(container: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
     it."""
     if value or not container.get(key):
         return {**container, key: value} if key in container else container
-    return {name: one for name, one in container.items() if name != key}
+    return {name: inner for name, inner in container.items() if name != key}
 
 
 def _rules(values: dict[str, Any]) -> list[Any]:

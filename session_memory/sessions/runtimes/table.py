@@ -34,8 +34,8 @@ def runtime(format: str) -> Runtime:
         ) from None
     module, _, attribute = place.partition(":")
     # as common.extensions.load does, but without one more module for a prompt
-    found: Runtime = getattr(__import__(f"{_PACKAGE}.{module}", fromlist=[attribute]), attribute)
-    return found
+    instance: Runtime = getattr(__import__(f"{_PACKAGE}.{module}", fromlist=[attribute]), attribute)
+    return instance
 
 
 def all_runtimes() -> list[Runtime]:

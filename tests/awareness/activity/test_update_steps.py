@@ -63,7 +63,7 @@ def state_after(seconds_ago: float, scene: Scene) -> SessionState:
     """Return the state of a session that had its last prompt so long ago."""
     own = OwnState()
     own.asked = scene.now - seconds_ago
-    return SessionState(own=own)
+    return SessionState(own_state=own)
 
 
 def news_of(name: str, *entries: Entry, request: str = "") -> tuple[Report, NewEntries]:

@@ -28,7 +28,7 @@ class OthersActions:
 
 
 def edit_facts(
-    own: WorkingSet,
+    working_set: WorkingSet,
     others: OthersActions,
     evidence: Evidence,
     settled: Mapping[str, float],
@@ -42,14 +42,14 @@ def edit_facts(
     actions need no report; `reported` has the reported facts."""
     facts: list[Fact] = []
     open_actions: list[FileAction] = []
-    for path, actions in _by_path(own, others, settled).items():
-        mine = own.last(path, evidence)
+    for path, actions in _by_path(working_set, others, settled).items():
+        mine = working_set.last(path, evidence)
         if mine is None or reported.get(edited_key(others.session, path), -1.0) >= mine.time:
             continue
         for action in reversed(actions):
             if action.is_doubtful and _is_reported(path, mine.time, reported):
                 continue
-            fact = _Pair(own, mine, others, action, evidence).fact()
+            fact = _Pair(working_set, mine, others, action, evidence).fact()
             if fact is not None:
                 facts.append(fact)
                 break
@@ -59,13 +59,13 @@ def edit_facts(
 
 
 def _by_path(
-    own: WorkingSet, others: OthersActions, settled: Mapping[str, float]
+    working_set: WorkingSet, others: OthersActions, settled: Mapping[str, float]
 ) -> dict[str, list[FileAction]]:
     """Return the unsettled edits and removals, by this session's files."""
     by_path: dict[str, list[FileAction]] = {}
     for action in others.actions:
         if action.kind in (EDIT, REMOVE):
-            for path in own.reached_by(action):
+            for path in working_set.reached_by(action):
                 if action.time > settled.get(edited_key(others.session, path), 0.0):
                     by_path.setdefault(path, []).append(action)
     return by_path
@@ -80,13 +80,13 @@ class _Pair:
 
     def __init__(
         self,
-        own: WorkingSet,
+        working_set: WorkingSet,
         mine: FileAction,
         others: OthersActions,
         action: FileAction,
         evidence: Evidence,
     ) -> None:
-        self.own = own
+        self.own = working_set
         self.mine = mine
         self.session = others.session
         self.is_active = others.is_active
@@ -167,11 +167,11 @@ class _Pair:
 
     def _before(self, when: float) -> Fact | None:
         """Return that the other session edited the file before this one, which has not seen it."""
-        own, path, evidence = self.own, self.path, self.evidence
-        edit = own.last(path, evidence, (EDIT,))
-        if edit is None or not own.updated <= edit.time or self.action.time >= edit.time:
+        working_set, path, evidence = self.own, self.path, self.evidence
+        edit = working_set.last(path, evidence, (EDIT,))
+        if edit is None or not working_set.updated <= edit.time or self.action.time >= edit.time:
             return None
-        if own.has_read(path, when, evidence):
+        if working_set.has_read(path, when, evidence):
             return None
         if not evidence.is_in_worktree(path.rpartition("/")[0]):
             return None

@@ -210,8 +210,8 @@ class Evidence:
             end = window.find(b"\n", action.offset - start) if start <= action.offset else -1
             near = window[action.offset - start : end] if end >= 0 else b""
             line = near or next(_lines_from(written_in, action.offset), b"")
-            found = objects_in(line)
-            edits = self._runtimes[""].records.edits(found[0], action.call_id) if found else []
+            records = objects_in(line)
+            edits = self._runtimes[""].records.edits(records[0], action.call_id) if records else []
             is_whole = len(edits) == 1 and not edits[0][0]
             return is_whole and read_whole(path, LARGEST_FILE) == edits[0][1].encode()
         except (OSError, UnicodeError):
@@ -221,8 +221,10 @@ class Evidence:
         """Check if a directory is in this session's worktree; without a worktree, in none
         either."""
         if directory not in self._is_own_worktree:
-            own, found = self._worktree, find_worktree(directory, self._user_dir)
-            self._is_own_worktree[directory] = (found and found.git_dir) == (own and own.git_dir)
+            own_worktree, worktree = self._worktree, find_worktree(directory, self._user_dir)
+            self._is_own_worktree[directory] = (worktree and worktree.git_dir) == (
+                own_worktree and own_worktree.git_dir
+            )
         return self._is_own_worktree[directory]
 
     def staged(self, paths: list[str]) -> dict[str, str]:

@@ -60,7 +60,7 @@ _EXPECTED = ("commit", "cherry-pick", "revert", "am", "clone", "Branch")
 
 
 def taken_facts(
-    own: WorkingSet,
+    working_set: WorkingSet,
     session: str,
     actions: list[FileAction],
     evidence: Evidence,
@@ -79,8 +79,10 @@ def taken_facts(
             continue
         if not evidence.is_in_worktree(action.path):
             continue
-        for path, commit in _taken_by(_Run(session, action, evidence), own, evidence).items():
-            edit = own.last(path, evidence, (EDIT,))
+        for path, commit in _taken_by(
+            _Run(session, action, evidence), working_set, evidence
+        ).items():
+            edit = working_set.last(path, evidence, (EDIT,))
             own_time = edit.time if edit else 0.0
             fact = Fact(
                 TAKEN,
@@ -97,11 +99,11 @@ def taken_facts(
     return list(facts.values())
 
 
-def _taken_by(run: _Run, own: WorkingSet, evidence: Evidence) -> dict[str, str]:
+def _taken_by(run: _Run, working_set: WorkingSet, evidence: Evidence) -> dict[str, str]:
     """Return the files that a command took, each with the commit that has it now ('' if none)."""
-    candidates = _uncommitted(own, run.action, run.end, evidence)
+    candidates = _uncommitted(working_set, run.action, run.end, evidence)
     if commits_or_stages(run.action.words):
-        return _committed_from(own, candidates, run.action, run.end, evidence)
+        return _committed_from(working_set, candidates, run.action, run.end, evidence)
     return {
         path: ""
         for path, since in candidates
@@ -145,7 +147,7 @@ def branch_facts(
         return []
     from ....sessions.transcripts.remote_sessions import branch_of
 
-    found = []
+    facts = []
     for report, new in others:
         session = new.session
         if (
@@ -155,8 +157,8 @@ def branch_facts(
         ):
             fact = Fact(BRANCH, session.key, report.last_active, path=head)
             if fact.key not in reported:
-                found.append(fact)
-    return found
+                facts.append(fact)
+    return facts
 
 
 def first_to_remove(facts: list[Fact], evidence: Evidence) -> list[Fact]:
@@ -175,20 +177,24 @@ def first_to_remove(facts: list[Fact], evidence: Evidence) -> list[Fact]:
 
 
 def head_fact(
-    own: WorkingSet, known: str, now: str, others: dict[str, list[FileAction]], evidence: Evidence
+    working_set: WorkingSet,
+    known: str,
+    now: str,
+    others: dict[str, list[FileAction]],
+    evidence: Evidence,
 ) -> Fact | None:
     """Return that HEAD moved without this session, or that its branch is at another commit.
 
     `known` is the branch or commit at this session's last update."""
-    moves = [move for move in evidence.moves() if move.time >= int(own.updated)]
-    before, switched, shifted = _logged(own, known, moves, others, evidence)
+    moves = [move for move in evidence.moves() if move.time >= int(working_set.updated)]
+    before, switched, shifted = _logged(working_set, known, moves, others, evidence)
     if now != before and switched:
         move, who, words = switched
         return Fact(HEAD, who, move.time, own_time=move.time, words=words, heads=(before, now))
     is_logged = bool(moves) and is_commit(now) and moves[-1].after == now
     if now != before and before and not is_logged:
-        return _unlogged_head(own, (before, now), others, evidence)
-    shifted = _from_elsewhere(own, now, others, evidence) or shifted
+        return _unlogged_head(working_set, (before, now), others, evidence)
+    shifted = _from_elsewhere(working_set, now, others, evidence) or shifted
     if not shifted:
         return None
     move, who, words = shifted
@@ -269,16 +275,18 @@ def _from_elsewhere(
 
 
 def _uncommitted(
-    own: WorkingSet, action: FileAction, end: float, evidence: Evidence
+    working_set: WorkingSet, action: FileAction, end: float, evidence: Evidence
 ) -> list[tuple[str, float]]:
     """Return this session's uncommitted files before a git command, with the end of each edit."""
     commits = [move for move in evidence.moves() if move.message.startswith("commit")]
-    found = []
+    files = []
     edited = [
-        path for path, actions in own.actions.items() if any([one.kind == EDIT for one in actions])
+        path
+        for path, actions in working_set.actions.items()
+        if any([action.kind == EDIT for action in actions])
     ]
     for path in edited[-MOST_FILES:]:
-        edit = own.last(path, evidence, (EDIT,))
+        edit = working_set.last(path, evidence, (EDIT,))
         if edit is None or edit.time >= end:
             continue
         modified = (
@@ -289,12 +297,12 @@ def _uncommitted(
         since = evidence.ended("", edit)
         between = [move for move in commits if int(since) <= move.time < int(action.time)]
         if all([evidence.has_changed(move, path) is False for move in between]):
-            found.append((path, since))
-    return found
+            files.append((path, since))
+    return files
 
 
 def _committed_from(
-    own: WorkingSet,
+    working_set: WorkingSet,
     candidates: list[tuple[str, float]],
     action: FileAction,
     end: float,
@@ -304,24 +312,30 @@ def _committed_from(
 
     Files that this session had staged itself are left out."""
     is_commit = action.words[0] == "commit"
-    commits = _commits_by(own, action, end, evidence) if is_commit else []
+    commits = _commits_by(working_set, action, end, evidence) if is_commit else []
     candidates = candidates if commits or not is_commit else []
     staged = evidence.staged([path for path, _ in candidates])
-    taken = {}
+    commit_by_path = {}
     for path, since in candidates:
         changing = [
-            one
-            for one in commits
-            if evidence.has_changed(one, path) and evidence.object_after(one, path)
+            commit
+            for commit in commits
+            if evidence.has_changed(commit, path) and evidence.object_after(commit, path)
         ]
         if changing:
             if _is_in_commit(path, changing, staged.get(path), end, evidence):
-                taken[path] = changing[-1].after
+                commit_by_path[path] = changing[-1].after
             continue
-        is_known = is_commit and None not in [evidence.has_changed(one, path) for one in commits]
-        if not is_known and path in staged and _is_staged_by(own, action, path, since, evidence):
-            taken[path] = ""
-    return taken
+        is_known = is_commit and None not in [
+            evidence.has_changed(commit, path) for commit in commits
+        ]
+        if (
+            not is_known
+            and path in staged
+            and _is_staged_by(working_set, action, path, since, evidence)
+        ):
+            commit_by_path[path] = ""
+    return commit_by_path
 
 
 def _is_in_commit(
@@ -333,11 +347,11 @@ def _is_in_commit(
     modified = evidence.modified(path)
     if modified is None or modified > end:
         return True
-    return any([evidence.object_after(one, path) == staged for one in commits])
+    return any([evidence.object_after(commit, path) == staged for commit in commits])
 
 
 def _is_staged_by(
-    own: WorkingSet, action: FileAction, path: str, since: float, evidence: Evidence
+    working_set: WorkingSet, action: FileAction, path: str, since: float, evidence: Evidence
 ) -> bool:
     """Check if the command, and not this session, staged a file.
 
@@ -345,26 +359,34 @@ def _is_staged_by(
     modified = evidence.modified(path)
     if modified is None or modified > since + SLACK_SECONDS or stages(action, path) is False:
         return False
-    later = [one for one in own.commands if one.kind == GIT and one.time >= since - SLACK_SECONDS]
-    return not any([stages(one, path) for one in later])
+    later = [
+        command
+        for command in working_set.commands
+        if command.kind == GIT and command.time >= since - SLACK_SECONDS
+    ]
+    return not any([stages(command, path) for command in later])
 
 
 def _commits_by(
-    own: WorkingSet, action: FileAction, end: float, evidence: Evidence
+    working_set: WorkingSet, action: FileAction, end: float, evidence: Evidence
 ) -> list[HeadMove]:
     """Return the commits that a command made, except those that this session may have made."""
-    own_commits = [one for one in own.commands if one.kind == GIT and one.words[:1] == ("commit",)]
+    own_commits = [
+        command
+        for command in working_set.commands
+        if command.kind == GIT and command.words[:1] == ("commit",)
+    ]
     return [
         move
         for move in evidence.moves()
         if move.message.startswith("commit")
         and int(action.time) <= move.time <= end + GIT_SLACK_SECONDS
-        and not any([_may_have_moved("", one, move, evidence) for one in own_commits])
+        and not any([_may_have_moved("", command, move, evidence) for command in own_commits])
     ]
 
 
 def _who_moved(
-    own: WorkingSet,
+    working_set: WorkingSet,
     move: HeadMove,
     others: dict[str, list[FileAction]],
     evidence: Evidence,
@@ -377,7 +399,7 @@ def _who_moved(
     verbs = from_elsewhere or _MOVED_BY.get(move.verb, (move.verb, "update-ref"))
     is_there = evidence.is_in_repository if from_elsewhere else evidence.is_in_worktree
     fitting: list[tuple[int, float, str, FileAction]] = []
-    for session, actions in [("", own.commands), *others.items()]:
+    for session, actions in [("", working_set.commands), *others.items()]:
         for action in actions:
             if action.kind != GIT or action.words[:1] == () or action.words[0] not in verbs:
                 continue
@@ -385,9 +407,9 @@ def _who_moved(
                 names_it = move.branches is not None and move.branches[1] in action.words
                 fitting.append((-names_it, abs(action.time - move.time), session, action))
     if fitting:
-        _, _, session, action = min(fitting, key=lambda one: one[:3])
+        _, _, session, action = min(fitting, key=lambda candidate: candidate[:3])
         return session, action.words
-    for action in own.commands:
+    for action in working_set.commands:
         if action.kind == COMMAND and _may_have_moved("", action, move, evidence):
             return "", ()
     return None, ()
@@ -485,11 +507,11 @@ def is_restored(action: FileAction, actions: list[FileAction]) -> bool:
     """Check if the same call restored the stash, as `git stash && git pull && git stash pop`
     does."""
     return action.words[0] == "stash" and any(
-        one.kind == GIT
-        and one.call_id == action.call_id
-        and one.words[:1] == ("stash",)
-        and one.words[1:2] in (("pop",), ("apply",))
-        for one in actions
+        later.kind == GIT
+        and later.call_id == action.call_id
+        and later.words[:1] == ("stash",)
+        and later.words[1:2] in (("pop",), ("apply",))
+        for later in actions
     )
 
 

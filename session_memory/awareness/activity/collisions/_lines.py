@@ -54,9 +54,9 @@ def lines_of(
         session = "" if fact.kind == EDITED else fact.session
         files.setdefault((*_alike(fact), fact.path, session), []).append(fact)
     alike: dict[tuple[object, ...], list[Fact]] = {}
-    for found in files.values():
-        sessions = found[0].session, frozenset([fact.session for fact in found])
-        alike.setdefault((*_alike(found[0]), *sessions), []).extend(found)
+    for facts_of_file in files.values():
+        sessions = facts_of_file[0].session, frozenset([fact.session for fact in facts_of_file])
+        alike.setdefault((*_alike(facts_of_file[0]), *sessions), []).extend(facts_of_file)
     lines: list[str] = []
     reported: list[Fact] = []
     idle_room = room // 2
@@ -76,7 +76,7 @@ def newest_edit(facts: list[Fact], others: Mapping[str, Report], directory: str)
     edits = [fact for fact in facts if fact.kind == EDITED and fact.session in others]
     if not edits:
         return None
-    fact = max(edits, key=lambda one: one.time)
+    fact = max(edits, key=lambda edit: edit.time)
     other = others[fact.session]
     *texts, path = quotable([*other.texts, relative(fact.path, directory)])
     by = other.runtime or label_of(texts, other.place[0], LINE_CHARACTERS)

@@ -44,9 +44,9 @@ class WorkingSet:
                 kept = [*self.actions.pop(action.path, ()), action]
                 # drop the oldest action of the more frequent kind, so both kinds remain
                 if len(kept) > KEPT_ACTIONS:
-                    edits = sum([one.kind == EDIT for one in kept])
+                    edits = sum([action.kind == EDIT for action in kept])
                     more = EDIT if 2 * edits > len(kept) else READ
-                    kept.remove(next(one for one in kept if one.kind == more))
+                    kept.remove(next(action for action in kept if action.kind == more))
                 self.actions[action.path] = kept
             elif action.kind == REMOVE:
                 for path in self.reached_by(action):
@@ -70,14 +70,20 @@ class WorkingSet:
     def has_read(self, path: str, since: float, evidence: Evidence) -> bool:
         """Check if this session read a file after a time, perhaps by a command that prints it."""
         reads = [
-            one for one in self.actions.get(path, ()) if one.kind == READ and one.time >= since
+            action
+            for action in self.actions.get(path, ())
+            if action.kind == READ and action.time >= since
         ]
-        if any([evidence.is_done("", one) for one in reads]):
+        if any([evidence.is_done("", action) for action in reads]):
             return True
         from ....common.text.shell_commands import prints
 
-        later = [one for one in self.commands if one.kind == COMMAND and one.time >= since]
-        return any([prints(one.words[0], path) and evidence.is_done("", one) for one in later])
+        later = [
+            action for action in self.commands if action.kind == COMMAND and action.time >= since
+        ]
+        return any(
+            [prints(command.words[0], path) and evidence.is_done("", command) for command in later]
+        )
 
     def reached_by(self, action: FileAction) -> list[str]:
         """Return the paths that an action affects: its own, or all below a removed directory."""
@@ -132,12 +138,12 @@ class CollisionState:
         """Return the state as a text to store: 0.4.2 reads it too."""
         kept = list(self.working_set.actions.values())[-MOST_PATHS:]
         open_actions = {
-            key: [one.dump() for one in found[-MOST_OPEN:]]
-            for key, found in self.open_actions.items()
+            key: [action.dump() for action in actions[-MOST_OPEN:]]
+            for key, actions in self.open_actions.items()
         }
         content = {
             "version": self.VERSION,
-            "touched": [one.dump() for actions in kept for one in actions],
+            "touched": [action.dump() for actions in kept for action in actions],
             "told": dict(list(self.reported.items())[-MOST_REPORTED:]),
             "open": open_actions,
             "sub_agents": dict(list(self.sub_agents.items())[-MOST_SUB_AGENTS:]),
@@ -196,7 +202,7 @@ class KnownFiles:
         if name not in self._by_inode:
             statuses = [(status_at(known), known) for known in self.names[name]]
             self._by_inode[name] = {
-                (one.st_ino, one.st_dev): known for one, known in statuses if one
+                (status.st_ino, status.st_dev): known for status, known in statuses if status
             }
         status = status_at(path)
         known = self._by_inode[name].get((status.st_ino, status.st_dev)) if status else None

@@ -42,14 +42,14 @@ class Known:
 
     def __init__(
         self,
-        own: OwnSession,
+        own_session: OwnSession,
         state: CollisionState,
         worktree: Worktree | None,
         settled: Mapping[str, float] | None,
         now: float,
         oldest: float,
     ) -> None:
-        self.own = own
+        self.own = own_session
         self.state = state
         self.worktree = worktree
         self.settled = settled
@@ -77,34 +77,34 @@ def find(known: Known, entries: Others, paths: Sequence[str] | None = None) -> F
     """Return the collisions of the session with the others, from their reports and new entries.
 
     With `paths`, return only collisions over these files, which the session is about to edit."""
-    own = known.own
-    found = Findings(_evidence(known, entries))
+    own_session = known.own
+    findings = Findings(_evidence(known, entries))
     planned = None if paths is None else _planned(known, paths)
     concerned = planned or known.state.working_set
-    files = KnownFiles(concerned.actions, own.user_dir)
-    own.deadline.attempt_each(
+    files = KnownFiles(concerned.actions, own_session.user_dir)
+    own_session.deadline.attempt_each(
         entries,
-        lambda other: _read_actions(known, concerned, files, found, *other),
+        lambda other: _read_actions(known, concerned, files, findings, *other),
         lambda other: other[1].session.path,
     )
-    if any(found.actions.values()):
-        _add_edits(known, planned, found, entries)
-    _drop_conflicts(known, found, entries)
-    _add_git(known, found, entries, is_call=planned is not None)
-    own.deadline.attempt("git's refs", _add_losses, known, found)
-    found.facts = _without_explained(found.facts)
-    found.failed = {new.session.key for _, new in entries} - found.actions.keys()
-    return found
+    if any(findings.actions.values()):
+        _add_edits(known, planned, findings, entries)
+    _drop_conflicts(known, findings, entries)
+    _add_git(known, findings, entries, is_call=planned is not None)
+    own_session.deadline.attempt("git's refs", _add_losses, known, findings)
+    findings.facts = _without_explained(findings.facts)
+    findings.failed = {new.session.key for _, new in entries} - findings.actions.keys()
+    return findings
 
 
 def _evidence(known: Known, entries: Others) -> Evidence:
     """Return the evidence of the session's transcript and the others'."""
-    own = known.own
-    transcripts, runtimes = {"": own.path}, {"": own.runtime}
+    own_session = known.own
+    transcripts, runtimes = {"": own_session.path}, {"": own_session.runtime}
     for _, new in entries:
         transcripts[new.session.key] = new.session.path
-        runtimes[new.session.key] = own.runtime_of(new.session)
-    return Evidence(runtimes, transcripts, known.worktree, own.user_dir)
+        runtimes[new.session.key] = own_session.runtime_of(new.session)
+    return Evidence(runtimes, transcripts, known.worktree, own_session.user_dir)
 
 
 def _planned(known: Known, paths: Sequence[str]) -> WorkingSet:
@@ -115,18 +115,23 @@ def _planned(known: Known, paths: Sequence[str]) -> WorkingSet:
     return planned
 
 
-def _drop_conflicts(known: Known, found: Findings, entries: Others) -> None:
+def _drop_conflicts(known: Known, findings: Findings, entries: Others) -> None:
     """Drop the facts about copies of a file whose conflict another line reports."""
-    own = known.own
+    own_session = known.own
     is_copied = any([new.session.is_remote for _, new in entries]) or any(
-        [fact.worktree for fact in found.facts]
+        [fact.worktree for fact in findings.facts]
     )
-    if is_copied and inbox_stamp(own):
+    if is_copied and inbox_stamp(own_session):
         from ..conflicts import of_copies
 
-        ids = {new.session.key: own.id_of(new.session) for _, new in entries}
-        told = own.deadline.attempt("conflicts", of_copies, own, found.facts, ids, known.now) or ()
-        found.facts = [fact for fact in found.facts if fact not in told]
+        ids = {new.session.key: own_session.id_of(new.session) for _, new in entries}
+        covered = (
+            own_session.deadline.attempt(
+                "conflicts", of_copies, own_session, findings.facts, ids, known.now
+            )
+            or ()
+        )
+        findings.facts = [fact for fact in findings.facts if fact not in covered]
 
 
 def _without_explained(facts: list[Fact]) -> list[Fact]:
@@ -151,13 +156,13 @@ def _read_actions(
     known: Known,
     concerned: WorkingSet,
     files: KnownFiles,
-    found: Findings,
+    findings: Findings,
     report: Report,
     new: NewEntries,
 ) -> None:
     """Add another session's actions that may concern files of the set, and its earlier open
     ones."""
-    own, state, key = known.own, known.state, new.session.key
+    own_session, state, key = known.own, known.state, new.session.key
 
     def is_wanted(command: str) -> bool:
         return may_concern(command, files.names)
@@ -166,20 +171,24 @@ def _read_actions(
         actions = actions_elsewhere(report.entries, new.session.local_root)
     else:
         actions = actions_of(report.entries, is_wanted)
-    if transcripts := own.sub_agents_of(new.session):
-        runtime, offsets = own.runtime_of(new.session), state.sub_agents
+    if transcripts := own_session.sub_agents_of(new.session):
+        runtime, offsets = own_session.runtime_of(new.session), state.sub_agents
         actions += sub_agent_actions(
             transcripts, runtime, offsets, known.oldest, is_wanted, report.gate
         )
     for action in list(actions):
         files.recognise(action)
         actions += files.edits_by(action)
-    concerning = sorted([one for one in actions if concerned.is_concerned_by(one)], key=by_time)
+    concerning = sorted(
+        [action for action in actions if concerned.is_concerned_by(action)], key=by_time
+    )
     every = [*state.open_actions.pop(key, ()), *concerning]
-    found.actions[key] = [one for one in every if one.time > report.since]
+    findings.actions[key] = [action for action in every if action.time > report.since]
 
 
-def _add_edits(known: Known, planned: WorkingSet | None, found: Findings, entries: Others) -> None:
+def _add_edits(
+    known: Known, planned: WorkingSet | None, findings: Findings, entries: Others
+) -> None:
     """Add the edits of all sessions; drop the actions of sessions for which that fails."""
     reported = known.state.reported
     if known.settled is None:
@@ -189,54 +198,64 @@ def _add_edits(known: Known, planned: WorkingSet | None, found: Findings, entrie
             reported[key] = max(time, reported.get(key, 0.0))
     for report, new in entries:
         session = new.session.key
-        if session in found.actions:
+        if session in findings.actions:
             is_active = report.last_active >= known.now - ACTIVE_SECONDS
-            others = OthersActions(session, found.actions[session], is_active=is_active)
-            asked = (known, planned, found, others)
-            if known.own.deadline.attempt(session, _add_edits_of, *asked) is None:
-                del found.actions[session]
+            others = OthersActions(session, findings.actions[session], is_active=is_active)
+            inputs = (known, planned, findings, others)
+            if known.own.deadline.attempt(session, _add_edits_of, *inputs) is None:
+                del findings.actions[session]
 
 
 def _add_edits_of(
-    known: Known, planned: WorkingSet | None, found: Findings, others: OthersActions
+    known: Known, planned: WorkingSet | None, findings: Findings, others: OthersActions
 ) -> bool:
     """Add the edits of another session and its open actions."""
-    own, evidence, settled = known.state.working_set, found.evidence, known.settled or {}
-    facts, open_actions = edit_facts(own, others, evidence, settled, known.state.reported)
+    working_set, evidence, settled = known.state.working_set, findings.evidence, known.settled or {}
+    facts, open_actions = edit_facts(working_set, others, evidence, settled, known.state.reported)
     if planned is not None:  # the planned edit counts too
         reported = {fact.path for fact in facts}
         more, still_open = edit_facts(planned, others, evidence, settled, {})
         facts += [fact for fact in more if fact.path not in reported]
         open_actions = [*open_actions, *still_open]
-    found.facts += facts
+    findings.facts += facts
     if open_actions:
-        found.open_actions[others.session] = open_actions
+        findings.open_actions[others.session] = open_actions
     return True
 
 
-def _add_git(known: Known, found: Findings, entries: Others, *, is_call: bool) -> None:
+def _add_git(known: Known, findings: Findings, entries: Others, *, is_call: bool) -> None:
     """Add the facts about HEAD and about uncommitted work."""
-    has_git = any([action.kind == GIT for actions in found.actions.values() for action in actions])
+    has_git = any(
+        [action.kind == GIT for actions in findings.actions.values() for action in actions]
+    )
     is_shared = not is_call and any([new.session.is_remote for _, new in entries])
     if known.heads is None and not has_git and not is_shared:
         return
     from ._git import branch_facts, first_to_remove, head_fact, taken_facts
 
-    own, evidence, reported = known.state.working_set, found.evidence, known.state.reported
-    for session, actions in found.actions.items():
+    working_set, evidence, reported = (
+        known.state.working_set,
+        findings.evidence,
+        known.state.reported,
+    )
+    for session, actions in findings.actions.items():
         if is_call:  # a command may still wait for permission
             waiting = [
-                one for one in actions if one.kind == GIT and evidence.end(session, one)[0] is None
+                action
+                for action in actions
+                if action.kind == GIT and evidence.end(session, action)[0] is None
             ]
-            found.open_actions.setdefault(session, []).extend(waiting)
-            actions = [one for one in actions if one not in waiting]
-        found.facts += taken_facts(own, session, actions, evidence, reported)
-    found.facts = first_to_remove(found.facts, evidence)
-    moved = head_fact(own, *known.heads, found.actions, evidence) if known.heads else None
+            findings.open_actions.setdefault(session, []).extend(waiting)
+            actions = [action for action in actions if action not in waiting]
+        findings.facts += taken_facts(working_set, session, actions, evidence, reported)
+    findings.facts = first_to_remove(findings.facts, evidence)
+    moved = (
+        head_fact(working_set, *known.heads, findings.actions, evidence) if known.heads else None
+    )
     if moved is not None and reported.get(moved.key, -1.0) < moved.own_time:
-        found.facts.append(moved)
+        findings.facts.append(moved)
     if is_shared:
-        found.facts += branch_facts(entries, known.worktree, reported)
+        findings.facts += branch_facts(entries, known.worktree, reported)
 
 
 def _add_losses(known: Known, findings: Findings) -> None:
