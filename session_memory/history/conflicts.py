@@ -145,12 +145,12 @@ class Clash(NamedTuple):
         else:
             path, branch = quotable([self.conflict.path, self.other_branch])
             kept = KeptConflict(path, int(now), branch=branch)
-        own, conflict = self.own, self.conflict
-        sides = own.root, self.other.root if self.other else ""
+        side, conflict = self.own, self.conflict
+        sides = side.root, self.other.root if self.other else ""
         if self.change is not None:
-            sides = own.root, self.change.who
+            sides = side.root, self.change.who
         pair = (conflict.path, *sides, self.other_branch, conflict.objects[1])
-        kept.file, kept.root = f"{own.root}/{conflict.path}", own.root
+        kept.file, kept.root = f"{side.root}/{conflict.path}", side.root
         kept.lines, kept.hunks = conflict.lines, conflict.hunks
         kept.deleted_by, kept.commits = conflict.deleted_by, self.commits
         kept.is_certain = self.is_certain
@@ -196,7 +196,7 @@ def _keep_conflicts(home: Home, path: str, environ: Mapping[str, str], now: floa
     listed = live_sessions(path, environ, now)
     conflicts = [clash.as_kept(now) for clash in find_conflicts(sides_of(listed, home.user_dir))]
     privacy = Privacy(environ, home)
-    rules = dict.fromkeys(file for one in listed for file in privacy.files(one.start))
+    rules = dict.fromkeys(file for session in listed for file in privacy.files(session.start))
     KeptConflict.keep(home, conflicts, rules)
     return len(conflicts)
 
@@ -222,10 +222,10 @@ def live_sessions(path: str | None, environ: Mapping[str, str], now: float) -> l
         if key not in {r.OWN_ID_VARIABLE for r in all_runtimes()}
     }
     try:
-        found = find_sessions(path, True, bare, since=now - LIVE_SECONDS, most=MOST_SESSIONS)
+        sessions = find_sessions(path, True, bare, since=now - LIVE_SECONDS, most=MOST_SESSIONS)
     except UnknownSessionError:  # for example in a home whose first session has just begun
         return []
-    return [one for one in found if one.has_text]
+    return [session for session in sessions if session.has_text]
 
 
 class Unjudged(NamedTuple):
@@ -276,24 +276,24 @@ def _clashes(
 ) -> Iterator[Clash]:
     commits = _states(sides, merges, unjudged)
     judged = [side for side in sides if id(side) in commits]
-    for one, other in combinations(judged, 2):
-        if one.root and one.root == other.root:
+    for near, other in combinations(judged, 2):
+        if near.root and near.root == other.root:
             continue
         try:
-            found = merges.conflicts(commits[id(one)], commits[id(other)])
+            conflicts = merges.conflicts(commits[id(near)], commits[id(other)])
         except (GitUnavailableError, OSError) as error:
-            unjudged.append(Unjudged(one, other, (), str(error)))
+            unjudged.append(Unjudged(near, other, (), str(error)))
             continue
         if merges.left_out:
             reason = (
-                f"this clone is partial and lacks versions of them; {_fetching(one, other)} "
+                f"this clone is partial and lacks versions of them; {_fetching(near, other)} "
                 f"fetches these"
             )
-            unjudged.append(Unjudged(one, other, tuple(merges.left_out), reason))
-        for conflict in found:
-            for own, its, seen in ((one, other, conflict), (other, one, _turned(conflict))):
-                if own.worktree:
-                    yield Clash(own, its, seen, its.branch, texts=partial(merges.texts, seen))
+            unjudged.append(Unjudged(near, other, tuple(merges.left_out), reason))
+        for conflict in conflicts:
+            for near_side, its, seen in ((near, other, conflict), (other, near, _turned(conflict))):
+                if near_side.worktree:
+                    yield Clash(near_side, its, seen, its.branch, texts=partial(merges.texts, seen))
     for side in judged:
         yield from _with_others(side, commits[id(side)], merges)
     try:
@@ -342,9 +342,9 @@ def _head(side: Side, merges: Merges) -> tuple[str, set[str]]:
     return head, {change.path for change in merges.changes_of(side.worktree)}
 
 
-def _fetching(one: Side, other: Side) -> str:
+def _fetching(side: Side, other: Side) -> str:
     """Return the git command that fetches the objects for a merge of two sides."""
-    return f"`git merge-tree {one.branch or 'HEAD'} {other.branch or 'HEAD'}`"
+    return f"`git merge-tree {side.branch or 'HEAD'} {other.branch or 'HEAD'}`"
 
 
 def _with_others(side: Side, commit: str, merges: Merges) -> Iterator[Clash]:
@@ -384,31 +384,36 @@ def _behind(
 def sides_of(listed: list[FoundSession], user_dir: str) -> list[Side]:
     """Return the sides of the sessions, the side of the latest session first."""
     branches, sides = Branches(user_dir), dict[tuple[str, str], Side]()
-    for one in listed:
+    for session in listed:
         try:
-            entries, _ = one.last_entries(_ENTRIES)
+            entries, _ = session.last_entries(_ENTRIES)
         except Exception:  # any error affects only this session
             continue
-        cwd = next((entry.cwd for entry in reversed(entries) if entry.cwd), one.start)
+        cwd = next((entry.cwd for entry in reversed(entries) if entry.cwd), session.start)
         worktree = find_worktree(cwd, user_dir) if cwd else None
         if worktree is None or not worktree.root:
             continue
         head = head_of(worktree.git_dir)
         branch = "" if is_commit(head) else head
-        then = branches.checked_out(cwd, one.modified)
+        then = branches.checked_out(cwd, session.modified)
         is_left = bool(then) and then != branch  # the worktree is on another branch since
         key = (worktree.common_dir, then) if is_left else (worktree.root, "")
         new = Side(worktree.common_dir, None if is_left else worktree, then if is_left else branch)
         side = sides.setdefault(key, new)
-        side.sessions.append(one)
-        permitted, since = (one.gate.done if one.gate else None), one.modified - LIVE_SECONDS
-        side.calls[one.id] = SessionCalls(one.session, one.runtime, entries, permitted, since)
+        side.sessions.append(session)
+        permitted, since = (
+            (session.gate.done if session.gate else None),
+            session.modified - LIVE_SECONDS,
+        )
+        side.calls[session.id] = SessionCalls(
+            session.session, session.runtime, entries, permitted, since
+        )
     return list(sides.values())
 
 
 def _turned(conflict: Conflict) -> Conflict:
     deleted = None if conflict.deleted_by is None else 1 - conflict.deleted_by
-    hunks = tuple((other, own) for own, other in conflict.hunks)
+    hunks = tuple((other, hunk) for hunk, other in conflict.hunks)
     return Conflict(conflict.path, hunks, deleted, conflict.objects[::-1])
 
 

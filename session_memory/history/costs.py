@@ -61,41 +61,50 @@ class SessionFiles:
         self._filter = filter
         at_any_time = filter._replace(since=None, until=None, limit=EVERY)
         self.conversations = conversations = store.conversations(at_any_time)
-        self._shown = {(one.home, one.source_file) for one in conversations}
+        self._shown = {
+            (conversation.home, conversation.source_file) for conversation in conversations
+        }
         if conversations and (filter.session or filter.project or filter.directories):
-            runtimes = {one.runtime for one in conversations}
+            runtimes = {conversation.runtime for conversation in conversations}
             every = store.conversations(
                 at_any_time._replace(session="", project="", directories=())
             )
-            conversations = [one for one in every if one.runtime in runtimes]
-        wanted = {(one.home, one.source_file): one for one in conversations}
-        found: dict[tuple[str, str], SourceFile] = {}
+            conversations = [
+                conversation for conversation in every if conversation.runtime in runtimes
+            ]
+        wanted = {
+            (conversation.home, conversation.source_file): conversation
+            for conversation in conversations
+        }
+        files_by_session: dict[tuple[str, str], SourceFile] = {}
         others: list[SourceFile] = []
-        without_folders = {one.name for one in all_runtimes() if not one.HAS_PROJECT_FOLDERS}
+        without_folders = {
+            runtime.name for runtime in all_runtimes() if not runtime.HAS_PROJECT_FOLDERS
+        }
         sessions = {
-            (one.home, one.session_id): one
-            for one in conversations
-            if one.runtime in without_folders
+            (conversation.home, conversation.session_id): conversation
+            for conversation in conversations
+            if conversation.runtime in without_folders
         }
         for directory in watched:
             if directory.is_expected():
                 for file in directory.files([]):
                     key = directory.home, file.key
                     if key in wanted:
-                        found.setdefault(key, file)
+                        files_by_session.setdefault(key, file)
                     else:
                         others.append(file)
-        self.missing = len(self._shown - found.keys())
-        both = [(file, wanted[key]) for key, file in found.items()]
+        self.missing = len(self._shown - files_by_session.keys())
+        both = [(file, wanted[key]) for key, file in files_by_session.items()]
         both += _sub_agents_of(sessions, others) if sessions else []
-        self.files = sorted(both, key=lambda one: os.path.basename(one[0].key))
+        self.files = sorted(both, key=lambda pair: os.path.basename(pair[0].key))
 
     @property
     def recent(self) -> list[tuple[SourceFile, Conversation]]:
         """Return the files that may have answers of the queried time, each with its
         conversation."""
         since = self._filter.since
-        return [one for one in self.files if since is None or one[0].modified >= since]
+        return [pair for pair in self.files if since is None or pair[0].modified >= since]
 
     @property
     def shown(self) -> list[SourceFile]:
@@ -184,7 +193,7 @@ def _sub_agents_of(
 ) -> Iterator[tuple[SourceFile, Conversation]]:
     """Yield the files of `others` that belong to (nested) sub-agents of `sessions`, by home and
     id."""
-    found: dict[tuple[str, str], tuple[SourceFile, str]] = {}
+    parents: dict[tuple[str, str], tuple[SourceFile, str]] = {}
     for _, files in groupby(others, lambda file: file.directory):
         for file in files:
             runtime, parent = _sub_agent_in(file)
@@ -192,12 +201,12 @@ def _sub_agents_of(
             if runtime and runtime.HAS_PROJECT_FOLDERS:
                 break
             if runtime and parent:
-                found[file.directory.home, runtime.session_id_of(file.plain_path)] = file, parent
-    for (home, own), (file, parent) in found.items():
-        seen = {own}
-        while (home, parent) in found and parent not in seen:
+                parents[file.directory.home, runtime.session_id_of(file.plain_path)] = file, parent
+    for (home, session_id), (file, parent) in parents.items():
+        seen = {session_id}
+        while (home, parent) in parents and parent not in seen:
             seen.add(parent)
-            parent = found[home, parent][1]
+            parent = parents[home, parent][1]
         if (home, parent) in sessions:
             yield file, sessions[home, parent]
 
@@ -349,14 +358,14 @@ class CostSum:
             self.dollars = (self.dollars or 0.0) + expense.dollars
 
 
-def sums_of(found: Iterable[Expense], *by: str) -> tuple[CostSum, list[list[CostSum]]]:
+def sums_of(paid: Iterable[Expense], *by: str) -> tuple[CostSum, list[list[CostSum]]]:
     """Return the total, and the sums by each requested key of BY.
 
     Days (local time) begin with the latest, everything else with the most expensive. The expenses
     are not kept in memory."""
     total = CostSum()
     sums: list[dict[str, CostSum]] = [{} for _ in by]
-    for expense in found:
+    for expense in paid:
         total.add(expense)
         for kind, known in zip(by, sums):
             name = name_of(expense, kind)
@@ -379,8 +388,10 @@ def name_of(expense: Expense, kind: str) -> str:
 
 def _in_order(sums: Iterable[CostSum], kind: str) -> list[CostSum]:
     if kind == "day":
-        return sorted(sums, key=lambda one: one.name, reverse=True)
-    return sorted(sums, key=lambda one: (-(one.dollars or 0.0), -one.input - one.output, one.name))
+        return sorted(sums, key=lambda day_sum: day_sum.name, reverse=True)
+    return sorted(
+        sums, key=lambda total: (-(total.dollars or 0.0), -total.input - total.output, total.name)
+    )
 
 
 def of_memories(location: StoreLocation, wanted: Filter, prices: Prices) -> list[CostSum]:
@@ -389,10 +400,10 @@ def of_memories(location: StoreLocation, wanted: Filter, prices: Prices) -> list
     until = day_of(wanted.until) if wanted.until is not None else "9"
     with closing(StoredQueue(location.database)) as queue:
         spent = queue.accounts.by_model(since, until)
-    found = []
+    sums = []
     for usage in spent:
         dollars = cost(usage, prices)
         tokens = usage.input_tokens, usage.output_tokens, usage.cached_tokens, 0
         unpriced = {usage.model} if dollars is None else set()
-        found.append(CostSum(for_prompt(usage.model), "", *tokens, dollars, unpriced))
-    return found
+        sums.append(CostSum(for_prompt(usage.model), "", *tokens, dollars, unpriced))
+    return sums

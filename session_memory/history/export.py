@@ -77,9 +77,11 @@ def _exported(
             cwd=for_people(conversation.cwd),
         )
         wanted = (
-            one for one in chain([first] if first else [], items) if full or one.role != TOOL_ROLE
+            entry
+            for entry in chain([first] if first else [], items)
+            if full or entry.role != TOOL_ROLE
         )
-        batches = in_batches(map(_redacted, _joined(wanted)), lambda one: len(one.text))
+        batches = in_batches(map(_redacted, _joined(wanted)), lambda entry: len(entry.text))
         yield Exported(safe, first is not None, batches)
 
 
@@ -134,9 +136,9 @@ def facts_of(conversation: Conversation) -> dict[str, str]:
     }
 
 
-def as_markdown(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
+def as_markdown(exported: Iterable[Exported], head: ExportHead) -> Iterator[str]:
     """Yield each conversation under its own heading, with messages as in archives."""
-    for conversation, is_told, batches in found:
+    for conversation, is_told, batches in exported:
         facts = {
             name: escape(fact) if "`" in fact else f"`{fact}`"
             for name, fact in facts_of(conversation).items()
@@ -145,7 +147,7 @@ def as_markdown(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
         withheld = "" if is_told else f"\n{escape(WITHHELD)}\n"
         yield f"# {escape(title_of(conversation))}\n\n{listed}\n\n---\n{withheld}"
         for items in batches:
-            yield "".join(render_messages([_message(one) for one in items], ASSISTANT, 0))
+            yield "".join(render_messages([_message(item) for item in items], ASSISTANT, 0))
         yield "\n"
 
 
@@ -171,7 +173,7 @@ def _tool_text(item: StoredEntry) -> str:
     return f"{shown}: {outcome}" if outcome else shown
 
 
-def as_json(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
+def as_json(exported: Iterable[Exported], head: ExportHead) -> Iterator[str]:
     """Yield one JSON object; each conversation and each item begins a line."""
     about = {
         "format": "session-memory export",
@@ -179,7 +181,7 @@ def as_json(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
         "exported_at": _iso(head.now),
     }
     yield f'{_opened({**about, "full": head.full})}, "conversations": ['
-    for number, (conversation, is_told, batches) in enumerate(found):
+    for number, (conversation, is_told, batches) in enumerate(exported):
         facts = {
             "id": conversation.id,
             "session_id": conversation.session_id,
@@ -197,21 +199,23 @@ def as_json(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
         separator = ""
         for items in batches:
             yield separator + ",".join(
-                [f"\n{json.dumps(_item(one), ensure_ascii=False)}" for one in items]
+                [f"\n{json.dumps(_item(item), ensure_ascii=False)}" for item in items]
             )
             separator = ","
         yield "\n]}"
     yield "\n]}\n"
 
 
-def as_filtered(found: Iterable[Exported], head: ExportHead, filtering: Filtering) -> Iterator[str]:
+def as_filtered(
+    exported: Iterable[Exported], head: ExportHead, filtering: Filtering
+) -> Iterator[str]:
     """Yield the form of each conversation that a model reads, by the settings."""
-    for conversation, is_told, batches in found:
+    for conversation, is_told, batches in exported:
         withheld = "" if is_told else f"{WITHHELD}\n"
         yield f"# {title_of(conversation)}\n\n{withheld}"
         for items in batches:
             yield "".join(
-                [f"{line}\n" for one in items if (line := filtered_entry(one, filtering))]
+                [f"{line}\n" for item in items if (line := filtered_entry(item, filtering))]
             )
         yield "\n"
 

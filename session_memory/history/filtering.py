@@ -58,9 +58,12 @@ def is_command(text: str) -> bool:
     """Return whether a text is a runtime's own command, such as `/clear` or `/model opus`.
 
     `/etc/hosts is empty` is not."""
-    word, _, rest = text.strip().partition(" ")
+    word, _, remainder = text.strip().partition(" ")
     return (
-        word.startswith("/") and "/" not in word[1:] and "\n" not in rest and len(rest.split()) < 2
+        word.startswith("/")
+        and "/" not in word[1:]
+        and "\n" not in remainder
+        and len(remainder.split()) < 2
     )
 
 
@@ -81,15 +84,15 @@ def exchanges(entries: Iterable[StoredEntry]) -> list[list[StoredEntry]]:
     """Split entries into exchanges: consecutive user entries with all following replies.
 
     Entries before the first user entry form an exchange too."""
-    found: list[list[StoredEntry]] = []
+    split: list[list[StoredEntry]] = []
     was_user = False
     for entry in entries:
         is_user = entry.role == "user"
-        if not found or (is_user and not was_user):
-            found.append([])
-        found[-1].append(entry)
+        if not split or (is_user and not was_user):
+            split.append([])
+        split[-1].append(entry)
         was_user = is_user
-    return found
+    return split
 
 
 def chunks(entries: Sequence[StoredEntry], filtering: Filtering, max_tokens: int) -> list[Chunk]:
@@ -98,13 +101,13 @@ def chunks(entries: Sequence[StoredEntry], filtering: Filtering, max_tokens: int
     Splits a larger exchange between entries, a larger entry between lines, and marks the cuts with
     GOES_ON and WENT_ON. An exchange that filtering empties yields no chunk.
     """
-    found = []
+    parts = []
     for number, exchange in enumerate(exchanges(entries)):
         for part, lines in enumerate(_packed(_lines(exchange, filtering, max_tokens), max_tokens)):
             text = "\n".join([line for _, line in lines])
             times = [entry.timestamp for entry, _ in lines if entry.timestamp is not None]
             first, last = lines[0][0].id, lines[-1][0].id
-            found.append(
+            parts.append(
                 Chunk(
                     text,
                     estimated_tokens(text),
@@ -115,7 +118,7 @@ def chunks(entries: Sequence[StoredEntry], filtering: Filtering, max_tokens: int
                     times[0] if times else None,
                 )
             )
-    return found
+    return parts
 
 
 def _action(entry: StoredEntry, filtering: Filtering) -> str:

@@ -42,7 +42,7 @@ class PricesError(SessionMemoryError):
     """Prices cannot be updated; the old ones stay."""
 
 
-def all_prices(own: Prices) -> Prices:
+def all_prices(user_prices: Prices) -> Prices:
     """Return the prices of prices.yaml, overridden by the last update's, then by the user's own.
 
     They are in dollars per million tokens."""
@@ -51,7 +51,7 @@ def all_prices(own: Prices) -> Prices:
     table = yaml.safe_load(
         read_whole(os.path.join(os.path.dirname(os.path.abspath(__file__)), "prices.yaml"))
     )
-    return {**table, **_updated(*_updated_file()), **own}
+    return {**table, **_updated(*_updated_file()), **user_prices}
 
 
 def cost(usage: Usage, prices: Prices) -> float | None:
@@ -91,18 +91,18 @@ def update_prices(address: str = SOURCE) -> int:
         raise PricesError(
             f"{address}: {error}", "the prices stay as they were; try again later"
         ) from error
-    found = _parsed_prices(content)
-    if len(found) < LEAST_PRICES:
+    prices = _parsed_prices(content)
+    if len(prices) < LEAST_PRICES:
         hint = "the prices stay as they were; give the address of a file in LiteLLM's format"
         raise PricesError(
-            f"{address}: not a price file ({len(found)} found, {LEAST_PRICES} expected)", hint
+            f"{address}: not a price file ({len(prices)} found, {LEAST_PRICES} expected)", hint
         )
     path, _ = _updated_file()
     os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
     write_atomically(
-        path, json.dumps({"from": address, "at": round(time.time()), "prices": found}).encode()
+        path, json.dumps({"from": address, "at": round(time.time()), "prices": prices}).encode()
     )
-    return len(found)
+    return len(prices)
 
 
 def _parsed_prices(content: bytes) -> dict[str, dict[str, float]]:
@@ -161,9 +161,9 @@ def _updated_file() -> tuple[str, int]:
 def _updated(path: str, written: int) -> Prices:
     """Return the prices of the last update; none if there was none, or its file is damaged."""
     try:
-        found = json.loads(read_whole(path))["prices"]
+        prices = json.loads(read_whole(path))["prices"]
         return {
-            str(name): {key: float(price[key]) for key in _FIELDS} for name, price in found.items()
+            str(name): {key: float(price[key]) for key in _FIELDS} for name, price in prices.items()
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

@@ -43,8 +43,8 @@ class ToldText(NamedTuple):
     @property
     def paths(self) -> tuple[str, str] | None:
         """Return the missing path and the one that is meant, if it came with a failed call."""
-        found = _PATH.fullmatch(self.text.strip())
-        return (found[1], found[2]) if found else None
+        match = _PATH.fullmatch(self.text.strip())
+        return (match[1], match[2]) if match else None
 
 
 class ReadFile(NamedTuple):
@@ -69,13 +69,13 @@ class TranscriptNotes(NamedTuple):
     def without_copies(self, known: set[tuple[str, int | None]]) -> "TranscriptNotes":
         """Return the notes without told texts that are `known`, and add the others: a fork and a
         resume repeat a text with its time."""
-        found = {
-            (one.text, one.at): one
-            for one in reversed(self.told)
-            if (one.text, one.at) not in known
+        texts = {
+            (text.text, text.at): text
+            for text in reversed(self.told)
+            if (text.text, text.at) not in known
         }
-        known.update(found)
-        return self._replace(told=list(found.values())[::-1])
+        known.update(texts)
+        return self._replace(told=list(texts.values())[::-1])
 
 
 def _our_parts(event: Injected) -> list[str]:
@@ -126,7 +126,7 @@ class _Pass:
         for offset, line in lines_forward(descriptor, 0, size):
             for search in self._open:
                 search.read(line)
-            self._open = [one for one in self._open if not one.is_over]
+            self._open = [search for search in self._open if not search.is_over]
             wanted = INJECTED if self._records.prefilter(line, INJECTED) else 0
             wanted |= MESSAGES | CALLS if offset in self._reads else 0
             is_result = _CLASH in line or any(id.encode() in line for id in self._pending)
@@ -142,8 +142,10 @@ class _Pass:
                         self._pending.update({tool.call_id: tool.argument for tool in calls})
                     elif isinstance(event, CallResult):
                         self._take_result(event, at or 0)
-        found = [(text, at, offset, one.outcome == ARRIVED) for text, at, offset, one in self._told]
-        self._found.told.extend(map(ToldText._make, found))
+        outcomes = [
+            (text, at, offset, search.outcome == ARRIVED) for text, at, offset, search in self._told
+        ]
+        self._found.told.extend(map(ToldText._make, outcomes))
         return self._found
 
     def _take_told(self, event: Injected, at: int | None, offset: int, line: bytes) -> None:
@@ -169,15 +171,15 @@ def told_tokens(
     milliseconds since the epoch."""
     known: set[tuple[str, int | None]] = set()
     texts = [
-        one
+        text
         for file in files
         if (notes := notes_of(file))
-        for one in notes.without_copies(known).told
+        for text in notes.without_copies(known).told
     ]
     is_limited = since is not None or until is not None
     wanted = [
-        one
-        for one in texts
-        if not is_limited or (since or 0) <= (one.at or 0) <= (until or one.at or 0)
+        text
+        for text in texts
+        if not is_limited or (since or 0) <= (text.at or 0) <= (until or text.at or 0)
     ]
-    return sum(len(one.text) for one in wanted) // CHARACTERS_PER_TOKEN
+    return sum(len(text.text) for text in wanted) // CHARACTERS_PER_TOKEN

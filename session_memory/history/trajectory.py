@@ -42,11 +42,11 @@ def trajectory_of(
     """Return the trajectory of the session with these conversations; None if the rules hide its
     text. Raises OSError, SessionMemoryError."""
     last = conversations[-1]
-    runtime = next((one for one in all_runtimes() if one.name == last.runtime), None)
+    runtime = next((each for each in all_runtimes() if each.name == last.runtime), None)
     file = location.transcript_of(last)
     if runtime is None or file is None:
         document = _from_store(
-            last, [item for one in conversations for item in store.entries(one.id)]
+            last, [item for part in conversations for item in store.entries(part.id)]
         )
         return document if document["steps"] else None
     rules = location.rules(with_private)
@@ -63,16 +63,18 @@ def _from_transcript(
     """Return the trajectory of a session with its sub-agents' trajectories.
 
     The session's transcript is open and is at `path`. Raises OSError."""
-    found = _Steps(runtime, descriptor, gate)
-    document = _document(conversation, found.steps, read_at(descriptor, 0, HEAD_BYTES))
+    transcript = _Steps(runtime, descriptor, gate)
+    document = _document(conversation, transcript.steps, read_at(descriptor, 0, HEAD_BYTES))
     inner = []
-    for number, one in enumerate([each for each in runtime.sub_agents(path) if each != path], 1):
-        with Opened(one) as of_sub_agent:
+    for number, sub_agent in enumerate(
+        [each for each in runtime.sub_agents(path) if each != path], 1
+    ):
+        with Opened(sub_agent) as of_sub_agent:
             steps = _Steps(runtime, of_sub_agent, gate, of_sub_agents=True).steps
-            name = f"{number}-{runtime.session_id_of(one)}"
+            name = f"{number}-{runtime.session_id_of(sub_agent)}"
             if steps:
                 inner.append({**_document(conversation, steps, b""), "trajectory_id": name})
-                _refer(found.steps, name, steps[0].get("timestamp", ""))
+                _refer(transcript.steps, name, steps[0].get("timestamp", ""))
     return {**document, "subagent_trajectories": inner} if inner else document
 
 
@@ -106,7 +108,9 @@ def _document(conversation: Conversation, steps: list[Record], head: bytes) -> R
     models = [step["model_name"] for step in steps if "model_name" in step]
     agent = {"name": conversation.runtime, "version": version[1].decode() if version else "unknown"}
     metrics = [step["metrics"] for step in steps if "metrics" in step]
-    totals = {f"total_{key}": sum(one.get(key, 0) for one in metrics) for key in _SUMMED if metrics}
+    totals = {
+        f"total_{key}": sum(metric.get(key, 0) for metric in metrics) for key in _SUMMED if metrics
+    }
     cwd, title = for_people(conversation.cwd), for_people(conversation.title)
     return {
         "schema_version": VERSION,
@@ -138,19 +142,19 @@ class _Steps:
         left_out = reader.offsets_off_branch(descriptor, size)
         lines = self._noted(lines_forward(descriptor, 0, size), left_out)
         ids = set[str]()
-        for one in reader.forward(lines, with_results=True, left_out=left_out):
-            if isinstance(one, CallResult):
-                self._add_result(one)
-            elif isinstance(one, Compaction):
+        for event in reader.forward(lines, with_results=True, left_out=left_out):
+            if isinstance(event, CallResult):
+                self._add_result(event)
+            elif isinstance(event, Compaction):
                 self._append(
                     _step("system", None, "The conversation was compacted."), reader.reached
                 )
                 self.steps[-1]["extra"] = {
                     "context_management": {"type": "compaction", "boundary": "replace"}
                 }
-            elif isinstance(one, Entry) and not (one.id and one.id in ids):
-                ids.add(one.id)
-                self._add(one, reader.record)
+            elif isinstance(event, Entry) and not (event.id and event.id in ids):
+                ids.add(event.id)
+                self._add(event, reader.record)
         self._add_usage(descriptor)
 
     def _noted(
@@ -159,9 +163,11 @@ class _Steps:
         """Yield the lines, and note what the model thought in them."""
         for offset, line in lines:
             if self._runtime.records.THINKING in line and offset not in left_out:
-                records = [one for one in decode_line(line)[0] if isinstance(one, dict)]
+                records = [record for record in decode_line(line)[0] if isinstance(record, dict)]
                 self._thoughts += [
-                    thought for one in records if (thought := self._runtime.records.thinking(one))
+                    thought
+                    for record in records
+                    if (thought := self._runtime.records.thinking(record))
                 ]
             yield offset, line
 
@@ -171,23 +177,27 @@ class _Steps:
 
     def _add(self, entry: Entry, record: Record) -> None:
         thoughts, self._thoughts = self._thoughts, []
-        for one in self._gate.told([entry]):
-            if not one.text and not one.tools:
+        for visible in self._gate.told([entry]):
+            if not visible.text and not visible.tools:
                 continue
-            step = _step(one.role, one.timestamp, for_people(one.text).strip())
-            extra = {"entry_id": one.id, "message_id": one.message_id, "cwd": for_people(one.cwd)}
+            step = _step(visible.role, visible.timestamp, for_people(visible.text).strip())
+            extra = {
+                "entry_id": visible.id,
+                "message_id": visible.message_id,
+                "cwd": for_people(visible.cwd),
+            }
             step["extra"] = {key: value for key, value in extra.items() if value}
-            if one.role == "user" and one.tools:  # a command that the user ran
+            if visible.role == "user" and visible.tools:  # a command that the user ran
                 step["source"], step["extra"]["role"] = "agent", "user"
-            if one.is_copy:
+            if visible.is_copy:
                 step["is_copied_context"] = True
-            if one.role == "assistant" and thoughts:
+            if visible.role == "assistant" and thoughts:
                 step["reasoning_content"] = for_people("\n\n".join(thoughts))
-            for number, tool in enumerate(one.tools):
+            for number, tool in enumerate(visible.tools):
                 call_id = tool.call_id or f"unnamed-{len(self.steps)}-{number}"
                 given = self._runtime.records.arguments(record, call_id)
                 key = next((key for key, value in given.items() if value == tool.argument), "")
-                told = (
+                extra_facts = (
                     {"kind": tool.kind, "argument_key": key}
                     if key
                     else _told(tool.kind, tool.argument)
@@ -197,9 +207,9 @@ class _Steps:
                     "function_name": for_people(tool.name),
                 }
                 call["arguments"] = copies_of([given], False)[0]
-                step.setdefault("tool_calls", []).append({**call, "extra": told})
+                step.setdefault("tool_calls", []).append({**call, "extra": extra_facts})
                 self._by_call[tool.call_id] = call_id, step
-            self._append(step, one.offset)
+            self._append(step, visible.offset)
 
     def _add_result(self, result: CallResult) -> None:
         """Add a result to the step of its call; a look into our own memory has none."""
@@ -207,12 +217,12 @@ class _Steps:
             return
         call_id, step = self._by_call[result.call_id]
         extra = {"is_error": result.has_failed, **({} if result.has_run else {"has_run": False})}
-        found = {
+        result_step = {
             "source_call_id": call_id,
             "content": for_people(result_text(result.content)),
             "extra": extra,
         }
-        step.setdefault("observation", {"results": []})["results"].append(found)
+        step.setdefault("observation", {"results": []})["results"].append(result_step)
 
     def _add_usage(self, descriptor: int) -> None:
         """Add the usage of each answer to the agent's step that is nearest to its record; if that
@@ -225,7 +235,9 @@ class _Steps:
             if is_told and not usage.is_copy:
                 behind = bisect(offsets, offset)
                 near = agents[max(0, behind - 1) : behind + 1] or [len(self.steps) - 1]
-                nearest = min(near, key=lambda one: abs(self._offsets[one] - offset))
+                nearest = min(
+                    near, key=lambda step_number: abs(self._offsets[step_number] - offset)
+                )
                 step = self.steps[nearest]
                 if step["source"] != "agent" or "metrics" in step:
                     step = _step("agent", None if at is None else at / 1000, "")
@@ -239,17 +251,17 @@ class _Steps:
 def _metrics(usage: ModelUsage) -> Record:
     written = usage.written + usage.written_for_an_hour
     prompt = usage.input + usage.cached + written
-    found: Record = {
+    metrics: Record = {
         "prompt_tokens": prompt,
         "completion_tokens": usage.output,
         "cached_tokens": usage.cached,
     }
-    found |= {} if usage.dollars is None else {"cost_usd": usage.dollars}
+    metrics |= {} if usage.dollars is None else {"cost_usd": usage.dollars}
     caches = {
         "cache_creation_input_tokens": written,
         "cache_creation_1h_tokens": usage.written_for_an_hour,
     }
-    return {**found, "extra": {"answer_id": usage.id, **caches}}
+    return {**metrics, "extra": {"answer_id": usage.id, **caches}}
 
 
 def _step(role: str, at: float | None, text: str) -> Record:
@@ -267,7 +279,7 @@ def _told(kind: str, argument: str) -> Record:
 
 def _refer(steps: list[Record], name: str, began: str) -> None:
     """Refer to a sub-agent from the last step with a call before it began."""
-    before = [one for one in steps if "tool_calls" in one and one.get("timestamp", "") <= began]
+    before = [step for step in steps if "tool_calls" in step and step.get("timestamp", "") <= began]
     if before:
         results = before[-1].setdefault("observation", {"results": []})["results"]
         results.append({"subagent_trajectory_ref": [{"trajectory_id": name}]})

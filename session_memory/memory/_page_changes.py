@@ -59,9 +59,9 @@ class KnownMemories:
     def _sort(self, by_key: dict[T, dict[str, IndexedMemory]], key: T) -> None:
         latest = sorted(
             by_key[key].values(),
-            key=lambda one: (one.at is not None, -(one.at or 0), -self._ranks[one.id]),
+            key=lambda memory: (memory.at is not None, -(memory.at or 0), -self._ranks[memory.id]),
         )
-        by_key[key] = {one.id: one for one in latest}
+        by_key[key] = {memory.id: memory for memory in latest}
 
     def near(self, memory: IndexedMemory) -> Iterable[IndexedMemory]:
         """Return current memories similar to `memory`: same kind, subject and trust; no
@@ -70,9 +70,9 @@ class KnownMemories:
 
     def episodes(self, memory: IndexedMemory) -> Iterator[IndexedMemory]:
         """Yield the episodes of the session of an episode, as trusted as that."""
-        for one in self._episodes.get(memory.origins[0].session, {}).values():
-            if one.is_untrusted == memory.is_untrusted:
-                yield one
+        for episode in self._episodes.get(memory.origins[0].session, {}).values():
+            if episode.is_untrusted == memory.is_untrusted:
+                yield episode
 
     def current(self) -> Iterator[IndexedMemory]:
         """Yield the current memories except episodes."""
@@ -111,7 +111,7 @@ class PageChanges:
             poorer, richer = self._other_episodes(memory)
             others += poorer
             newer = richer or next(
-                (one for one in others if (one.at or 0) > (memory.at or 0)), None
+                (other for other in others if (other.at or 0) > (memory.at or 0)), None
             )
             path, sessions = pages.path_for(memory), {origin.session for origin in memory.origins}
             # by a rule added after it was read
@@ -149,13 +149,17 @@ class PageChanges:
             if memory.origins[0].strategy != WITHOUT_A_MODEL:
                 return None, []
             # an earlier version may have described it in other words
-            own = source_of(memory.origins[0])
+            source = source_of(memory.origins[0])
             return next(
-                (one for one in self._known.episodes(memory) if own in map(source_of, one.origins)),
+                (
+                    episode
+                    for episode in self._known.episodes(memory)
+                    if source in map(source_of, episode.origins)
+                ),
                 None,
             ), []
         said = wording(memory.whole_text)
-        near = [(one, self._known.wording(one)) for one in self._known.near(memory)]
+        near = [(other, self._known.wording(other)) for other in self._known.near(memory)]
         same = next((known for known, other in near if says_the_same(said, other)), None)
         return same, [
             known for known, other in near if known.is_marked and contradicts(said, other)
@@ -169,17 +173,18 @@ class PageChanges:
         If `memory` is extractive, also return an episode of that part that a model made."""
         if memory.kind != EPISODE:
             return [], None
-        own = memory.origins[0]
+        origin_of_memory = memory.origins[0]
         covering = [
-            (one, origin.strategy == WITHOUT_A_MODEL)
-            for one in self._known.episodes(memory)
-            if not one.superseded
-            for origin in one.origins
-            if (origin.session, time_text(origin.at)) == (own.session, time_text(own.at))
+            (episode, origin.strategy == WITHOUT_A_MODEL)
+            for episode in self._known.episodes(memory)
+            if not episode.superseded
+            for origin in episode.origins
+            if (origin.session, time_text(origin.at))
+            == (origin_of_memory.session, time_text(origin_of_memory.at))
         ]
-        if own.strategy == WITHOUT_A_MODEL:
-            return [], next((one for one, is_poorer in covering if not is_poorer), None)
-        return [one for one, is_poorer in covering if is_poorer], None
+        if origin_of_memory.strategy == WITHOUT_A_MODEL:
+            return [], next((episode for episode, is_poorer in covering if not is_poorer), None)
+        return [episode for episode, is_poorer in covering if is_poorer], None
 
     def _add_origin(self, known: IndexedMemory, memory: IndexedMemory) -> None:
         if known.is_marked and not {*map(source_of, memory.origins)} <= {

@@ -63,10 +63,10 @@ class Wording(NamedTuple):
 
 def wording(text: str) -> Wording:
     """Return the wording of `text`, without articles, auxiliaries and similar words."""
-    found = set(normalised(text).split())
-    values = {word for word in found if _VALUE.fullmatch(word)}
-    refusals = {word for word in found if word in _NEGATIONS or word.endswith(("n't", "n’t"))}
-    words = {_root(word) for word in found - values - refusals - _EMPTY}
+    words_found = set(normalised(text).split())
+    values = {word for word in words_found if _VALUE.fullmatch(word)}
+    refusals = {word for word in words_found if word in _NEGATIONS or word.endswith(("n't", "n’t"))}
+    words = {_root(word) for word in words_found - values - refusals - _EMPTY}
     return Wording(frozenset(words), frozenset(values | ({"not"} if refusals else set())))
 
 
@@ -77,15 +77,15 @@ def normalised(text: str) -> str:
     return " ".join(_WORD.findall(folded(form).replace(_ACCENT, "")))
 
 
-def says_the_same(one: Wording, other: Wording) -> bool:
+def says_the_same(first: Wording, other: Wording) -> bool:
     """Return whether two texts are near duplicates with the same numbers and negations."""
-    return one.values == other.values and _share_most(one, other)
+    return first.values == other.values and _share_most(first, other)
 
 
-def contradicts(one: Wording, other: Wording) -> bool:
+def contradicts(first: Wording, other: Wording) -> bool:
     """Return whether two texts have nearly the same words, but other numbers or negations."""
-    common = len(one.words & other.words)
-    return one.values != other.values and common >= LEAST_COMMON and _share_most(one, other)
+    common = len(first.words & other.words)
+    return first.values != other.values and common >= LEAST_COMMON and _share_most(first, other)
 
 
 def _root(word: str) -> str:
@@ -93,6 +93,6 @@ def _root(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def _share_most(one: Wording, other: Wording) -> bool:
-    every = one.words | other.words
-    return len(one.words & other.words) >= LEAST_SHARED * len(every) if every else True
+def _share_most(first: Wording, other: Wording) -> bool:
+    every = first.words | other.words
+    return len(first.words & other.words) >= LEAST_SHARED * len(every) if every else True

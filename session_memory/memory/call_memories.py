@@ -46,8 +46,8 @@ def at_call(context: Context) -> Callable[[CallDelivery], None] | None:
         else (without_links(cwd), call.argument)
         for call in context.runtime.tool_calls(context.event)
     ]
-    own = (context.session, context.session_id)
-    memories = _about_calls(home.memories_dir, calls, home.user_dir, own)
+    own_ids = (context.session, context.session_id)
+    memories = _about_calls(home.memories_dir, calls, home.user_dir, own_ids)
     return (lambda delivery: _add(context, delivery, memories)) if memories else None
 
 
@@ -55,18 +55,20 @@ def _add(context: Context, delivery: CallDelivery, memories: list[tuple[str, str
     """Add the memories that the agent does not know. Raises LockedError, OSError."""
     from ..awareness.activity.session_state import KnownState
 
-    told: set[str] = set()
+    known_keys: set[str] = set()
     if not context.runtime.sub_agent(context.event):
         injected = KnownState(context.cursor_file).of(context.session).memories
-        told.update(injected.keys if injected else ())
-    told.update(delivery.settled(MEMORY, 0.0))
-    if told.issuperset([key for key, _ in memories]):
+        known_keys.update(injected.keys if injected else ())
+    known_keys.update(delivery.settled(MEMORY, 0.0))
+    if known_keys.issuperset([key for key, _ in memories]):
         return
     room = context.settings.max_characters - len(joined(delivery.text, " "))
     delivery.acquire()
-    told.update(delivery.settled(MEMORY, 0.0))  # another call may have reported the same meanwhile
+    known_keys.update(
+        delivery.settled(MEMORY, 0.0)
+    )  # another call may have reported the same meanwhile
     text, keys = composed(
-        [(key, line) for key, line in memories if key not in told], min(CHARACTERS, room)
+        [(key, line) for key, line in memories if key not in known_keys], min(CHARACTERS, room)
     )
     _tell(delivery, text, keys)
 
@@ -85,8 +87,8 @@ def at_sub_agent(
         from .prompt_memories import PromptedSession, relevant
 
         session = PromptedSession(None, context.directory, home.user_dir)
-        found = relevant(home.memories_dir, task, room, session)
-        text, keys = found.text, list(found.ids)
+        memories = relevant(home.memories_dir, task, room, session)
+        text, keys = memories.text, list(memories.ids)
     _tell(delivery, text, keys)
 
 
@@ -156,7 +158,14 @@ def _rank(memory: list[Any], calls: list[tuple[str, str]], user_dir: str) -> int
         worktree = find_worktree(at, user_dir)
         project, root = (worktree.common_dir, worktree.root) if worktree else ("", "")
         if not worktree:
-            project = root = next((one for one in projects if f"{path}/".startswith(f"{one}/")), "")
+            project = root = next(
+                (
+                    directory_above
+                    for directory_above in projects
+                    if f"{path}/".startswith(f"{directory_above}/")
+                ),
+                "",
+            )
         if project not in projects or (
             branch and not (worktree and branch == head_of(worktree.git_dir))
         ):

@@ -112,7 +112,7 @@ def _doubts(
 
 def _files_named(text: str) -> list[str]:
     """Return the paths in a text, as written."""
-    named = [found[1] or found[2] for found in _NAMED.finditer(text)]
+    named = [match[1] or match[2] for match in _NAMED.finditer(text)]
     return [path for path in dict.fromkeys(named) if not _NO_FILE.search(path)][:MOST_FILES]
 
 
@@ -143,8 +143,8 @@ def _named(memory: IndexedMemory, user_dir: str) -> _NamedFiles:
     if worktree is None or not worktree.root or not later | gone:
         return _NamedFiles(settled, later, set(), None)
     as_committed = set(GitIndex(worktree).as_they_are(later))
-    asked = {path for path in as_committed | gone if path.startswith(worktree.root + "/")}
-    return _NamedFiles(settled, later - as_committed, asked, worktree)
+    to_ask_git = {path for path in as_committed | gone if path.startswith(worktree.root + "/")}
+    return _NamedFiles(settled, later - as_committed, to_ask_git, worktree)
 
 
 def _latest_commits(named: Iterable[_NamedFiles]) -> dict[tuple[str, str], int]:
@@ -155,7 +155,7 @@ def _latest_commits(named: Iterable[_NamedFiles]) -> dict[tuple[str, str], int]:
     for files in named:
         if files.worktree:
             by_worktree.setdefault(files.worktree.git_dir, []).append(files)
-    found: dict[tuple[str, str], int] = {}
+    times: dict[tuple[str, str], int] = {}
     for git_dir, of_it in by_worktree.items():
         root = of_it[0].worktree.root if of_it[0].worktree else ""
         paths = sorted({path[len(root) + 1 :] for files in of_it for path in files.asked})
@@ -163,8 +163,8 @@ def _latest_commits(named: Iterable[_NamedFiles]) -> dict[tuple[str, str], int]:
         for at in range(0, len(paths), MOST_ASKED):
             for name, made in _commits(git_dir, paths[at : at + MOST_ASKED], since):
                 key = git_dir, f"{root}/{name}"
-                found[key] = max(made, found.get(key, 0))
-    return found
+                times[key] = max(made, times.get(key, 0))
+    return times
 
 
 def _commits(git_dir: str, paths: Sequence[str], since: int) -> Iterator[tuple[str, int]]:
@@ -180,10 +180,10 @@ def _commits(git_dir: str, paths: Sequence[str], since: int) -> Iterator[tuple[s
         f"--since={since}",
     )
     try:
-        told = ask_git(git_dir, "--literal-pathspecs", "log", *options, "--", *paths)
+        log = ask_git(git_dir, "--literal-pathspecs", "log", *options, "--", *paths)
     except GitUnavailableError:
         return
-    for commit in told.split("\x01")[1:]:
+    for commit in log.split("\x01")[1:]:
         made, *names = [part.strip("\n") for part in commit.split("\0")]
         if made.isdecimal():
             yield from [(name, int(made)) for name in names]

@@ -33,9 +33,9 @@ def is_untrusted(location: StoreLocation, conversation: Conversation) -> bool:
                 agent.sessions_dir, runtime.config_dir(os.environ), "", "project"
             )
             names += [
-                one.name
-                for one in others
-                if runtime.session_id_of(one.path) == conversation.session_id
+                session.name
+                for session in others
+                if runtime.session_id_of(session.path) == conversation.session_id
             ]
     names += [conversation.source_file.partition("/")[0]]  # Pi names the session's folder
     names += [home_name] if home_name else []

@@ -137,12 +137,12 @@ def split(page: str) -> list[str]:
 
     They are the text before the first memory, a part for each memory, and one for each section of a
     person's own after a memory, which begins with a heading of the first level."""
-    starts = [found.start() for found in _ITEM.finditer(page)]
+    starts = [match.start() for match in _ITEM.finditer(page)]
     ends = [*starts, len(page)]
     parts = [page[: ends[0]]]
     for start, end in zip(starts, ends[1:]):
         at = _section_in(page[start:end])
-        parts += [one for one in (page[start : start + at], page[start + at : end]) if one]
+        parts += [text for text in (page[start : start + at], page[start + at : end]) if text]
     return parts
 
 
@@ -156,26 +156,26 @@ def _section_in(part: str) -> int:
 
     Return the part's end if there is none."""
     fence = ""
-    for found in _SECTION_OR_FENCE.finditer(part) if _SECTION.search(part) else ():
-        mark = found["fence"] or ""
+    for mark_or_section in _SECTION_OR_FENCE.finditer(part) if _SECTION.search(part) else ():
+        mark = mark_or_section["fence"] or ""
         if not fence and not mark:
-            return found.start()
+            return mark_or_section.start()
         fence = "" if fence and mark.startswith(fence) else fence or mark
     return len(part)
 
 
 def parse(part: str, path: str, kind: str, *, is_untrusted: bool) -> IndexedMemory:
     """Parse a memory from a part of the page at `path`. Tolerates any edit that a person made."""
-    first, _, rest = part.replace("\r\n", "\n").partition("\n")
+    first, _, lines = part.replace("\r\n", "\n").partition("\n")
     heading = _HEADING.match(first)
     assert heading is not None, "every line that begins with ## fits"
     text: list[str] = []
     quote: list[str] = []
     meta: dict[str, list[str]] = {"About": [], "From": [], "Superseded": []}
-    for line in rest.split("\n"):
-        found = _META.match(line)
-        if found:
-            meta[found[1]].append(found[2])
+    for line in lines.split("\n"):
+        meta_line = _META.match(line)
+        if meta_line:
+            meta[meta_line[1]].append(meta_line[2])
         elif line.startswith(">"):
             quote.append(line[1:].removeprefix(" "))
         else:
@@ -190,7 +190,7 @@ def parse(part: str, path: str, kind: str, *, is_untrusted: bool) -> IndexedMemo
         unescape("\n".join(text).strip()),
         unescape(" ".join(meta["About"])),
         unescape("\n".join(quote)),
-        tuple([_origin(found) for line in meta["From"] if (found := _SOURCE.match(line))]),
+        tuple([_origin(meta_line) for line in meta["From"] if (meta_line := _SOURCE.match(line))]),
         (by[1] if by else "-") if heading["struck"] or meta["Superseded"] else "",
         is_untrusted,
         bool(heading["id"]),
@@ -202,7 +202,9 @@ def with_origin(part: str, origin: Origin) -> str:
     """Add a line for one more origin to a part, unless it is already there."""
     line = _source_line(origin)
     return (
-        part if line in [one.rstrip("\r") for one in part.split("\n")] else _with_line(part, line)
+        part
+        if line in [existing.rstrip("\r") for existing in part.split("\n")]
+        else _with_line(part, line)
     )
 
 
@@ -229,7 +231,7 @@ def restored(part: str) -> str:
 
 def _with_line(part: str, line: str) -> str:
     """Add a line after the last of ours, else at the end; all existing bytes stay."""
-    ours = [found.end() for found in _META_LINES.finditer(part)]
+    ours = [match.end() for match in _META_LINES.finditer(part)]
     at = ours[-1] if ours else len(part.rstrip())
     end = "\r\n" if "\r\n" in part else "\n"
     return f"{part[:at]}{end}{line}{part[at:] or end}"
@@ -265,8 +267,8 @@ def _superseded_line(memory: IndexedMemory) -> str:
     return f"*Superseded{when}{by}*"
 
 
-def _origin(found: re.Match[str]) -> Origin:
-    seconds = epoch_seconds(found["at"][:19])
+def _origin(match: re.Match[str]) -> Origin:
+    seconds = epoch_seconds(match["at"][:19])
     at = None if seconds is None else round(seconds) * 1000
-    message, directory = int(found["message"] or 0), unquote(found["directory"] or "")
-    return Origin(at, found["session"], int(found["number"]), found["strategy"], message, directory)
+    message, directory = int(match["message"] or 0), unquote(match["directory"] or "")
+    return Origin(at, match["session"], int(match["number"]), match["strategy"], message, directory)

@@ -270,7 +270,7 @@ class MemoryIndex(StoreDatabase):
             elif unknown and is_shown:
                 is_hidden = any(
                     (home, origin.session, origin.directory) in unknown
-                    for origin in [Origin(*one) for one in decode(origins)]
+                    for origin in [Origin(*values) for values in decode(origins)]
                 )
             placed.append(
                 PlacedMemory(
@@ -309,10 +309,10 @@ class MemoryIndex(StoreDatabase):
 
         For a session that the store does not know, because its transcript is gone, its id and its
         former names are checked."""
-        asked = set(sessions)
+        wanted = set(sessions)
         hidden = {
             session
-            for _, session, _ in self._hidden_unknown({(home, session, "") for session in asked})
+            for _, session, _ in self._hidden_unknown({(home, session, "") for session in wanted})
         }
         with self.explained():
             if not self._exclusions.ready():
@@ -322,20 +322,20 @@ class MemoryIndex(StoreDatabase):
             "id IN (SELECT file_id FROM memory_excluded_files) "
             "OR id IN (SELECT because FROM memory_excluded_items)) LIMIT 1"
         )
-        return hidden | {one for one in asked if self.rows(sql, (home, one))}
+        return hidden | {session for session in wanted if self.rows(sql, (home, session))}
 
     def _shown(self, sql: str, values: Sequence[Any], wanted: MemoryFilter) -> list[IndexedMemory]:
         """Return the memories that a query finds; its last value is the limit.
 
         Sessions that the store does not know are checked here, because no table has them."""
-        found = [_memory(row) for row in self.rows(sql, (*values, wanted.limit))]
+        memories = [_memory(row) for row in self.rows(sql, (*values, wanted.limit))]
         if wanted.with_excluded or self._rules is None:
-            return found
-        hidden = self._hidden_unknown(_sessions_of(found))
+            return memories
+        hidden = self._hidden_unknown(_sessions_of(memories))
         if hidden and wanted.limit >= 0:
-            found = [_memory(row) for row in self.rows(sql, (*values, -1))]
-            hidden = self._hidden_unknown(_sessions_of(found))
-        shown = [one for one in found if _sessions_of([one]).isdisjoint(hidden)]
+            memories = [_memory(row) for row in self.rows(sql, (*values, -1))]
+            hidden = self._hidden_unknown(_sessions_of(memories))
+        shown = [memory for memory in memories if _sessions_of([memory]).isdisjoint(hidden)]
         return shown[: wanted.limit] if wanted.limit >= 0 else shown
 
     def _hidden_unknown(self, sessions: Iterable[UnknownSession]) -> set[UnknownSession]:
@@ -343,16 +343,17 @@ class MemoryIndex(StoreDatabase):
 
         The rules may use the id, former names or directory."""
         sql = "SELECT 1 FROM memory_file_states WHERE home = ? AND session_id = ? LIMIT 1"
-        unknown = [one for one in sessions if not self.rows(sql, one[:2])]
+        unknown = [session for session in sessions if not self.rows(sql, session[:2])]
         if not unknown or self._rules is None:
             return set()
         rules = self._rules()
-        found = [
-            (one, rules.rule(RuleSubject(0, one[0], one[1], "", one[2], ""))) for one in unknown
+        judged = [
+            (session, rules.rule(RuleSubject(0, session[0], session[1], "", session[2], "")))
+            for session in unknown
         ]
         return {
-            one
-            for one, rule in found
+            session
+            for session, rule in judged
             if rule.ignore or (rule.is_private and not self._with_private)
         }
 
@@ -387,7 +388,9 @@ def _is_one_of(column: str, allowed: Sequence[str] | None) -> str:
 
 def _sessions_of(memories: Iterable[IndexedMemory]) -> set[UnknownSession]:
     return {
-        (one.home, origin.session, origin.directory) for one in memories for origin in one.origins
+        (memory.home, origin.session, origin.directory)
+        for memory in memories
+        for origin in memory.origins
     }
 
 
@@ -437,7 +440,7 @@ def _memory(row: Sequence[Any]) -> IndexedMemory:
         is_untrusted,
         is_marked,
     ) = row
-    found = tuple([Origin(*origin) for origin in decode(origins)])
+    parsed_origins = tuple([Origin(*origin) for origin in decode(origins)])
     return IndexedMemory(
         home,
         path,
@@ -447,7 +450,7 @@ def _memory(row: Sequence[Any]) -> IndexedMemory:
         text,
         subject,
         quote,
-        found,
+        parsed_origins,
         superseded,
         bool(is_untrusted),
         bool(is_marked),

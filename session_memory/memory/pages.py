@@ -70,9 +70,9 @@ class Page(NamedTuple):
         """Return its memories, each with the index of its part."""
         kind, is_untrusted = _kind_of(self.path), _is_untrusted_path(self.path)
         texts = [
-            (at, one.encode("utf-8", "replace").decode())
-            for at, one in enumerate(self.parts)
-            if is_item(one)
+            (at, part.encode("utf-8", "replace").decode())
+            for at, part in enumerate(self.parts)
+            if is_item(part)
         ]
         return [(at, parse(text, self.path, kind, is_untrusted=is_untrusted)) for at, text in texts]
 
@@ -151,10 +151,10 @@ def find(directory: str) -> dict[str, tuple[str, bool]]:
     """Return the paths of all pages below `directory`, each with its stamp.
 
     Also return whether the stamp is settled. Raises OSError."""
-    found = dict(_markdown_files(directory, ""))
+    pages = dict(_markdown_files(directory, ""))
     if not os.path.islink(private_beside(directory)):
-        found.update(_markdown_files(private_beside(directory), "", PRIVATE))
-    return found
+        pages.update(_markdown_files(private_beside(directory), "", PRIVATE))
+    return pages
 
 
 def read(directory: str, path: str) -> Page:
@@ -203,8 +203,8 @@ def move_misplaced(directory: str, misplaced: Iterable[PlacedMemory]) -> None:
     until the next run. If a page is being edited, its memories wait for the next run. The caller
     holds the directory's lock. Raises OSError."""
     by_page: dict[str, set[str]] = {}
-    for one in misplaced:
-        by_page.setdefault(one.path, set()).add(one.id)
+    for memory in misplaced:
+        by_page.setdefault(memory.path, set()).add(memory.id)
     for path, ids in by_page.items():
         with suppress(EditedMeanwhileError):
             _move(directory, path, ids)

@@ -65,18 +65,18 @@ _HAS_ENDING = re.compile(r"\.[a-z]\w*$")
 _UNSAFE = re.compile(r'["\\\x00-\x1f]')  # JSON escapes these
 
 
-def renew(directory: str, index: MemoryIndex, home: str, told: Sequence[PlacedMemory]) -> None:
-    """Update the index on disk with the memories `told`, which the rules allow.
+def renew(directory: str, index: MemoryIndex, home: str, visible: Sequence[PlacedMemory]) -> None:
+    """Update the index on disk with the `visible` memories, which the rules allow.
 
     Raises DatabaseError, OSError."""
     path, settings = f"{directory}/{PROMPT_INDEX}", index.settings()
     try:
         known = read_whole(path)
     except FileNotFoundError:
-        if not told:
+        if not visible:
             return
         known = b""
-    if _head(told, settings) != _sources(known):
+    if _head(visible, settings) != _sources(known):
         memories = index.memories(MemoryFilter(home=home, is_untrusted=False))
         write_atomically(path, content(memories, settings, user_dir(os.environ)))
 
@@ -125,8 +125,8 @@ def _with_buckets(stored: bytes, listed: Mapping[str, Sequence[int]]) -> bytes:
     for term, (weight, *places) in listed.items():
         buckets[bucket_of(term)][term] = [weight, *(places if len(places) <= MOST_PLACES else ())]
     encoded = [
-        json.dumps(one, ensure_ascii=False).encode("utf-8", "replace") if one else b""
-        for one in buckets
+        json.dumps(bucket, ensure_ascii=False).encode("utf-8", "replace") if bucket else b""
+        for bucket in buckets
     ]
     ends = accumulate(map(len, encoded), initial=TEXTS_AT + len(stored))
     table = b"".join([end.to_bytes(NUMBER_BYTES, "big") for end in ends])
@@ -141,10 +141,10 @@ def _key(memory: IndexedMemory | PlacedMemory) -> str:
 
 
 def _head(
-    told: Sequence[IndexedMemory] | Sequence[PlacedMemory], settings: Mapping[str, Stamp]
+    visible: Sequence[IndexedMemory] | Sequence[PlacedMemory], settings: Mapping[str, Stamp]
 ) -> dict[str, Any]:
     """Return the sources of an index: the files with the rules, and a checksum of the memories."""
-    return {"settings": dict(settings), "shown": short_hash(" ".join(sorted(map(_key, told))))}
+    return {"settings": dict(settings), "shown": short_hash(" ".join(sorted(map(_key, visible))))}
 
 
 def _sources(known: bytes) -> dict[str, Any]:
@@ -185,20 +185,22 @@ class _Watched:
 
         It must be a decision, a preference or a rejection that more than rules made."""
         directory = (
-            max(memory.origins, key=lambda one: one.at or 0).directory if memory.origins else ""
+            max(memory.origins, key=lambda origin: origin.at or 0).directory
+            if memory.origins
+            else ""
         )
         if (
             memory.kind not in _NOUNS
             or not directory
-            or all(one.strategy == _BY_RULES for one in memory.origins)
+            or all(origin.strategy == _BY_RULES for origin in memory.origins)
         ):
             return []
         worktree = self._worktree(directory)
         root = worktree.root if worktree and worktree.root else directory
-        found = [_place(name, directory, root) for name in files_named(memory)[0]]
-        found += [f"{COMMAND}git {word}" for word in _GIT.findall(memory.whole_text)]
+        places = [_place(name, directory, root) for name in files_named(memory)[0]]
+        places += [f"{COMMAND}git {word}" for word in _GIT.findall(memory.whole_text)]
         return list(
-            dict.fromkeys([place for place in found if place and not _UNSAFE.search(place)])
+            dict.fromkeys([place for place in places if place and not _UNSAFE.search(place)])
         )
 
     def of(self, memory: IndexedMemory) -> list[Any]:
@@ -218,13 +220,16 @@ class _Watched:
         return self._worktrees[directory]
 
     def _project(self, directory: str) -> str:
-        found = self._worktree(directory)
-        return found.common_dir if found else directory
+        worktree = self._worktree(directory)
+        return worktree.common_dir if worktree else directory
 
 
 def _weights(about: Sequence[_About]) -> dict[str, int]:
     """Return the weight of each term: rarer terms weigh more, terms found only in prose nothing."""
-    frequency, count = Counter(term for one in about for term in one.terms), max(len(about), FEWEST)
+    frequency, count = (
+        Counter(term for memory in about for term in memory.terms),
+        max(len(about), FEWEST),
+    )
     weights = {}
     for term in frequency.keys() | _IN_MOST:
         rarity = math.log(1 + count / (frequency[term] or 1)) / math.log(1 + count)
@@ -256,7 +261,7 @@ def _text(memory: IndexedMemory) -> str:
 
 def _said(memory: IndexedMemory) -> str:
     """Return who made a memory's statement, when, and in which words."""
-    origin = max(memory.origins, key=lambda one: one.at or 0)
+    origin = max(memory.origins, key=lambda origin: origin.at or 0)
     what = f"{_NOUNS[memory.kind]} of {time_text(origin.at)[:10]}"
     if origin.strategy == BY_PERSON:
         what = f"the user's {what}"

@@ -51,9 +51,11 @@ def found_in(directory: str, find: Callable[[int, bytes], list[Found]]) -> list[
         with Opened(f"{directory}/{PROMPT_INDEX}") as descriptor:
             head = read_at(descriptor, 0, TEXTS_AT)
             if head.startswith(MAGIC):
-                found = find(descriptor, head)
-                rules = value_at(descriptor, TEXTS_AT)["settings"] if found else {}
-                return found if all([stamp(path) == known for path, known in rules.items()]) else []
+                results = find(descriptor, head)
+                rules = value_at(descriptor, TEXTS_AT)["settings"] if results else {}
+                return (
+                    results if all([stamp(path) == known for path, known in rules.items()]) else []
+                )
             if not head.startswith(MAGIC[:-1]):
                 raise ValueError(f"{directory}/{PROMPT_INDEX}: not an index of memories")
     except FileNotFoundError:
@@ -97,10 +99,10 @@ def listed_in(descriptor: int, head: bytes, term: str) -> list[int]:
         _number(head[at + NUMBER_BYTES : at + 2 * NUMBER_BYTES]),
     )
     bucket = read_at(descriptor, start, end) if start < end else b""
-    _, _, found = bucket.partition(f'"{term}": ['.encode("utf-8", "replace"))
-    if not found:
+    _, _, listed_text = bucket.partition(f'"{term}": ['.encode("utf-8", "replace"))
+    if not listed_text:
         return [WHOLE]
-    listed: list[int] = decode(f"[{found[: found.index(b']')].decode()}]")
+    listed: list[int] = decode(f"[{listed_text[: listed_text.index(b']')].decode()}]")
     return listed
 
 

@@ -75,26 +75,28 @@ class PromptedSession:
         if self._place is None:
             from ..common.system.git import find_worktree, head_of
 
-            found = find_worktree(self.directory, self._user_dir)
+            worktree = find_worktree(self.directory, self._user_dir)
             self._place = (
-                (found.common_dir, head_of(found.git_dir)) if found else (self.directory, "")
+                (worktree.common_dir, head_of(worktree.git_dir))
+                if worktree
+                else (self.directory, "")
             )
         return self._place
 
     def injected(self) -> set[str]:
         """Return the keys of the memories that were injected before, with prompts and calls."""
-        found = {*self._injected}
+        keys = {*self._injected}
         if self._cursor_file:
             from ..awareness.activity.call_log import MEMORY, reported_with_calls
             from ..common.system.json import LAST_SECOND
 
-            told = [
+            call_keys = [
                 key
                 for key in reported_with_calls(self._cursor_file, LAST_SECOND)
                 if key.startswith(MEMORY)
             ]
-            found.update([key[len(MEMORY) :] for key in told])
-        return found
+            keys.update([key[len(MEMORY) :] for key in call_keys])
+        return keys
 
 
 class PromptMemories:
@@ -114,8 +116,8 @@ def at_prompt(context: Context, state: SessionState | None, room: int) -> tuple[
     most = given if isinstance(given, int) else USUAL_CHARACTERS
     session = PromptedSession(state, context.directory, home.user_dir, context.cursor_file)
     prompt = str(context.event.get("prompt", ""))
-    found = relevant(home.memories_dir, prompt, min(most, room), session)
-    return found.text, found.ids
+    memories = relevant(home.memories_dir, prompt, min(most, room), session)
+    return memories.text, memories.ids
 
 
 def relevant(
@@ -127,10 +129,12 @@ def relevant(
     sanitized for a prompt. Raises as `found_in`."""
     if max_characters < len(REMEMBERED) + SHORTEST:
         return PromptMemories()
-    asked = prompt[:PROMPT_CHARACTERS]
-    found = found_in(directory, lambda descriptor, head: _found(descriptor, head, asked, session))
+    beginning = prompt[:PROMPT_CHARACTERS]
+    memories = found_in(
+        directory, lambda descriptor, head: _found(descriptor, head, beginning, session)
+    )
     return PromptMemories(
-        *composed([(key, text) for _, key, text, *_ in found[:MOST_INJECTED]], max_characters)
+        *composed([(key, text) for _, key, text, *_ in memories[:MOST_INJECTED]], max_characters)
     )
 
 
@@ -194,7 +198,7 @@ def _found(descriptor: int, head: bytes, prompt: str, session: PromptedSession) 
     worth, shared = _shared(places, enough)
     best = sorted(enough, key=lambda at: (-worth[at], at))[:CANDIDATES]
     injected = session.injected()
-    found = []
+    fitting = []
     for at, least in [(at, least) for at in best if (least := _least(shared[at], worth[at]))]:
         memory = value_at(descriptor, at)
         fit: float = worth[at] / (memory[0] * total) ** 0.5
@@ -203,19 +207,19 @@ def _found(descriptor: int, head: bytes, prompt: str, session: PromptedSession) 
             if projects and session.directory and session.place()[0] not in projects:
                 fit /= hurdle
             if fit >= least and not _is_outdated(memory, session):
-                found.append((fit, memory))
-    return [memory for _, memory in sorted(found, key=lambda pair: -pair[0])]
+                fitting.append((fit, memory))
+    return [memory for _, memory in sorted(fitting, key=lambda pair: -pair[0])]
 
 
 def _first_terms(prompt: str, silent: bytes) -> Iterable[str]:
     """Return the first terms of a prompt that are not stop words."""
-    found: dict[str, None] = {}
+    first_terms: dict[str, None] = {}
     for term in terms(prompt):
-        if term not in found and f" {term} ".encode("utf-8", "replace") not in silent:
-            found[term] = None
-            if len(found) == PROMPT_TERMS:
+        if term not in first_terms and f" {term} ".encode("utf-8", "replace") not in silent:
+            first_terms[term] = None
+            if len(first_terms) == PROMPT_TERMS:
                 break
-    return found
+    return first_terms
 
 
 def _shared(
@@ -245,6 +249,6 @@ def _least(weights: list[int], worth: float) -> float:
 def _is_outdated(memory: list[Any], session: PromptedSession) -> bool:
     files, settled, branch = memory[5:8]
     stamps = [stamp(path) for path in files]
-    return any([one is None or one[0] > settled * 1e9 for one in stamps]) or bool(
-        branch and branch != session.place()[1]
-    )
+    return any(
+        [file_stamp is None or file_stamp[0] > settled * 1e9 for file_stamp in stamps]
+    ) or bool(branch and branch != session.place()[1])

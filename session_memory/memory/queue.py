@@ -222,7 +222,8 @@ def unfit(strategy: Strategy, piece: ConversationPart, entries: Sequence[StoredE
         return "nothing new in it"
     said = [entry for entry in entries if entry.text]
     if not any(
-        one.role == "assistant" or (one.role == "user" and not is_command(one.text)) for one in said
+        entry.role == "assistant" or (entry.role == "user" and not is_command(entry.text))
+        for entry in said
     ):
         return "only commands"
     return "" if strategy.should_process(piece.conversation, entries) else "no text"

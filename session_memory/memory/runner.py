@@ -110,7 +110,9 @@ class StrategyRun:
         """Return the conversations that are waiting for a retry, by strategy, the next one
         first."""
         now = now_milliseconds()
-        return [one for strategy in self.strategies for one in self.work.retries(strategy.id, now)]
+        return [
+            retry for strategy in self.strategies for retry in self.work.retries(strategy.id, now)
+        ]
 
     def spent_today(self) -> int:
         """Return the tokens counted against today's budget."""

@@ -34,5 +34,5 @@ def memory_called(
     if len(id) < MEMORY_CHARACTERS or not id.isalnum():
         return None
     with open_index(location, note, patience) as index:
-        found = index.beginning_with(id)
-    return found[0] if len({memory.id for memory in found}) == 1 else None
+        memories = index.beginning_with(id)
+    return memories[0] if len({memory.id for memory in memories}) == 1 else None

@@ -79,12 +79,12 @@ class MemoryWriter:
 
     def known(self, conversation: Conversation, text: str, limit: int) -> list[KnownMemory]:
         """Return the memories that match `text`: see `StrategyContext`."""
-        found = self._library(conversation.home).known(
+        memories = self._library(conversation.home).known(
             text, limit, is_untrusted=self._is_untrusted(conversation)
         )
         return [
             KnownMemory(memory.id, memory.kind, memory.subject, memory.whole_text)
-            for memory in found
+            for memory in memories
         ]
 
     def attach(self, strategies: Sequence[Strategy], directory: str) -> None:
@@ -130,12 +130,22 @@ def _keep(
         directory=directory,
     )
     made = []
-    for one in result.memories:
-        own = origin if one.at is None else origin._replace(at=one.at, message=one.message)
-        memory = new_memory(
-            one.kind, one.title, one.text, one.subject, one.quote, own, is_untrusted=is_untrusted
+    for statement in result.memories:
+        source = (
+            origin
+            if statement.at is None
+            else origin._replace(at=statement.at, message=statement.message)
         )
-        made += [(memory, one.replaces)] if memory.title else []
+        memory = new_memory(
+            statement.kind,
+            statement.title,
+            statement.text,
+            statement.subject,
+            statement.quote,
+            source,
+            is_untrusted=is_untrusted,
+        )
+        made += [(memory, statement.replaces)] if memory.title else []
     return library.keep(made)
 
 
@@ -149,8 +159,8 @@ def remember(
     with closing(open_store(location, note)) as store:
         refresh(store, location, note)
         with open_index(location, note) as index:
-            found = _quoted(store, location, session, quote)
-            if found is None or index.excluded_sessions(found[0].home, [session]):
+            quoted = _quoted(store, location, session, quote)
+            if quoted is None or index.excluded_sessions(quoted[0].home, [session]):
                 hint = (
                     "quote this session word for word; a session that rules exclude cannot become "
                     "a memory"
@@ -158,7 +168,7 @@ def remember(
                 raise AgentMemoryError(
                     "nothing was remembered: the quotation is not in this session", hint
                 )
-            conversation, entry = found
+            conversation, entry = quoted
             project = conversation.cwd.rstrip("/").rpartition("/")[2]
             made = Memory(kind, text, "", project, quote, (), entry.number, entry.timestamp)
             library = library_of(location, index, conversation.home)
@@ -214,11 +224,11 @@ def forget(location: StoreLocation, id: str, note: Note) -> IndexedMemory:
     Raises AgentMemoryError for an unknown id; DatabaseError, LockedError, OSError."""
     with open_index(location, note) as index:
         wanted = id.strip().removeprefix("^").lower()
-        found = [one for one in index.beginning_with(wanted) if one.id == wanted]
-        if not found:
+        memories = [memory for memory in index.beginning_with(wanted) if memory.id == wanted]
+        if not memories:
             raise AgentMemoryError(f"no memory has the id {id!r}", "find it with search_sessions")
-        library_of(location, index, found[0].home).forget([wanted], can_undo=True)
-        return found[0]
+        library_of(location, index, memories[0].home).forget([wanted], can_undo=True)
+        return memories[0]
 
 
 def _quoted(

@@ -201,9 +201,9 @@ def _is_archived(known: KnownArchives, directory: str, session_id: str, modified
         return False
     with private_folder_if_there(directory) as private:
         for folder in filter(None, (directory, private)):
-            found = known.find(folder, session_id)
-            if found:
-                return os.stat(found[0]).st_mtime >= modified
+            archive = known.find(folder, session_id)
+            if archive:
+                return os.stat(archive[0]).st_mtime >= modified
     return False
 
 
@@ -211,7 +211,7 @@ def _names(location: StoreLocation, environ: Mapping[str, str]) -> dict[str, str
     if not location.home.sessions_dir:
         return {}
     try:
-        found = find_sessions(location.home.root, False, environ, with_private=True)
+        sessions = find_sessions(location.home.root, False, environ, with_private=True)
     except UnknownSessionError:
         return {}
-    return {one.id: one.session.name for one in found}
+    return {session.id: session.session.name for session in sessions}

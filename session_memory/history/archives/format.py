@@ -90,7 +90,8 @@ def asked(text: str) -> tuple[str, str]:
 def render_messages(messages: list[ArchivedMessage], assistant: str, limit: int) -> list[str]:
     """Return the paragraphs of each message, cut after `limit` characters (0: not), with a note."""
     texts = [
-        _cut(one.text, limit) if limit and one.speaker != TOOL else one.text for one in messages
+        _cut(message.text, limit) if limit and message.speaker != TOOL else message.text
+        for message in messages
     ]
     escaped = escape_all(texts, (*NAMES_OF_SPEAKERS, assistant))
     return [
@@ -130,11 +131,11 @@ def render_trailer(facts: dict[str, Any]) -> str:
 
 def facts_in(end_of_archive: str) -> dict[str, Any] | None:
     """Return the facts in the last line; None if the file is not an archive."""
-    *_, found = (None, *_TRAILER.finditer(end_of_archive))
-    if found is None or end_of_archive[found.end() :].strip():
+    *_, trailer = (None, *_TRAILER.finditer(end_of_archive))
+    if trailer is None or end_of_archive[trailer.end() :].strip():
         return None
     try:
-        facts = json.loads(found[1])
+        facts = json.loads(trailer[1])
     except (ValueError, RecursionError):
         return None
     if not isinstance(facts, dict) or not isinstance(facts.get("session"), str):
@@ -156,17 +157,17 @@ def messages_in(archive: str) -> Iterator[ArchivedMessage]:
     last = body.rfind("\n<!-- session-memory ")
     speaker, when, collected = "", None, [""]
     for line in (body if last < 0 else body[:last]).split("\n"):
-        found = _SPEAKER.match(line)
-        if found is None and line != COMPACTED:
+        heading = _SPEAKER.match(line)
+        if heading is None and line != COMPACTED:
             collected.append(line)
             continue
         if speaker:
             yield ArchivedMessage(speaker, unescape("\n".join(collected).strip("\n")), when)
-        if found is None:
+        if heading is None:
             speaker = ""
             yield ArchivedMessage("", "")
         else:
-            speaker, when, collected = found[1], epoch_seconds(found[2]), [found[3] or ""]
+            speaker, when, collected = heading[1], epoch_seconds(heading[2]), [heading[3] or ""]
     if speaker:
         yield ArchivedMessage(speaker, unescape("\n".join(collected).strip("\n")), when)
 
@@ -301,7 +302,9 @@ def rendered(said: list[ArchivedMessage], style: ArchiveStyle) -> str:
     """Return the Markdown of these messages; a compaction is one line."""
     messages = iter(
         render_messages(
-            [one for one in said if one.speaker], style.assistant, style.message_characters
+            [message for message in said if message.speaker],
+            style.assistant,
+            style.message_characters,
         )
     )
-    return "".join([next(messages) if one.speaker else f"\n{COMPACTED}\n" for one in said])
+    return "".join([next(messages) if message.speaker else f"\n{COMPACTED}\n" for message in said])

@@ -133,15 +133,17 @@ def recent_text(
 
     It has the last `count` of them, without the conversation of session `own_id`. `archives` are
     those in `directory`; a path of '' is not shown."""
-    found = [
+    conversations = [
         (epoch_seconds(facts.get("last")) or 0.0, path, facts)
         for path, facts in archives
         if facts.get("cwd") in (cwd, for_people(cwd)) and facts["session"] != own_id
     ]
-    if not found or not count:
+    if not conversations or not count:
         return None
     lines = [f"Last conversations here, kept in {for_prompt(directory)}:"]
-    for last, path, facts in sorted(found, key=lambda one: -one[0])[:count]:
+    for last, path, facts in sorted(conversations, key=lambda conversation: -conversation[0])[
+        :count
+    ]:
         messages = facts.get("messages")
         size = f", {counted(messages, 'message')}" if isinstance(messages, int) else ""
         name = f": {for_prompt(os.path.basename(path))}" if path else ""
@@ -245,10 +247,10 @@ def facts_without_text(directory: str, privacy: Privacy) -> list[dict[str, Any]]
     """Return the facts of archives that may be shown without text.
 
     They include the title only if a person gave it."""
-    found = [facts for _, facts in list_archives(directory)]
+    facts_of_archives = [facts for _, facts in list_archives(directory)]
     try:
         with private_folder(directory) as folder:
-            found += [facts for _, facts in list_archives(folder)]
+            facts_of_archives += [facts for _, facts in list_archives(folder)]
     except (OSError, OutsideGroupError):
         pass
     return [
@@ -258,7 +260,7 @@ def facts_without_text(directory: str, privacy: Privacy) -> list[dict[str, Any]]
             or facts.get("name")
             or facts["session"],
         }
-        for facts in found
+        for facts in facts_of_archives
         if not (rule := rule_of(facts, privacy)).ignore and not rule.quote
     ]
 
@@ -290,15 +292,15 @@ def archived_names(directory: str) -> Names:
     """Return the names with which sessions were archived in a directory.
 
     The private folder beside it counts too."""
-    found: list[tuple[float, str, str]] = []
+    dated_names: list[tuple[float, str, str]] = []
     for folder in (directory, os.path.dirname(private_path(directory, ""))):
         for _, facts in list_archives(folder):
             last = epoch_seconds(facts.get("last")) or 0.0
             names = [facts.get("title") if facts.get("is_named") else "", facts.get("name")]
-            found += [
+            dated_names += [
                 (last, facts["session"], name) for name in names if isinstance(name, str) and name
             ]
     named: Names = {}
-    for _, session, name in sorted(found, key=lambda one: one[0]):
+    for _, session, name in sorted(dated_names, key=lambda dated_name: dated_name[0]):
         named.setdefault(session, []).append(name)
     return named

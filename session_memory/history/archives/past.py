@@ -14,9 +14,11 @@ def after_compaction(context: Context) -> str | None:
     from .list import compaction_text, find_archive
 
     directory = context.home.conversations_dir
-    found = find_archive(directory, context.session_id)
+    archive = find_archive(directory, context.session_id)
     return (
-        compaction_text(found[0]) if found else _private_archive_text(directory, context.session_id)
+        compaction_text(archive[0])
+        if archive
+        else _private_archive_text(directory, context.session_id)
     )
 
 
@@ -42,7 +44,9 @@ def _private_archive_text(directory: str, session_id: str) -> str | None:
 
     try:
         with private_folder(directory) as folder:
-            found = find_archive(folder, session_id)
+            archive = find_archive(folder, session_id)
     except (FileNotFoundError, OutsideGroupError):
         return None
-    return compaction_text(private_path(directory, found[0].rpartition("/")[2])) if found else None
+    return (
+        compaction_text(private_path(directory, archive[0].rpartition("/")[2])) if archive else None
+    )

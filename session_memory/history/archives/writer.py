@@ -114,7 +114,7 @@ class WrittenArchive:
 
     def facts(self, source: ArchiveSource) -> dict[str, Any]:
         """Return the content of the archive's last line (see `format.render_trailer`)."""
-        others = [[one] for one in self._origins if one not in ("", source.session_id)]
+        others = [[session] for session in self._origins if session not in ("", source.session_id)]
         hidden = {
             "directories": self._other_directories(),
             "copied": source.kin + others[:MOST_KIN],
@@ -132,17 +132,17 @@ class WrittenArchive:
             "messages": self.messages,
             "first_id": self.first_id,
             "last_id": self.last_id,
-            **{key: found for key, found in hidden.items() if found},
+            **{key: value for key, value in hidden.items() if value},
         }
 
     def _other_directories(self) -> list[str]:
         """Return the session's other directories, as many as fit into the archive's last line."""
-        found, room = [], DIRECTORIES_CHARACTERS
+        directories, room = [], DIRECTORIES_CHARACTERS
         for directory in map(for_people, self._directories):
             room -= len(directory)
             if directory not in ("", for_people(self.cwd)) and room >= 0:
-                found.append(directory)
-        return found
+                directories.append(directory)
+        return directories
 
 
 def archive_transcript(
@@ -278,12 +278,12 @@ class _Judged:
             privacy,
             source.runtime,
             path,
-            {path: [one for one in (source.name, source.title) if one]},
+            {path: [name for name in (source.name, source.title) if name]},
         )
         self._kin = self._family.kin(path, described.first_id, described.is_compacted)
         self.has_rules = privacy.has_rules(described.start)
         self.gate = self._family.gate(path, described)
-        source.kin = [self._named(one) for one in self._kin[:MOST_KIN]]
+        source.kin = [self._named(path) for path in self._kin[:MOST_KIN]]
 
     def _named(self, path: str) -> list[str]:
         """Return the id and title of the session with this transcript.
@@ -385,7 +385,9 @@ def _write_messages(
                 for index, entry in enumerate(message):
                     written.add(entry, is_new_message=index == 0)
             said = format.said_in(batch, style)
-            prompt = prompt or next((one.text for one in said if one.speaker in format.ASKING), "")
+            prompt = prompt or next(
+                (message.text for message in said if message.speaker in format.ASKING), ""
+            )
             file.write(format.rendered(said, style).encode("utf-8", "replace"))
     rank, title = reader.title
     written.is_named = bool(source.title) or rank >= USER_RANK

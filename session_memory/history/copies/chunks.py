@@ -78,8 +78,8 @@ def _chunk_end(buffer: bytes, own_id: bytes) -> int:
 
 def masked(chunk: bytes, own_id: bytes) -> tuple[bytes, bool]:
     """Return a chunk without the id of its session, and whether `unmasked` has to put that back."""
-    found = chunk if _OWN_ID in chunk else chunk.replace(own_id, _OWN_ID)
-    return found, found != chunk
+    without_id = chunk if _OWN_ID in chunk else chunk.replace(own_id, _OWN_ID)
+    return without_id, without_id != chunk
 
 
 def unmasked(content: bytes, own_id: bytes) -> bytes:
@@ -108,14 +108,14 @@ def _redacted_text(content: bytes) -> bytes:
 
 def packed(content: bytes) -> tuple[str, bytes]:
     """Return how a chunk was compressed, and the result: zstd if this Python has it, else zlib."""
-    found = compressed(content)
-    return (ZLIB, zlib.compress(content, _LEVEL)) if found is None else (ZSTD, found)
+    zstd_content = compressed(content)
+    return (ZLIB, zlib.compress(content, _LEVEL)) if zstd_content is None else (ZSTD, zstd_content)
 
 
 def unpacked(how: str, content: bytes, sum: bytes) -> bytes:
     """Return a chunk as it was. Raises DamagedChunkError, NoLibraryError."""
     try:
-        found = (
+        decompressed = (
             zlib.decompress(content)
             if how == ZLIB
             else decompressed_bytes(content, LONGEST_LINE + MOST_BYTES)
@@ -124,6 +124,6 @@ def unpacked(how: str, content: bytes, sum: bytes) -> bytes:
         raise DamagedChunkError(str(error)) from error
     except zlib.error as error:
         raise DamagedChunkError(f"damaged: {error}") from error
-    if checksum(found) != sum:
+    if checksum(decompressed) != sum:
         raise DamagedChunkError("damaged: its content changed after it was kept")
-    return found
+    return decompressed

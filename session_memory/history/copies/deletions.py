@@ -49,8 +49,10 @@ def deletions(location: StoreLocation, directories: Iterable[str]) -> list[Runti
     """Return the runtimes that delete sessions which the store watches.
 
     `directories` are the sessions' start directories."""
-    found, now, known = [], time.time(), list(directories)
-    for runtime, config_dir in dict.fromkeys(one.origin for one in location.watched if one.origin):
+    listed, now, known = [], time.time(), list(directories)
+    for runtime, config_dir in dict.fromkeys(
+        source.origin for source in location.watched if source.origin
+    ):
         deletion = runtime.backup.deletion(config_dir, known)
         if deletion.days is None and not deletion.traps:
             continue
@@ -60,28 +62,28 @@ def deletions(location: StoreLocation, directories: Iterable[str]) -> list[Runti
                 times.append(runtime.backup.last_used(path))
         if times and deletion.days is not None:
             until = now - (deletion.days - SOON_DAYS) * DAY_SECONDS
-            soon = sum(one < until for one in times)
+            soon = sum(deleted_at < until for deleted_at in times)
             traps = deletion.traps
-            found.append(
+            listed.append(
                 RuntimeDeletion(
                     runtime.TITLE, deletion.days, deletion.source, len(times), soon, traps
                 )
             )
-    return found
+    return listed
 
 
-def deletion_lines(found: Iterable[RuntimeDeletion]) -> list[str]:
+def deletion_lines(listed: Iterable[RuntimeDeletion]) -> list[str]:
     """Return a line for each runtime that deletes sessions."""
     lines = []
-    for one in found:
-        days = counted(round(one.days), "day") if one.days >= 1 else "less than a day"
+    for deletion in listed:
+        days = counted(round(deletion.days), "day") if deletion.days >= 1 else "less than a day"
         soon = (
-            f"{counted(one.soon, 'session')} of {one.sessions}"
-            if one.soon
-            else f"none of {one.sessions}"
+            f"{counted(deletion.soon, 'session')} of {deletion.sessions}"
+            if deletion.soon
+            else f"none of {deletion.sessions}"
         )
-        why = f" ({one.source})" if one.source else ""
-        lines.append(f"{one.runtime} after {days}{why}: {soon} in the next {SOON_DAYS} days")
+        why = f" ({deletion.source})" if deletion.source else ""
+        lines.append(f"{deletion.runtime} after {days}{why}: {soon} in the next {SOON_DAYS} days")
     return lines
 
 
@@ -100,9 +102,9 @@ def kept_line(how: Kept) -> str:
     )
 
 
-def problems_of(found: Iterable[RuntimeDeletion]) -> list[str]:
+def problems_of(listed: Iterable[RuntimeDeletion]) -> list[str]:
     """Return the settings of runtimes that delete more than anyone expects."""
-    return [trap for one in found for trap in one.traps]
+    return [trap for deletion in listed for trap in deletion.traps]
 
 
 def kept_or_why_not(location: StoreLocation, settings: Settings) -> tuple[Kept, list[str]]:
@@ -110,26 +112,26 @@ def kept_or_why_not(location: StoreLocation, settings: Settings) -> tuple[Kept, 
 
     The pack cannot be read, or damaged parts were moved away."""
     path = pack_path(location.database)
-    found, problems = Kept(settings.keep, 0, 0, 0), []
+    kept, problems = Kept(settings.keep, 0, 0, 0), []
     try:
         if pack := open_if_there(path):
             with closing(pack):
-                sessions = [one for one in pack.sessions() if not one.is_earlier]
-            gone = sum(one.gone_at is not None for one in sessions)
-            found = Kept(settings.keep, len(sessions), gone, os.stat(path).st_size)
+                sessions = [session for session in pack.sessions() if not session.is_earlier]
+            gone = sum(session.gone_at is not None for session in sessions)
+            kept = Kept(settings.keep, len(sessions), gone, os.stat(path).st_size)
     except (SessionMemoryError, OSError) as error:
         problems = [described(error)]
     moved = [
-        one
-        for one in glob(f"{escape(path)}.{CorruptDatabaseError.WHY}-*")
-        if not one.endswith(("-wal", "-shm"))
+        name
+        for name in glob(f"{escape(path)}.{CorruptDatabaseError.WHY}-*")
+        if not name.endswith(("-wal", "-shm"))
     ]
-    return found, [
+    return kept, [
         *problems,
         *[
-            f"{one}: damaged kept transcripts; recover them with sqlite3 .recover, "
+            f"{name}: damaged kept transcripts; recover them with sqlite3 .recover, "
             f"or delete the file"
-            for one in moved
+            for name in moved
         ],
     ]
 
@@ -141,7 +143,11 @@ def damaged_sessions(location: StoreLocation) -> list[str]:
         return []
     with closing(pack):
         return [
-            f"the kept transcript of {one.session_id} is damaged: "
-            + ("the next upkeep keeps it again" if one.gone_at is None else "it was the only copy")
-            for one in pack.damaged(CHECK_SECONDS)
+            f"the kept transcript of {session.session_id} is damaged: "
+            + (
+                "the next upkeep keeps it again"
+                if session.gone_at is None
+                else "it was the only copy"
+            )
+            for session in pack.damaged(CHECK_SECONDS)
         ]

@@ -87,20 +87,22 @@ def keep_sessions(
         problems = (
             [f"{pack.path} was damaged and is now {pack.quarantined}"] if pack.quarantined else []
         )
-        found, excluded = _candidates(store, location, environ, problems)
-        known = {one.key: one for one in pack.sessions() if not one.is_earlier}
-        has = {one.key for one in (*found, *excluded)}
-        pack.set_gone([one.id for key, one in known.items() if key not in has], now_milliseconds())
-        dropped = [known[one.key] for one in excluded if one.key in known]
+        candidates, excluded = _candidates(store, location, environ, problems)
+        known = {session.key: session for session in pack.sessions() if not session.is_earlier}
+        has = {candidate.key for candidate in (*candidates, *excluded)}
+        pack.set_gone(
+            [session.id for key, session in known.items() if key not in has], now_milliseconds()
+        )
+        dropped = [known[candidate.key] for candidate in excluded if candidate.key in known]
         if dropped:
             with pack.transaction():
-                pack.drop([one.id for one in dropped])
+                pack.drop([session.id for session in dropped])
             pack.shrink()
         room = room_for_kept(location, settings.disk_bytes)
         keeping = _Keeping(
             pack, settings, room, known, partial(_repeats_forgotten, environ, location)
         )
-        done = keeping.keep(found, is_over) if settings.keep in FORMS else KeepReport(0, [])
+        done = keeping.keep(candidates, is_over) if settings.keep in FORMS else KeepReport(0, [])
         return KeepReport(done.kept, problems + done.problems)
 
 
@@ -131,7 +133,7 @@ def _candidates(
                 candidate = Candidate(runtime, config_dir, files, state, confined_to)
                 is_forgotten = privacy.forgotten_until(files.session_id, state.cwd) is not None
                 (may_not if state.id in with_excluded or is_forgotten else may).append(candidate)
-    return sorted(may, key=lambda one: one.modified), may_not
+    return sorted(may, key=lambda candidate: candidate.modified), may_not
 
 
 def _repeats_forgotten(
@@ -163,16 +165,16 @@ class _Keeping:
         self._room = room
         self._known = known
 
-    def keep(self, found: list[Candidate], is_over: Callable[[], bool]) -> KeepReport:
-        """Keep the new content of `found`."""
+    def keep(self, candidates: list[Candidate], is_over: Callable[[], bool]) -> KeepReport:
+        """Keep the new content of the candidates."""
         kept, problems, left = 0, [], 0
-        for at, candidate in enumerate(found):
+        for at, candidate in enumerate(candidates):
             try:
                 kept += self._keep(candidate, is_over)
             except (ChangedFileError, FileNotFoundError):
                 continue  # it is read again the next time
             except _FullError:
-                left = len(found) - at
+                left = len(candidates) - at
                 break
             except (
                 LineTooLongError,
@@ -200,9 +202,9 @@ class _Keeping:
         known = self._known.get(candidate.key)
         before = {file.path: file for file in self._pack.files(known.id)} if known else {}
         changed = [
-            one
-            for one in candidate.files.files
-            if one.path not in before or before[one.path].stamp != encode(one.stamp)
+            file
+            for file in candidate.files.files
+            if file.path not in before or before[file.path].stamp != encode(file.stamp)
         ]
         if known and known.form != self._form:
             changed = list(candidate.files.files)
@@ -268,9 +270,9 @@ class _Keeping:
         Raises _FullError if no session remains that changed later than this one."""
         if self._room is None or self._pack.size() <= self._room:
             return
-        for one in self._pack.sessions():
-            if one.gone_at is None and not one.is_earlier and one.modified > candidate.modified:
-                self._pack.drop([one.id])
+        for kept in self._pack.sessions():
+            if kept.gone_at is None and not kept.is_earlier and kept.modified > candidate.modified:
+                self._pack.drop([kept.id])
                 if self._pack.size() <= self._room:
                     return
         raise _FullError("full")
@@ -284,15 +286,21 @@ def kept_of(location: StoreLocation, is_meant: Callable[[KeptSession], bool]) ->
     if not os.path.exists(path):
         return []
     with closing(Pack(path)) as pack:
-        return [one for one in pack.sessions() if is_meant(one)]
+        return [session for session in pack.sessions() if is_meant(session)]
 
 
 def forget_kept(location: StoreLocation, sessions: Iterable[Sequence[str]]) -> None:
     """Drop the kept copies of sessions, each as (group, id). Raises DatabaseError."""
-    path, wanted = pack_path(location.database), {tuple(one) for one in sessions}
+    path, wanted = pack_path(location.database), {tuple(pair) for pair in sessions}
     if not wanted or not os.path.exists(path):
         return
     with closing(Pack(path)) as pack:
         with pack.transaction():
-            pack.drop([one.id for one in pack.sessions() if (one.home, one.session_id) in wanted])
+            pack.drop(
+                [
+                    session.id
+                    for session in pack.sessions()
+                    if (session.home, session.session_id) in wanted
+                ]
+            )
         pack.shrink()

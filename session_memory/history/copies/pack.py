@@ -347,8 +347,8 @@ class Pack(sqlite.Database):
 
         At most `seconds` are spent on checking. Sessions that the runtime still has are kept anew
         the next time. Raises NoLibraryError."""
-        found, until = [], time.monotonic() + seconds
-        for session in sorted(self.sessions(), key=lambda one: one.gone_at is None):
+        damaged, until = [], time.monotonic() + seconds
+        for session in sorted(self.sessions(), key=lambda kept: kept.gone_at is None):
             if time.monotonic() > until:
                 break
             for file in self.files(session.id):
@@ -356,12 +356,12 @@ class Pack(sqlite.Database):
                     for _ in self.content(session, file):
                         pass
                 except DamagedChunkError:
-                    found.append(session)
+                    damaged.append(session)
                     break
         if not self.obstacle:
             with self.transaction():
-                self.drop([session.id for session in found if session.gone_at is None])
-        return found
+                self.drop([session.id for session in damaged if session.gone_at is None])
+        return damaged
 
 
 def pack_path(database: str) -> str:

@@ -76,19 +76,19 @@ def restore(
     config_dir = place.config_dir
     _check_not_there(session, runtime, place)
     done = Restored([], [], [])
-    for one in (*_sub_agents(pack, session, runtime), session):
-        files = pack.files(one.id)
+    for part in (*_sub_agents(pack, session, runtime), session):
+        files = pack.files(part.id)
         for file in files:  # before anything is written
-            done.gaps.extend(_gaps(pack, one, file, runtime))
+            done.gaps.extend(_gaps(pack, part, file, runtime))
         main, *beside = files
         if runtime.backup.IS_PUT_BACK:
-            content, cwd = b"".join(pack.content(one, main)), place.present(one.cwd)
-            runtime.backup.put_back(config_dir, one.session_id, cwd, content, environ)
+            content, cwd = b"".join(pack.content(part, main)), place.present(part.cwd)
+            runtime.backup.put_back(config_dir, part.session_id, cwd, content, environ)
             done.written.append(f"{config_dir}/{main.path}")
             continue
         for file in (*beside, main):
-            path = place.path_of(file, one.cwd, runtime)
-            if one.home:
+            path = place.path_of(file, part.cwd, runtime)
+            if part.home:
                 _check_no_links(config_dir, path)
             seconds = _spared_time(
                 file.modified / _NANOSECONDS,
@@ -98,7 +98,7 @@ def restore(
             )
             if _put(
                 path,
-                lambda one=one, file=file: pack.content(one, file, []),  # type: ignore[misc]
+                lambda part=part, file=file: pack.content(part, file, []),  # type: ignore[misc]
                 runtime,
                 seconds,
                 file,
@@ -111,8 +111,10 @@ def restore(
 
 def _check_not_there(session: KeptSession, runtime: Runtime, place: RestorePlace) -> None:
     """Raise StillThereError if the runtime has a session."""
-    for one in runtime.backup.sessions(place.config_dir):
-        if one.session_id == session.session_id and os.path.lexists(one.files[0].source):
+    for present_session in runtime.backup.sessions(place.config_dir):
+        if present_session.session_id == session.session_id and os.path.lexists(
+            present_session.files[0].source
+        ):
             present = place.present(session.cwd)
             cwd = present if present != session.cwd else ""
             raise StillThereError(
@@ -138,17 +140,22 @@ def _sub_agents(pack: Pack, session: KeptSession, runtime: Runtime) -> Iterator[
     """Yield the session's deleted sub-agent sessions, if the runtime has such sessions."""
     if not runtime.backup.HAS_SUB_AGENT_SESSIONS:
         return
-    for one in pack.sessions():
-        is_near = (one.home, one.runtime, one.config_dir) == (
+    for candidate in pack.sessions():
+        is_near = (candidate.home, candidate.runtime, candidate.config_dir) == (
             session.home,
             session.runtime,
             session.config_dir,
         )
-        if is_near and one.gone_at is not None and not one.is_earlier and one.id != session.id:
-            for file in pack.files(one.id)[:1]:
-                head = next(pack.content(one, file), b"")
+        if (
+            is_near
+            and candidate.gone_at is not None
+            and not candidate.is_earlier
+            and candidate.id != session.id
+        ):
+            for file in pack.files(candidate.id)[:1]:
+                head = next(pack.content(candidate, file), b"")
                 if runtime.backup.parent_in(head) == session.session_id:
-                    yield one
+                    yield candidate
 
 
 def _newest_beside(runtime: Runtime, path: str) -> float | None:

@@ -44,8 +44,8 @@ class Branches:
             return ""
         switches = [(move.time, move.branches) for move in moves if move.branches]
         later = [branches[0] for when, branches in switches if branches and when > time]
-        found = later[0] if later else head_of(worktree.git_dir)
-        return "" if is_commit(found) else found
+        head = later[0] if later else head_of(worktree.git_dir)
+        return "" if is_commit(head) else head
 
     def is_merged(self, directory: str, branch: str) -> bool | None:
         """Check if all of a branch is in the default branch of its repository.
@@ -112,12 +112,12 @@ def _has_its_changes(git_dir: str, tip: str, target: str) -> bool:
     base = ask_git(git_dir, "merge-base", tip, target, is_failure_fine=True).strip()
     if not base:
         return False
-    own = [
+    own_patches = [
         line
         for line in ask_git(git_dir, "cherry", target, tip).splitlines()
         if line.startswith("+")
     ]
-    if not own:
+    if not own_patches:
         return True
     options = ("--no-ext-diff", "--no-textconv", "--no-color")
     whole = ask_git(git_dir, "diff", *options, base, tip)
@@ -141,5 +141,5 @@ def _has_its_changes(git_dir: str, tip: str, target: str) -> bool:
 
 
 def _patch_ids(git_dir: str, patches: str) -> set[str]:
-    found = ask_git(git_dir, "patch-id", "--stable", given=patches).splitlines()
-    return {line.partition(" ")[0] for line in found}
+    patch_lines = ask_git(git_dir, "patch-id", "--stable", given=patches).splitlines()
+    return {line.partition(" ")[0] for line in patch_lines}

@@ -95,15 +95,15 @@ class Repository:
         """Return the id of the commit that `name` refers to; '' if there is none."""
         if name.startswith("-"):
             return ""
-        found = self._ask(
+        output = self._ask(
             "rev-parse", "--verify", "-q", "--end-of-options", f"{name}^{{commit}}", fine=True
         )
-        return found.strip().splitlines()[-1] if found.strip() else ""
+        return output.strip().splitlines()[-1] if output.strip() else ""
 
     def commit(self, id: str) -> Commit:
         if id not in self._commits:
-            told = self._ask("log", "-1", "--no-show-signature", f"--format={_FORMAT}", id)
-            name, parents, author, mail, authored, committed, subject, refs = told.strip(
+            output = self._ask("log", "-1", "--no-show-signature", f"--format={_FORMAT}", id)
+            name, parents, author, mail, authored, committed, subject, refs = output.strip(
                 "\n"
             ).split("\0")
             changed = self._ask_all(
@@ -111,9 +111,9 @@ class Repository:
             )
             branch = next(
                 (
-                    one
-                    for one in refs.replace("HEAD -> ", "").split(", ")
-                    if not one.startswith("tag: ")
+                    ref
+                    for ref in refs.replace("HEAD -> ", "").split(", ")
+                    if not ref.startswith("tag: ")
                 ),
                 "",
             )
@@ -161,11 +161,11 @@ class Repository:
         places = _places_before(then, now)
         known = [places[number] for number in range(first, last + 1) if number in places]
         blamed = self._blamed(path, min(known), max(known)) if known else {}
-        found = []
+        code_lines = []
         for number in range(first, last + 1):
             commit, written_in = blamed.get(places.get(number, 0), (UNCOMMITTED, path))
-            found.append(CodeLine(path, number, now[number - 1], commit, written_in))
-        return found
+            code_lines.append(CodeLine(path, number, now[number - 1], commit, written_in))
+        return code_lines
 
     def committed_lines(self, path: str) -> list[str]:
         """Return the lines of a file in HEAD; [] if it is not there.
@@ -197,10 +197,10 @@ class Repository:
         """Return how git converts a file between the worktree and its objects;
 
         '' if it does not."""
-        told = ask_git(
+        output = ask_git(
             self._git_dir, "check-attr", "-z", "--stdin", *_CONVERTING, given=path, root=self.root
         )
-        fields = told.split("\0")
+        fields = output.split("\0")
         values = dict(zip(fields[1::3], fields[2::3]))
         return next(
             (
@@ -268,24 +268,24 @@ class Repository:
         options = ("--no-textconv", "-w", "-M", "-C", "--porcelain", "-L", f"{first},{last}")
         ignored = self._ignored()
         try:
-            told = self._ask_all(path, "blame", *ignored, *options, "HEAD", "--", path)
+            output = self._ask_all(path, "blame", *ignored, *options, "HEAD", "--", path)
         except GitUnavailableError:
             if not ignored:
                 raise
-            told = self._ask_all(path, "blame", *options, "HEAD", "--", path)
-        found: dict[int, tuple[str, str]] = {}
-        if not told and (latest := self.last_commit(path)):
+            output = self._ask_all(path, "blame", *options, "HEAD", "--", path)
+        blame: dict[int, tuple[str, str]] = {}
+        if not output and (latest := self.last_commit(path)):
             return dict.fromkeys(range(first, last + 1), (latest.id, path))
         names: dict[str, str] = {}
         commit, number = "", 0
-        for line in told.split("\n"):
+        for line in output.split("\n"):
             if head := _BLAMED.match(line):
                 commit, number = head[1], int(head[3])
             elif line.startswith("filename "):
                 names[commit] = line[len("filename ") :]
             elif line.startswith("\t"):
-                found[number] = commit, names.get(commit, path)
-        return found
+                blame[number] = commit, names.get(commit, path)
+        return blame
 
     def _ask_all(self, about: str, *arguments: str) -> str:
         """Ask git a question that needs many objects.
@@ -337,7 +337,9 @@ def _places_before(then: Sequence[str], now: Sequence[str]) -> dict[int, int]:
     # Many equal lines take quadratic time: in a long text, the most frequent ones count only beside
     # others.
     inner = SequenceMatcher(None, old, new, autojunk=len(new) > LONG_LINES)
-    blocks = [(start + one.a, start + one.b, one.size) for one in inner.get_matching_blocks()]
+    blocks = [
+        (start + block.a, start + block.b, block.size) for block in inner.get_matching_blocks()
+    ]
     blocks += [(0, 0, start), (len(before) - end, len(after) - end, end)]
     return {b + number: a + number for a, b, size in blocks for number in range(1, size + 1)}
 

@@ -179,25 +179,25 @@ class Merges:
             self._states[worktree.root] = self._with_changes(worktree, head, changes, copied)
         return self._states[worktree.root]
 
-    def conflicts(self, one: str, other: str) -> list[Conflict]:
+    def conflicts(self, first: str, other: str) -> list[Conflict]:
         """Return the files of two commits that do not merge, if they have a common ancestor.
 
         Raises GitUnavailableError."""
         self.left_out = []
-        self._prepare(one)
-        self._use_attributes(one)
-        base = self._ask("merge-base", one, other, fine=(0, 1)).decode().strip()
+        self._prepare(first)
+        self._use_attributes(first)
+        base = self._ask("merge-base", first, other, fine=(0, 1)).decode().strip()
         if not base:
             if (self._directory / "shallow").exists():
                 raise GitUnavailableError("this clone is shallow and lacks their common ancestor")
             return []
         done = self._run(
-            "merge-tree", "--write-tree", "-z", "--messages", one, other, more=self._line_ends
+            "merge-tree", "--write-tree", "-z", "--messages", first, other, more=self._line_ends
         )
         if done.returncode in (0, 1):
-            stages, kinds = _merged(done.stdout, (one, other), is_clean=done.returncode == 0)
+            stages, kinds = _merged(done.stdout, (first, other), is_clean=done.returncode == 0)
         elif done.returncode in (_FATAL, _NO_SUCH_OPTION):
-            stages = self._stages(base, one, other)
+            stages = self._stages(base, first, other)
             kinds = dict.fromkeys(stages, _CONTENTS[0])
         else:
             raise _failed(done, "merge-tree")
@@ -209,12 +209,13 @@ class Merges:
             and not any(mode == _MODULE for mode, _ in stages.get(path, {}).values())
         ]
 
-    def _stages(self, base: str, one: str, other: str) -> dict[str, Stages]:
+    def _stages(self, base: str, first: str, other: str) -> dict[str, Stages]:
         """Return the stages of the files that do not merge, as `git merge-tree` does.
 
         Files whose objects are missing are left out."""
         ours, theirs = [
-            {path: facts for path, *facts in self._raw_changes(base, side)} for side in (one, other)
+            {path: facts for path, *facts in self._raw_changes(base, side)}
+            for side in (first, other)
         ]
         stages: dict[str, Stages] = {}
         for path in sorted(ours.keys() & theirs.keys()):
@@ -234,19 +235,19 @@ class Merges:
         """Check if an object exists locally."""
         return self._run("cat-file", "-e", name).returncode == 0
 
-    def _merges(self, base: str, one: str, other: str) -> bool:
+    def _merges(self, base: str, first: str, other: str) -> bool:
         """Check if the changes of two sides of a file merge."""
         places = [str(self._directory / f"merged-{number}") for number in "213"]
-        for place, name in zip(places, (one, base, other)):
+        for place, name in zip(places, (first, base, other)):
             Path(place).write_bytes(self._ask("cat-file", "blob", name) if name else b"")
         return self._run("merge-file", "-p", "-q", *places).returncode == 0
 
     def texts(self, conflict: Conflict) -> tuple[list[str], list[str]]:
         """Return the lines of the file on both sides. Raises GitUnavailableError."""
-        one, other = [
+        first, other = [
             self._ask("cat-file", "blob", name) if name else b"" for name in conflict.objects
         ]
-        return one.decode("utf-8", "replace").split("\n"), other.decode("utf-8", "replace").split(
+        return first.decode("utf-8", "replace").split("\n"), other.decode("utf-8", "replace").split(
             "\n"
         )
 
@@ -306,8 +307,8 @@ class Merges:
     def commits_since(self, commit: str, target: str, paths: list[str]) -> int:
         """Count the commits of `target`, not in `commit`, that touch one of the files. Raises
         GitUnavailableError."""
-        told = self._ask("rev-list", "--count", "--no-merges", f"{commit}..{target}", "--", *paths)
-        return int(told or 0)
+        count = self._ask("rev-list", "--count", "--no-merges", f"{commit}..{target}", "--", *paths)
+        return int(count or 0)
 
     def _conflict(self, path: str, stages: Stages) -> Conflict:
         """Return the conflict in a file by its stages."""
@@ -321,15 +322,15 @@ class Merges:
 
     def hunks(self, base: str, side: str) -> list[Lines]:
         """Return the hunks between two files. Raises GitUnavailableError."""
-        found = []
+        hunks = []
         options = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
         for before, count, after, size in _HUNK.findall(
             self._ask("diff", "-U0", *options, base, side)
         ):
             start, length, at = int(before), int(count or 1), int(after)
             start += not length  # an insertion is after the named line
-            found.append((start, start + length, at, at + max(1, int(size or 1)) - 1))
-        return found
+            hunks.append((start, start + length, at, at + max(1, int(size or 1)) - 1))
+        return hunks
 
     def _changed_in(self, worktree: Worktree, head: str) -> Iterator[Change]:
         """Yield the differences of a worktree's tracked files from its HEAD.
@@ -589,17 +590,17 @@ def _merged(
     return stages, kinds or ({} if is_clean else unstaged)
 
 
-def touching(own: Sequence[Lines], other: Sequence[Lines]) -> tuple[Hunk, ...]:
+def touching(changes: Sequence[Lines], other: Sequence[Lines]) -> tuple[Hunk, ...]:
     """Return the lines on both sides whose changes of one file touch each other.
 
     At most MOST_HUNKS are returned."""
-    found: list[Hunk] = []
+    hunks: list[Hunk] = []
     first = 0
-    for start, end, *lines in own:
+    for start, end, *lines in changes:
         while first < len(other) and other[first][1] < start:
             first += 1
         for begin, _, *others in other[first:]:
-            if begin > end or len(found) == MOST_HUNKS:
+            if begin > end or len(hunks) == MOST_HUNKS:
                 break
-            found.append(((lines[0], lines[1]), (others[0], others[1])))
-    return tuple(found)
+            hunks.append(((lines[0], lines[1]), (others[0], others[1])))
+    return tuple(hunks)

@@ -52,7 +52,7 @@ def decisions(texts: Iterable[str], *, has_reasons: bool) -> tuple[str, ...]:
 
     With `has_reasons` also sentences that only explain a reason."""
     wanted = _REASON if has_reasons else _DECISION
-    found = []
+    quotations = []
     for number, text in enumerate(texts):
         for sentence in _SENTENCE.split(text if number else ""):
             plain = one_line(sentence).replace("**", "").strip("-* ")
@@ -60,5 +60,5 @@ def decisions(texts: Iterable[str], *, has_reasons: bool) -> tuple[str, ...]:
                 plain
             )
             if is_whole and wanted.search(plain):
-                found.append(shorten(plain, DECISION_CHARACTERS))
-    return tuple(dict.fromkeys(found))[:MOST_DECISIONS]
+                quotations.append(shorten(plain, DECISION_CHARACTERS))
+    return tuple(dict.fromkeys(quotations))[:MOST_DECISIONS]

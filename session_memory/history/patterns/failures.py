@@ -150,13 +150,13 @@ class ErrorQuery:
 
     def _similarity(self, error: str) -> float:
         """Return the highest similarity between a line and an error."""
-        raw, found = error.lower(), 0.0
+        raw, best = error.lower(), 0.0
         for line, words in zip(self._lines, self._words):
             shared = sum([word in raw for word in words])
             # otherwise it cannot be similar, which this check shows quickly
             if shared == len(words) or shared >= LEAST_WORDS:
-                found = max(found, _similarity(line, normalised(error)))
-        return found
+                best = max(best, _similarity(line, normalised(error)))
+        return best
 
 
 def _telling(error: str) -> set[str]:
@@ -169,7 +169,7 @@ def _telling(error: str) -> set[str]:
 
 def failures(items: Iterable[StoredEntry]) -> list[Failure]:
     """Return the failures among a conversation's tool calls, in order of first occurrence."""
-    found: list[_OpenFailure] = []
+    open_failures: list[_OpenFailure] = []
     waiting: dict[tuple[str, str], list[_OpenFailure]] = {}
     for tool in items:
         if tool.role != "tool":
@@ -178,20 +178,26 @@ def failures(items: Iterable[StoredEntry]) -> list[Failure]:
         same = waiting.get(key, [])
         if is_failure(tool):
             known = next(
-                (one for one in same if normalised(one.tool.error) == normalised(tool.error)), None
+                (
+                    failure
+                    for failure in same
+                    if normalised(failure.tool.error) == normalised(tool.error)
+                ),
+                None,
             )
             if known is None:
                 known = _OpenFailure(tool)
-                found.append(known)
+                open_failures.append(known)
                 waiting.setdefault(key, []).append(known)
             else:
                 known.times += 1
         elif tool.outcome == "ok":
-            for one in waiting.pop(key, []):
-                one.fixed = tool
+            for failure in waiting.pop(key, []):
+                failure.fixed = tool
         waiting = _still_waiting(waiting, tool)
     return [
-        Failure(one.tool, one.times, one.fixed, tuple(one.steps[-MOST_STEPS:])) for one in found
+        Failure(failure.tool, failure.times, failure.fixed, tuple(failure.steps[-MOST_STEPS:]))
+        for failure in open_failures
     ]
 
 
@@ -216,9 +222,9 @@ def what_followed(failure: Failure, names: Mapping[str, str] | None = None) -> s
     )
     parts = []
     if edits:
-        told = [f"`{names.get(path) or path.rpartition('/')[2]}`" for path in edits]
-        more = f" and {len(told) - 3} more" if len(told) > 3 else ""
-        parts.append(f"editing {', '.join(told[:3])}{more}")
+        names_of_files = [f"`{names.get(path) or path.rpartition('/')[2]}`" for path in edits]
+        more = f" and {len(names_of_files) - 3} more" if len(names_of_files) > 3 else ""
+        parts.append(f"editing {', '.join(names_of_files[:3])}{more}")
     if runs:
         parts.append(f"running {', '.join(f'`{name}`' for name in runs[-2:])}")
     if parts:
@@ -256,12 +262,12 @@ def _still_waiting(
         tool.kind == "edit" or (tool.kind == "command" and not is_looking(tool.text))
     )
     for same in waiting.values():
-        for one in same:
-            one.age += 1
-            if is_step or (tool.kind == "read" and tool.text == one.tool.text):
-                one.steps.append(tool)
+        for failure in same:
+            failure.age += 1
+            if is_step or (tool.kind == "read" and tool.text == failure.tool.text):
+                failure.steps.append(tool)
     return {
         key: kept
         for key, same in waiting.items()
-        if (kept := [one for one in same if one.age <= MOST_TOOL_USES])
+        if (kept := [failure for failure in same if failure.age <= MOST_TOOL_USES])
     }

@@ -107,19 +107,21 @@ class ErrorMatch(NamedTuple):
     solved: str
 
 
-def find_habits(found: Iterable[ConversationSteps]) -> Habits:
+def find_habits(conversations: Iterable[ConversationSteps]) -> Habits:
     """Return the habits in the conversations."""
     counts = _Counts()
-    for worked in found:
+    for worked in conversations:
         counts.take(worked)
     return counts.habits()
 
 
-def matching_errors(query: ErrorQuery, found: Iterable[ConversationSteps]) -> list[ErrorMatch]:
+def matching_errors(
+    query: ErrorQuery, conversations: Iterable[ConversationSteps]
+) -> list[ErrorMatch]:
     """Return the errors that match the query: the closest first, then solved ones, then the
     latest."""
     seen = []
-    for conversation, steps in found:
+    for conversation, steps in conversations:
         for failure in failures(steps):
             similarity = query.similarity(failure.tool.error)
             if similarity:
@@ -129,7 +131,12 @@ def matching_errors(query: ErrorQuery, found: Iterable[ConversationSteps]) -> li
                     ErrorMatch(conversation, failure, name, similarity, what_followed(failure))
                 )
     return sorted(
-        seen, key=lambda one: (-one.similarity, not one.solved, -(one.failure.tool.timestamp or 0))
+        seen,
+        key=lambda match: (
+            -match.similarity,
+            not match.solved,
+            -(match.failure.tool.timestamp or 0),
+        ),
     )
 
 
@@ -167,7 +174,7 @@ class _Counts:
             if failure.tool.kind == "command" and (name := family(failure.tool.text)):
                 followed = what_followed(failure)
                 last = bool(followed), conversation.session_id, failure.tool.number
-                self._last[name] = max(self._last.get(name, last), last, key=lambda one: one[0])
+                self._last[name] = max(self._last.get(name, last), last, key=lambda pair: pair[0])
                 if followed:
                     self._recovered[name] += 1
                     self._followed[name][followed] += 1
@@ -199,8 +206,8 @@ class _Counts:
             ToolHabit(tools, times, self._failed_orders[tools])
             for tools, times in self._orders.most_common()
         ]
-        tools = [one for one in every if len(one.tools) == 1]
-        orders = [one for one in every if len(one.tools) > 1 and one.times >= LEAST_ORDERS]
+        tools = [habit for habit in every if len(habit.tools) == 1]
+        orders = [habit for habit in every if len(habit.tools) > 1 and habit.times >= LEAST_ORDERS]
         return Habits(
             self._conversations,
             self._tool_uses,

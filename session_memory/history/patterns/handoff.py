@@ -286,9 +286,9 @@ def _listed(handoff: Handoff) -> str:
     lines: list[str] = []
     for state in (CONFLICTING, CHANGED, COMMITTED, GONE, UNKNOWN):
         lines += [
-            f"- {_name(one.path)}: {one.state}{f' ({for_prompt(one.told)})' if one.told else ''}"
-            for one in handoff.files
-            if one.state == state
+            f"- {_name(file.path)}: {file.state}{f' ({for_prompt(file.told)})' if file.told else ''}"
+            for file in handoff.files
+            if file.state == state
         ]
     lines += [f"- {_name(path)}: read" for path in handoff.read]
     shown: list[str] = []
@@ -321,17 +321,18 @@ def _paths(files: Iterable[str], conversation: Conversation) -> list[str]:
     They are relative to the directory if they are below it, or were in the clone of the same name
     on another machine."""
     cwd = conversation.cwd
-    found = [_true_path(os.path.normpath(path)) for path in files]
+    true_paths = [_true_path(os.path.normpath(path)) for path in files]
     if conversation.origin:
-        inside = [path.partition(f"/{os.path.basename(cwd)}/")[2] for path in found]
-        found = [
+        inside = [path.partition(f"/{os.path.basename(cwd)}/")[2] for path in true_paths]
+        true_paths = [
             os.path.join(cwd, below)
             if below and os.path.lexists(os.path.join(cwd, below))
             else path
-            for path, below in zip(found, inside)
+            for path, below in zip(true_paths, inside)
         ]
     return [
-        path.removeprefix(f"{cwd}/") if cwd else path for path in dict.fromkeys(reversed(found))
+        path.removeprefix(f"{cwd}/") if cwd else path
+        for path in dict.fromkeys(reversed(true_paths))
     ]
 
 
@@ -352,13 +353,15 @@ def _commands(tools: Sequence[StoredEntry]) -> list[str]:
     """Return the last successful commands that do more than look, last first, one of each family.
 
     Git commands are left out: the files show their outcome, and repeating one may lose work."""
-    ran = [one.text for one in reversed(tools) if one.kind == "command" and one.outcome == "ok"]
+    ran = [use.text for use in reversed(tools) if use.kind == "command" and use.outcome == "ok"]
     ran = [
-        one
-        for one in ran
-        if not is_looking(one) and "\n" not in one and not family(one).startswith("git")
+        command
+        for command in ran
+        if not is_looking(command) and "\n" not in command and not family(command).startswith("git")
     ]
-    return list({family(one): one for one in reversed(ran)}.values())[::-1][:MOST_COMMANDS]
+    return list({family(command): command for command in reversed(ran)}.values())[::-1][
+        :MOST_COMMANDS
+    ]
 
 
 def _is_over(failed: StoredEntry, tools: Sequence[StoredEntry]) -> bool:
@@ -366,9 +369,9 @@ def _is_over(failed: StoredEntry, tools: Sequence[StoredEntry]) -> bool:
     if not _IS_GIT.search(failed.text):
         return False
     later = [
-        one for one in tools if one.id > failed.id and one.kind == "command" and one.outcome == "ok"
+        use for use in tools if use.id > failed.id and use.kind == "command" and use.outcome == "ok"
     ]
-    return any(_IS_GIT.search(one.text) for one in later)
+    return any(_IS_GIT.search(use.text) for use in later)
 
 
 def _next_step(answers: Sequence[str]) -> str:
@@ -401,12 +404,12 @@ def _states(
         whole = os.path.realpath(os.path.join(cwd, path))
         inside = os.path.relpath(whole, repository.root) if repository else ""
         is_here = os.path.lexists(whole)
-        found = HandedFile(path, UNKNOWN) if is_here else HandedFile(path, *elsewhere)
+        file = HandedFile(path, UNKNOWN) if is_here else HandedFile(path, *elsewhere)
         if is_here and repository and not inside.startswith("..") and place < MOST_FILES:
-            found = _state(path, inside, repository, times)
-        if whole in conflicts and found.state != CONFLICTING:
-            found = HandedFile(path, CONFLICTING, conflicts[whole])
-        yield found
+            file = _state(path, inside, repository, times)
+        if whole in conflicts and file.state != CONFLICTING:
+            file = HandedFile(path, CONFLICTING, conflicts[whole])
+        yield file
 
 
 def _state(path: str, inside: str, repository: Repository, times: tuple[int, int]) -> HandedFile:

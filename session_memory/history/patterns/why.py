@@ -132,8 +132,8 @@ class Reasons:
         lines = self._repository.lines(path, first, last)
         items: dict[int, WrittenLine | None] = {}
         for commit in dict.fromkeys(line.commit for line in lines):
-            found = self._proven([line for line in lines if line.commit == commit])
-            items.update([(line.number, item) for line, item in found])
+            proven = self._proven([line for line in lines if line.commit == commit])
+            items.update([(line.number, item) for line, item in proven])
         latest = self.attributed([line._replace(commit=UNCOMMITTED) for line in lines])
         movers = {line.number: item for line, item in latest}
         runs: list[list[CodeLine]] = []
@@ -164,8 +164,8 @@ class Reasons:
     def _whole(self, commit: Commit) -> Reason:
         """Return the reason of a commit if no session is known to have written any of its lines."""
         maker = self._evidence.maker_of(commit)
-        if maker and (asked := self.asked(maker)):
-            return Reason("", 0, 0, commit, asked, is_by_commit=True)
+        if maker and (origin := self.asked(maker)):
+            return Reason("", 0, 0, commit, origin, is_by_commit=True)
         guess = self._evidence.at_work(commit.authored_at)
         return Reason("", 0, 0, commit, None, guess=guess, guessed_by=BY_TIME)
 
@@ -206,20 +206,24 @@ class Reasons:
         votes: Counter[int] = Counter()
         for line, written in zip(lines, self._writers(lines) if self._key else []):
             commit = commits.get(line.commit)
-            found = _fitting(line, written, commit) if not commit or not bot_reason(commit) else []
-            candidates.append(found)
-            for is_named, file_id in {(is_named, one.file_id) for is_named, one in found}:
+            fitting = (
+                _fitting(line, written, commit) if not commit or not bot_reason(commit) else []
+            )
+            candidates.append(fitting)
+            for is_named, file_id in {(is_named, written.file_id) for is_named, written in fitting}:
                 votes[file_id] += 3 if is_named else 1
 
-        def best(found: list[tuple[bool, WrittenLine]]) -> WrittenLine:
+        def best(fitting: list[tuple[bool, WrittenLine]]) -> WrittenLine:
             return max(
-                found, key=lambda one: (one[0], votes[one[1].file_id], one[1].at or 0, one[1].item)
+                fitting,
+                key=lambda pair: (pair[0], votes[pair[1].file_id], pair[1].at or 0, pair[1].item),
             )[1]
 
         return list(
             zip(
                 lines,
-                [best(found) if found else None for found in candidates] or [None] * len(lines),
+                [best(fitting) if fitting else None for fitting in candidates]
+                or [None] * len(lines),
             )
         )
 
@@ -234,18 +238,26 @@ class Reasons:
             for line, text in zip(lines, texts)
         ]
         named = [
-            [text, *(line_in(name, text) for name in some)] for text, some in zip(texts, names)
+            [text, *(line_in(name, text) for name in names_of_line)]
+            for text, names_of_line in zip(texts, names)
         ]
-        hashes = iter(line_hashes([text for some in named for text in some], self._key))
-        hashed = [[next(hashes) for _ in some] for some in named]
+        hashes = iter(line_hashes([text for variants in named for text in variants], self._key))
+        hashed = [[next(hashes) for _ in variants] for variants in named]
         by_hash: dict[int, list[WrittenLine]] = {}
-        for one in self._store.line_writers(
-            [one for some, n in zip(hashed, names) for one in some if n]
+        for written in self._store.line_writers(
+            [
+                written_hash
+                for hashes_of_line, n in zip(hashed, names)
+                for written_hash in hashes_of_line
+                if n
+            ]
         ):
-            by_hash.setdefault(one.hash, []).append(one)
-        for [first, *others], some in zip(hashed, names):
+            by_hash.setdefault(written.hash, []).append(written)
+        for [first, *others], names_of_line in zip(hashed, names):
             of_agents = [
-                one._replace(argument=n) for h, n in zip(others, some) for one in by_hash.get(h, ())
+                written._replace(argument=n)
+                for h, n in zip(others, names_of_line)
+                for written in by_hash.get(h, ())
             ]
             yield [*by_hash.get(first, ()), *of_agents]
 
@@ -255,10 +267,14 @@ class Reasons:
         Those that wrote its lines come first, by their number, then those at work in this
         repository nearest to the time when it was written. Words break ties, and come last."""
         places = {session: at for at, session in enumerate(dict.fromkeys(by_words))}
-        near = [one.session_id for one in self._near(commit.authored_at, places)]
+        near = [conversation.session_id for conversation in self._near(commit.authored_at, places)]
         return list(
             dict.fromkeys(
-                [*[one for one, _ in self._writers_of(commit).most_common()], *near, *places]
+                [
+                    *[session for session, _ in self._writers_of(commit).most_common()],
+                    *near,
+                    *places,
+                ]
             )
         )
 
@@ -296,13 +312,17 @@ class Reasons:
 
         Equally near ones are ordered by the place of their session in `places`, else the one that
         began last comes first."""
-        found = self._store.conversations_near(self._repository.root, at, GUESS_WITHIN)
+        conversations = self._store.conversations_near(self._repository.root, at, GUESS_WITHIN)
 
-        def order(one: Conversation) -> tuple[int, int, int]:
-            first, last = one.first_message_at or 0, one.last_message_at or 0
-            return max(first - at, at - last, 0), places.get(one.session_id, len(places)), -first
+        def order(conversation: Conversation) -> tuple[int, int, int]:
+            first, last = conversation.first_message_at or 0, conversation.last_message_at or 0
+            return (
+                max(first - at, at - last, 0),
+                places.get(conversation.session_id, len(places)),
+                -first,
+            )
 
-        return sorted(found, key=order)
+        return sorted(conversations, key=order)
 
     def _writers_of(self, commit: Commit) -> Counter[str]:
         """Return how many lines of a commit each session wrote."""
@@ -313,18 +333,18 @@ class Reasons:
         return self._written[commit.id]
 
     def _before(self, first: int, item: int) -> list[StoredEntry]:
-        found: list[StoredEntry] = []
+        items: list[StoredEntry] = []
         end = item
         for _ in range(MOST_STEPS):
             start = max(first, end - ITEMS_BEFORE)
-            found = self._store.items(start, end) + found
+            items = self._store.items(start, end) + items
             if (
                 start == first
-                or sum(one.role == "user" and is_request(one.text) for one in found) > 1
+                or sum(entry.role == "user" and is_request(entry.text) for entry in items) > 1
             ):
                 break
             end = start - 1
-        return found
+        return items
 
     def _reason(
         self,
@@ -337,18 +357,20 @@ class Reasons:
         commit = None if id == UNCOMMITTED else self._repository.commit(id)
         written = [items[line.number] for line in run if items[line.number]]
         item = written[0] if written else None
-        asked = self.asked(item) if item else None
-        later = next((one for line in run if (one := movers[line.number])), None)
+        origin = self.asked(item) if item else None
+        later = next(
+            (mover_of_line for line in run if (mover_of_line := movers[line.number])), None
+        )
         mover = self.asked(later) if later and item and later.file_id != item.file_id else None
         refused = bot_reason(commit) if commit else ""
         at = commit.authored_at if commit else self._repository.changed_at(path)
-        maker = self._maker_of(run, commit) if commit and not (asked or refused) else None
+        maker = self._maker_of(run, commit) if commit and not (origin or refused) else None
         if by_commit := self.asked(maker) if maker else None:
-            asked = by_commit
-        guess, by = (None, "") if asked or refused else self.guessed(at, commit)
+            origin = by_commit
+        guess, by = (None, "") if origin or refused else self.guessed(at, commit)
         lines = run[0].number, run[-1].number
         reason = Reason(
-            path, *lines, commit, asked, len(written), mover, guess, refused, guessed_by=by
+            path, *lines, commit, origin, len(written), mover, guess, refused, guessed_by=by
         )
         return reason._replace(is_by_commit=by_commit is not None)
 
@@ -369,24 +391,24 @@ class Reasons:
         for line, item in attributed:
             if item:
                 by_file.setdefault(item.file_id, []).append((line, item))
-        found = []
-        for own in sorted(by_file.values(), key=len, reverse=True):
-            most, _ = Counter(item.item for _, item in own).most_common(1)[0]
-            asked = self.asked(next(item for _, item in own if item.item == most))
-            if asked:
-                ranges = _ranges([line for line, _ in own])
-                found.append(Reason(*ranges[0], commit, asked, len(own), ranges=ranges))
-        return found
+        reasons = []
+        for pairs in sorted(by_file.values(), key=len, reverse=True):
+            most, _ = Counter(item.item for _, item in pairs).most_common(1)[0]
+            origin = self.asked(next(item for _, item in pairs if item.item == most))
+            if origin:
+                ranges = _ranges([line for line, _ in pairs])
+                reasons.append(Reason(*ranges[0], commit, origin, len(pairs), ranges=ranges))
+        return reasons
 
 
 def _ranges(lines: Sequence[CodeLine]) -> tuple[tuple[str, int, int], ...]:
-    found: list[tuple[str, int, int]] = []
-    for line in sorted(lines, key=lambda one: (one.path, one.number)):
-        if found and found[-1][0] == line.path and found[-1][2] + 1 == line.number:
-            found[-1] = (line.path, found[-1][1], line.number)
+    ranges: list[tuple[str, int, int]] = []
+    for line in sorted(lines, key=lambda line: (line.path, line.number)):
+        if ranges and ranges[-1][0] == line.path and ranges[-1][2] + 1 == line.number:
+            ranges[-1] = (line.path, ranges[-1][1], line.number)
         else:
-            found.append((line.path, line.number, line.number))
-    return tuple(found)
+            ranges.append((line.path, line.number, line.number))
+    return tuple(ranges)
 
 
 def _names(line: CodeLine) -> list[str]:
@@ -394,10 +416,12 @@ def _names(line: CodeLine) -> list[str]:
 
 
 def _fitting(
-    line: CodeLine, found: list[WrittenLine], commit: Commit | None
+    line: CodeLine, candidates: list[WrittenLine], commit: Commit | None
 ) -> list[tuple[bool, WrittenLine]]:
     """Return the items that can have written a line, each with whether it names the line's file."""
-    early = [(written, _age(written, commit)) for written in found if _is_before(written, commit)]
+    early = [
+        (written, _age(written, commit)) for written in candidates if _is_before(written, commit)
+    ]
     names = _names(line)
     named = [
         written
@@ -426,16 +450,16 @@ def _asked(conversation: Conversation, items: list[StoredEntry], item: WrittenLi
     """Return the last request before an item; for a bare go-ahead also the proposal that it agreed
     to."""
     said = [
-        one
-        for one in items
-        if one.role in ("user", "assistant") and one.text and one.id <= item.item
+        entry
+        for entry in items
+        if entry.role in ("user", "assistant") and entry.text and entry.id <= item.item
     ]
     at = next((place for place in range(len(said) - 1, -1, -1) if said[place].role == "user"), None)
     if at is None:
         request, proposal, between = None, None, said
     else:
         request, between = said[at], said[at + 1 :]
-        earlier = [one for one in said[:at] if one.role == "assistant"]
+        earlier = [entry for entry in said[:at] if entry.role == "assistant"]
         proposal = earlier[-1] if earlier and is_go_ahead(request.text) else None
     words = shorten(one_line(request.text), WORDS_CHARACTERS) if request else ""
     offered = shorten(one_line(proposal_in(proposal.text)), PROPOSAL_CHARACTERS) if proposal else ""
@@ -448,7 +472,9 @@ def _asked(conversation: Conversation, items: list[StoredEntry], item: WrittenLi
         request.timestamp if request else item.at,
         words,
         offered,
-        decisions([one.text for one in ([request] if request else []) + between], has_reasons=True),
+        decisions(
+            [entry.text for entry in ([request] if request else []) + between], has_reasons=True
+        ),
         request.id if request else 0,
         proposal.id if proposal else 0,
         "" if item.hash else item.argument,

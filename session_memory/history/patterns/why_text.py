@@ -129,20 +129,20 @@ def _line_numbers(reason: Reason) -> str:
     return f"{reason.first}-{reason.last}" if reason.last != reason.first else f"{reason.first}"
 
 
-def _told_of(asked: Asked) -> list[str]:
+def _told_of(origin: Asked) -> list[str]:
     lines = (
-        [f"  asked: “{for_prompt(asked.words)}”"]
-        if asked.words
+        [f"  asked: “{for_prompt(origin.words)}”"]
+        if origin.words
         else ["  asked: no request is recorded"]
     )
-    if asked.proposal:
-        lines.append(f"  agreed to: “{for_prompt(asked.proposal)}”")
-    lines += [f"  on the way: “{for_prompt(one)}”" for one in asked.decided]
-    title = f" “{one_line(for_prompt(asked.title))}”" if asked.title else ""
+    if origin.proposal:
+        lines.append(f"  agreed to: “{for_prompt(origin.proposal)}”")
+    lines += [f"  on the way: “{for_prompt(decision)}”" for decision in origin.decided]
+    title = f" “{one_line(for_prompt(origin.title))}”" if origin.title else ""
     lines.append(
-        f"  {asked.runtime} session {_short_id(asked.session_id)}{title}, {_moment(asked.at)}"
+        f"  {origin.runtime} session {_short_id(origin.session_id)}{title}, {_moment(origin.at)}"
     )
-    lines.append(f"  {called_as()} show {asked.conversation} --around {asked.number}")
+    lines.append(f"  {called_as()} show {origin.conversation} --around {origin.number}")
     return lines
 
 
@@ -150,8 +150,8 @@ def told_to_agent(reasons: Sequence[Reason]) -> str:
     """Return the reasons for an agent, at most AGENT_CHARACTERS; each request's words come
     first."""
     blocks: list[str] = [] if reasons else ["There are no lines."]
-    for one in reasons:
-        block = _block(one)
+    for reason in reasons:
+        block = _block(reason)
         if blocks and sum(map(len, blocks)) + 2 * len(blocks) + len(block) > AGENT_CHARACTERS - 60:
             blocks.append("There are more. Ask about fewer lines.")
             break
@@ -163,15 +163,15 @@ def told_to_agent(reasons: Sequence[Reason]) -> str:
 def _block(reason: Reason) -> str:
     lines = []
     commit = reason.commit
-    if asked := reason.asked:
-        lines += [f"“{_quoted(asked.words)}”"] if asked.words else []
-        lines += [f"agreed to: “{_quoted(asked.proposal)}”"] if asked.proposal else []
-        lines += [f"on the way: “{_quoted(one)}”" for one in asked.decided]
-        session = f"{asked.runtime} session {name_for_people(asked.session_id)}"
-        if asked.command:
+    if origin := reason.asked:
+        lines += [f"“{_quoted(origin.words)}”"] if origin.words else []
+        lines += [f"agreed to: “{_quoted(origin.proposal)}”"] if origin.proposal else []
+        lines += [f"on the way: “{_quoted(decision)}”" for decision in origin.decided]
+        session = f"{origin.runtime} session {name_for_people(origin.session_id)}"
+        if origin.command:
             said = "made the commit" if reason.is_by_commit else "wrote the file"
-            lines.append(f"{said}: {_quoted_command(asked.command)}")
-        lines.append(f"{session}, {_moment(asked.at)}: read_session reads it")
+            lines.append(f"{said}: {_quoted_command(origin.command)}")
+        lines.append(f"{session}, {_moment(origin.at)}: read_session reads it")
     elif reason.refused:
         lines.append(f"No session: {reason.refused}.")
     else:

@@ -41,27 +41,27 @@ class Days(NamedTuple):
 
 def times_in(text: str, now: float) -> list[NamedTime]:
     """Return the times that a question names, asked at `now`, in seconds since 1970."""
-    found = []
+    times = []
     for first, last in _days_in(text, date.fromtimestamp(now)):
         half_life = max(HALF_LIFE_DAYS, (last - first).days / 4) * DAY_MILLISECONDS
         edges = first - timedelta(1), last + timedelta(2)
         begin, end = (round(time.mktime(day.timetuple()) * 1000) for day in edges)
-        found.append(NamedTime(begin, end, round(half_life)))
-    return found
+        times.append(NamedTime(begin, end, round(half_life)))
+    return times
 
 
 def _days_in(text: str, today: date) -> list[Days]:
     words = words_of_times(text)
-    found = []
+    spans = []
     for at, word in enumerate(words):
-        found += (
+        spans += (
             _written_as_number(word)
             or _month(words, at, today)
             or _season(words, at, today)
             or _year(words, at)
             or _relative(words, at, today)
         )
-    return [days for days in found if EARLIEST <= days.first <= today]
+    return [days for days in spans if EARLIEST <= days.first <= today]
 
 
 def _written_as_number(word: str) -> list[Days]:
@@ -89,7 +89,9 @@ def _month(words: list[str], at: int, today: date) -> list[Days]:
         return []  # May, April and August are also names, and `march` and `may` verbs
     years = [year] if year else range(today.year, today.year - YEARS_BACK, -1)
     return [
-        days for one in years for days in (_day(one, month, day) if day else _months(one, month, 1))
+        days
+        for candidate in years
+        for days in (_day(candidate, month, day) if day else _months(candidate, month, 1))
     ]
 
 
@@ -100,7 +102,7 @@ def _season(words: list[str], at: int, today: date) -> list[Days]:
     if month is None or not (year or (at and words[at - 1] in BEFORE_MONTH)):
         return []
     years = [year] if year else range(today.year, today.year - YEARS_BACK, -1)
-    return [days for one in years for days in _months(one, month, 3)]
+    return [days for candidate_year in years for days in _months(candidate_year, month, 3)]
 
 
 def _year(words: list[str], at: int) -> list[Days]:
@@ -143,10 +145,10 @@ def _ago(today: date, days: int, length: int) -> Days:
 
 def _day(year: int, month: int, day: int) -> list[Days]:
     try:
-        found = date(year, month, day)
+        date_found = date(year, month, day)
     except ValueError:
         return []
-    return [Days(found, found)]
+    return [Days(date_found, date_found)]
 
 
 def _months(year: int, month: int, count: int) -> list[Days]:

@@ -49,7 +49,7 @@ def scope_of(index: SearchIndex, wanted: Filter) -> Scope:
 
 
 def postings_of(
-    index: SearchIndex, asked: Query, scope: Scope, wanted: Filter, whole: int = WHOLE
+    index: SearchIndex, query: Query, scope: Scope, wanted: Filter, whole: int = WHOLE
 ) -> QueryPostings:
     """Return the items that have each part of a query, or each term of a part that none has whole.
     Above `whole` items, return only the items of the rarest parts."""
@@ -58,21 +58,21 @@ def postings_of(
 
     @cache
     def items_of(part: Part) -> list[int]:
-        return _fitting(index, index.items_with(_expression(part, asked), scope), wanted)
+        return _fitting(index, index.items_with(_expression(part, query), scope), wanted)
 
     def has_any(part: Part) -> bool:
         items = items_of(part)
         return bool(
-            in_sequence(index, items, [], asked.unwanted_phrases, 1)[0]
-            if asked.unwanted_phrases
+            in_sequence(index, items, [], query.unwanted_phrases, 1)[0]
+            if query.unwanted_phrases
             else items
         )
 
-    found: dict[Part, None] = {}
-    for part in asked.parts:  # or one for each of its terms if no item has them together
+    chosen: dict[Part, None] = {}
+    for part in query.parts:  # or one for each of its terms if no item has them together
         others = [] if part.is_required else alternatives(part)
-        found.update(dict.fromkeys(others if others and not has_any(part) else [part]))
-    parts = list(found)
+        chosen.update(dict.fromkeys(others if others and not has_any(part) else [part]))
+    parts = list(chosen)
     counts = (
         [index.count_with(Expression((part.words,))) for part in parts]
         if within > whole and len(parts) > 2
@@ -81,16 +81,16 @@ def postings_of(
     looked_for = _rarest(counts) if counts else range(len(parts))
     postings = [items_of(part) if number in looked_for else [] for number, part in enumerate(parts)]
     having = [
-        len(items) + index.left_out(_expression(parts[number], asked), scope)
+        len(items) + index.left_out(_expression(parts[number], query), scope)
         if number in looked_for
         else round(counts[number] * scope.share)
         for number, items in enumerate(postings)
     ]
     weights = [idf(max(within, count), count) if count else 0.0 for count in having]
     verbatim: list[int] = []
-    if asked.verbatim:
+    if query.verbatim:
         verbatim = _fitting(
-            index, index.items_with(asked.verbatim.expression, scope, MOST_VERBATIM), wanted
+            index, index.items_with(query.verbatim.expression, scope, MOST_VERBATIM), wanted
         )
     return QueryPostings(parts, postings, weights, average_terms, tuple(verbatim))
 
@@ -122,8 +122,8 @@ def in_sequence(
     for at in range(0, len(newest), at_once):
         for item, head in index.text_starts(newest[at : at + at_once], CHECKED_CHARACTERS).items():
             terms = index.terms.of(head.text)
-            if all(contains(terms, one) for one in phrases) and not any(
-                contains(terms, one) for one in unwanted
+            if all(contains(terms, phrase) for phrase in phrases) and not any(
+                contains(terms, phrase) for phrase in unwanted
             ):
                 kept.append(item)
         if len(kept) >= enough:
@@ -143,8 +143,8 @@ def _rarest(counts: list[int]) -> set[int]:
     return chosen
 
 
-def _expression(part: Part, asked: Query) -> Expression:
-    return Expression((part.words,), (), asked.unwanted)
+def _expression(part: Part, query: Query) -> Expression:
+    return Expression((part.words,), (), query.unwanted)
 
 
 def _fitting(index: SearchIndex, items: list[int], wanted: Filter) -> list[int]:
@@ -176,23 +176,23 @@ def has(items: Sequence[int], item: int) -> bool:
     return at < len(items) and items[at] == item
 
 
-def both(one: list[int], other: list[int]) -> list[int]:
+def both(items: list[int], other: list[int]) -> list[int]:
     """Return the items that are in both sorted lists."""
-    few, many = (one, other) if len(one) < len(other) else (other, one)
+    few, many = (items, other) if len(items) < len(other) else (other, items)
     if _FEW * len(few) < len(many):
         return [item for item in few if has(many, item)]
     wanted = set(few)
     return [item for item in many if item in wanted]
 
 
-def either(one: list[int], other: list[int]) -> list[int]:
+def either(items: list[int], other: list[int]) -> list[int]:
     """Return the items that are in one of two sorted lists, in order."""
-    if not one or not other:
-        return one or other
-    return list(dict.fromkeys(sorted([*one, *other])))
+    if not items or not other:
+        return items or other
+    return list(dict.fromkeys(sorted([*items, *other])))
 
 
-def without(one: list[int], other: list[int]) -> list[int]:
+def without(items: list[int], other: list[int]) -> list[int]:
     """Return the items of one list that are not in the other."""
     unwanted = set(other)
-    return [item for item in one if item not in unwanted] if unwanted else one
+    return [item for item in items if item not in unwanted] if unwanted else items

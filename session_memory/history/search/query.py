@@ -115,10 +115,10 @@ def parse(text: str, terms: Terms) -> Query:
             parts += [part] if part else []
         else:
             words.append(piece["word"])
-    found = _parts_of_words(words, terms, STOP_WORDS)
-    if not found and not parts:
-        found = _parts_of_words(words, terms, frozenset())
-    unique = {part.terms: part for part in (*found, *parts)}
+    parsed = _parts_of_words(words, terms, STOP_WORDS)
+    if not parsed and not parts:
+        parsed = _parts_of_words(words, terms, frozenset())
+    unique = {part.terms: part for part in (*parsed, *parts)}
     chosen = tuple(unique.values())[-MOST_PARTS:]
     return Query(
         chosen,
@@ -210,9 +210,9 @@ def _parts_of_words(words: Iterable[str], terms: Terms, stop_words: frozenset[st
             if not kept and len(spans) > 1 and ("-" in piece or "_" in piece):
                 kept = spans  # `to-do` is about something, `and/or` is not
             if kept:
-                found = {term: piece[start:end] for start, end, term in kept}
-                is_prefix = len(found) == 1 and bool(_COMMIT.fullmatch(piece))
-                parts.append(Part(Words(tuple(found.values()), is_prefix), tuple(found)))
+                term_texts = {term: piece[start:end] for start, end, term in kept}
+                is_prefix = len(term_texts) == 1 and bool(_COMMIT.fullmatch(piece))
+                parts.append(Part(Words(tuple(term_texts.values()), is_prefix), tuple(term_texts)))
     return parts
 
 
@@ -248,5 +248,10 @@ def _phrase(text: str, terms: Terms) -> Part | None:
     if not spans:
         return None
     words = {term: text[start:end] for start, end, term in spans}
-    found = tuple(term for *_, term in spans)
-    return Part(Words(tuple(words.values())), found, is_phrase=len(found) > 1, is_required=True)
+    phrase_terms = tuple(term for *_, term in spans)
+    return Part(
+        Words(tuple(words.values())),
+        phrase_terms,
+        is_phrase=len(phrase_terms) > 1,
+        is_required=True,
+    )

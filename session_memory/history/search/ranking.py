@@ -81,10 +81,10 @@ def best_of(scores: Sequence[float], ends: Sequence[int], most: int) -> list[int
 
     Of equal scores, the later ones come first."""
     least = nlargest(most, filter(None, scores))[-1:] or [math.inf]
-    found = [
+    best = [
         (score, ends[number], number) for number, score in enumerate(scores) if score >= least[0]
     ]
-    return [number for *_, number in sorted(found, reverse=True)[:most]]
+    return [number for *_, number in sorted(best, reverse=True)[:most]]
 
 
 def length_norms(sizes: Sequence[int]) -> list[float]:
@@ -143,7 +143,7 @@ def standing_together(neighbours: Sequence[str], terms: str) -> float:
 def shares(scores: Mapping[T, float]) -> dict[T, float]:
     """Return each score as a share of the best."""
     best = max(scores.values(), default=0.0) or 1.0
-    return {one: score / best for one, score in scores.items()}
+    return {key: score / best for key, score in scores.items()}
 
 
 def recency(age: int) -> float:

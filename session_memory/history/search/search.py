@@ -67,19 +67,19 @@ def search(
 
     Nothing is omitted up to `whole` items. Raises the errors of the engine's driver."""
     text = plain(query[:LONGEST]).strip()
-    asked = parse(text, index.terms)
+    parsed = parse(text, index.terms)
     times = _times_in(text, time.time() if now is None else now)
     with index.snapshot():
         scope = scope_of(index, wanted)
-        if asked.parts or asked.verbatim:
-            found = postings_of(index, asked, scope, wanted, whole)
+        if parsed.parts or parsed.verbatim:
+            postings = postings_of(index, parsed, scope, wanted, whole)
         else:
-            found = postings_of_literal(index, text, scope, wanted)
-        hits = Candidates(index, asked, found, wanted, times).hits()
-        if not hits and any(part.is_required for part in asked.parts):
-            asked, unchecked = relaxed(asked), hits.unchecked
+            postings = postings_of_literal(index, text, scope, wanted)
+        hits = Candidates(index, parsed, postings, wanted, times).hits()
+        if not hits and any(part.is_required for part in parsed.parts):
+            parsed, unchecked = relaxed(parsed), hits.unchecked
             hits = Candidates(
-                index, asked, postings_of(index, asked, scope, wanted, whole), wanted, times
+                index, parsed, postings_of(index, parsed, scope, wanted, whole), wanted, times
             ).hits()
             hits.unchecked = max(hits.unchecked, unchecked)
     return hits
@@ -100,48 +100,63 @@ class Candidates:
     def __init__(
         self,
         index: SearchIndex,
-        asked: Query,
-        found: QueryPostings,
+        query: Query,
+        postings: QueryPostings,
         wanted: Filter,
         times: Sequence[ranking.NamedTime],
     ) -> None:
         self._index = index
         self._terms = index.terms
-        self._asked = asked
-        self._found = found
+        self._asked = query
+        self._found = postings
         self._wanted = wanted
         self._times = times
         self._scores: dict[int, float] = {}
         self._unchecked = 0
-        self._verbatim = self._saying_it(found.perhaps_verbatim)
+        self._verbatim = self._saying_it(postings.perhaps_verbatim)
         self._allowed = self._those_allowed()
 
     def hits(self) -> Hits:
         """Return the best item of each of the best conversations; more of each if there are few."""
         scores = self._conversations()
-        found = {
-            one: self._items_of(one) for one in self._index.conversations_at(scores, self._wanted)
+        items_by_conversation = {
+            conversation: self._items_of(conversation)
+            for conversation in self._index.conversations_at(scores, self._wanted)
         }
-        items = {one: best for one, best in found.items() if best}
+        items = {conversation: best for conversation, best in items_by_conversation.items() if best}
         self._read(
             [
                 item
-                for one in sorted(items, key=attrgetter("order"), reverse=True)
-                for item in items[one]
+                for conversation in sorted(items, key=attrgetter("order"), reverse=True)
+                for item in items[conversation]
             ]
         )
         for best in items.values():
             best.sort(key=lambda item: (item in self._verbatim, self._scores[item]), reverse=True)
-        of_items = ranking.shares({one: self._scores[best[0]] for one, best in items.items()})
-        totals = {one: scores[one.first_item] + share for one, share in of_items.items()}
-        ranked = sorted(totals, key=lambda one: (totals[one], one.order), reverse=True)[
-            : self._wanted.limit
-        ]
-        chosen = [(one, items[one][0]) for one in ranked]
+        of_items = ranking.shares(
+            {conversation: self._scores[best[0]] for conversation, best in items.items()}
+        )
+        totals = {
+            conversation: scores[conversation.first_item] + share
+            for conversation, share in of_items.items()
+        }
+        ranked = sorted(
+            totals,
+            key=lambda conversation: (totals[conversation], conversation.order),
+            reverse=True,
+        )[: self._wanted.limit]
+        chosen = [(conversation, items[conversation][0]) for conversation in ranked]
         if len(ranked) <= FEW:
-            more = [(one, item) for one in ranked for item in items[one][1:]]
+            more = [
+                (conversation, item) for conversation in ranked for item in items[conversation][1:]
+            ]
             chosen += more[: self._wanted.limit - len(chosen)]
-        return self._shown([(one.conversation_id, item, totals[one]) for one, item in chosen])
+        return self._shown(
+            [
+                (conversation.conversation_id, item, totals[conversation])
+                for conversation, item in chosen
+            ]
+        )
 
     def _saying_it(self, items: Sequence[int]) -> set[int]:
         """Return the items whose text contains the query as typed.
@@ -167,16 +182,18 @@ class Candidates:
         """Return the items with all required parts and no unwanted phrase, or None.
 
         None means that the query has neither."""
-        found = self._found
-        required = [having for part, having in zip(found.parts, found.postings) if part.is_required]
+        postings = self._found
+        required = [
+            having for part, having in zip(postings.parts, postings.postings) if part.is_required
+        ]
         if not required and not self._asked.unwanted_phrases:
             return None
         allowed = (
             reduce(both, sorted(required, key=len))
             if required
-            else reduce(either, [[], *found.postings])
+            else reduce(either, [[], *postings.postings])
         )
-        phrases = [part.terms for part in found.parts if part.is_phrase]
+        phrases = [part.terms for part in postings.parts if part.is_phrase]
         if phrases or self._asked.unwanted_phrases:
             allowed, self._unchecked = in_sequence(
                 self._index, allowed, phrases, self._asked.unwanted_phrases, ENOUGH
@@ -186,9 +203,9 @@ class Candidates:
     def _conversations(self) -> dict[int, float]:
         """Return the best conversations, by first items, with the score each adds to its best
         item."""
-        found, table = self._found, self._index.table()
+        postings, table = self._found, self._index.table()
         starts, ends = table.starts, table.ends
-        scores = ranking.conversation_scores(table, found.postings, found.weights)
+        scores = ranking.conversation_scores(table, postings.postings, postings.weights)
         best = max(scores, default=0.0) or 1.0
         verbatim = {bisect_right(starts, item) - 1 for item in self._verbatim}
         for number in verbatim:
@@ -210,12 +227,16 @@ class Candidates:
             for number in chosen
         }
 
-    def _items_of(self, one: ConversationRange) -> list[int]:
+    def _items_of(self, conversation: ConversationRange) -> list[int]:
         """Return the EACH visible items of a conversation with the most telling parts."""
-        scores = {item: 0.0 for item in self._verbatim if one.first_item <= item <= one.last_item}
+        scores = {
+            item: 0.0
+            for item in self._verbatim
+            if conversation.first_item <= item <= conversation.last_item
+        }
         for items, weight in zip(self._found.postings, self._found.weights):
-            first = bisect_left(items, one.first_item)
-            for item in items[first : bisect_right(items, one.last_item, first)]:
+            first = bisect_left(items, conversation.first_item)
+            for item in items[first : bisect_right(items, conversation.last_item, first)]:
                 if self._allowed is None or has(self._allowed, item):
                     scores[item] = scores.get(item, 0.0) + weight
         self._scores.update(scores)
@@ -228,18 +249,18 @@ class Candidates:
 
         Of equal items, the first ones are read. The score depends on how often they have each part
         and how much of the query is in sequence."""
-        found = self._found
-        of_query = [term for part in found.parts for term in part.terms]
+        postings = self._found
+        of_query = [term for part in postings.parts for term in part.terms]
         neighbours = [f" {first} {second} " for first, second in pairwise(of_query)]
         best = nlargest(MOST_READ, items, key=self._scores.__getitem__)
         for item, head in self._index.text_starts(best, READ_CHARACTERS).items():
             terms = self._terms.of(head.text)
             often = [
                 occurrences(part, head.text, terms) if has(posting, item) else 0.0
-                for part, posting in zip(found.parts, found.postings)
+                for part, posting in zip(postings.parts, postings.postings)
             ]
             score = ranking.entry_score(
-                zip(found.weights, often), head.size / BYTES_A_TERM, found.average_terms
+                zip(postings.weights, often), head.size / BYTES_A_TERM, postings.average_terms
             )
             score *= 1 + ranking.standing_together(neighbours, f" {' '.join(terms)} ")
             self._scores[item] = score * TOOL_SHARE if head.is_tool else score
@@ -247,7 +268,9 @@ class Candidates:
     def _shown(self, chosen: list[tuple[int, int, float]]) -> Hits:
         entries = self._index.items([item for _, item, _ in chosen])
         conversations = self._index.conversations({id for id, _, _ in chosen})
-        chosen = [one for one in chosen if one[0] in conversations and one[1] in entries]
+        chosen = [
+            choice for choice in chosen if choice[0] in conversations and choice[1] in entries
+        ]
         weights = {
             term: weight
             for part, weight in zip(self._found.parts, self._found.weights)
@@ -302,13 +325,13 @@ def _snippet(
 
 def _merged(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """Return `ranges` in order, with overlapping ones merged."""
-    found: list[tuple[int, int]] = []
+    joined: list[tuple[int, int]] = []
     for start, end in ranges:
-        if found and start < found[-1][1]:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        if joined and start < joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
         else:
-            found.append((start, end))
-    return tuple(found)
+            joined.append((start, end))
+    return tuple(joined)
 
 
 def _best_start(text: str, weights: Mapping[str, float], spans: Spans) -> int:

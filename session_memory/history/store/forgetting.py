@@ -60,6 +60,10 @@ def drop_free_pages(run: Run, _: object) -> None:
 
 def _stored(store: SqliteStore, chosen: list[list[Any]]) -> list[Conversation]:
     """Return the conversations, each given as (id, group, session id), that the store still has."""
-    wanted = {tuple(one) for one in chosen}
+    wanted = {tuple(conversation) for conversation in chosen}
     every = store.all_conversations([id for id, *_ in chosen])
-    return [one for one in every if (one.id, one.home, one.session_id) in wanted]
+    return [
+        conversation
+        for conversation in every
+        if (conversation.id, conversation.home, conversation.session_id) in wanted
+    ]

@@ -117,8 +117,12 @@ def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation
     start = os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
     named = homes.naming(path and start, environ)
     folders = [runtime.SESSIONS_FOLDER for runtime in all_runtimes()]
-    found = [agent_home(start, named, stop=user, folder=folder) for folder in folders]
-    home = max((one for one in found if one), key=lambda one: len(one.root), default=None)
+    agent_homes = [agent_home(start, named, stop=user, folder=folder) for folder in folders]
+    home = max(
+        (home_found for home_found in agent_homes if home_found),
+        key=lambda home_found: len(home_found.root),
+        default=None,
+    )
     at = home.root if home else start
     if host := homes.host_of(at):
         return _of_host(host, at if at != host else "", environ)
@@ -152,7 +156,9 @@ def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple
     Without it, yield the runtime of the agent that asks, else the runtimes for which the
     environment names a directory other than the usual one."""
     asking = (
-        [] if directory else [one for one in all_runtimes() if environ.get(one.OWN_ID_VARIABLE)]
+        []
+        if directory
+        else [runtime for runtime in all_runtimes() if environ.get(runtime.OWN_ID_VARIABLE)]
     )
     for runtime in asking or all_runtimes():
         config_dir = directory or runtime.config_dir(environ)
@@ -189,7 +195,7 @@ def _all_transcripts(
         runtime.copies_dir(config_dir),
         runtime.DEEPEST,
     )
-    found = [
+    directories = [
         SourceDirectory(
             root,
             within=within,
@@ -199,7 +205,11 @@ def _all_transcripts(
             origin=(runtime, config_dir),
         )
     ]
-    return [*found, SourceDirectory(copies, within=within, deepest=deepest)] if copies else found
+    return (
+        [*directories, SourceDirectory(copies, within=within, deepest=deepest)]
+        if copies
+        else directories
+    )
 
 
 def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocation:
@@ -208,7 +218,7 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocatio
     It has the agent's own directories, and the user's sessions that started in its home or have a
     name there."""
     settings = store_settings(home.settings().store, user)
-    own: dict[str, list[SourceDirectory]] = {}
+    by_root: dict[str, list[SourceDirectory]] = {}
     for runtime in all_runtimes():
         config_dir = runtime.config_dir(environ)
         named = homes.named_home(home.root, environ, runtime.SESSIONS_FOLDER)
@@ -219,11 +229,11 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocatio
             if os.path.isdir(runtime.transcripts_dir(directory)) and is_inside(
                 directory, home.root
             ):
-                own[os.path.realpath(runtime.transcripts_dir(directory))] = _all_transcripts(
+                by_root[os.path.realpath(runtime.transcripts_dir(directory))] = _all_transcripts(
                     runtime, directory
                 )
         if named and any(session.path.startswith(named.sessions_dir + "/") for session in sessions):
-            own[os.path.realpath(named.sessions_dir)] = [
+            by_root[os.path.realpath(named.sessions_dir)] = [
                 SourceDirectory(named.sessions_dir, confined_to=home.root)
             ]
         # only their content tells which of the user's sessions are the agent's
@@ -239,13 +249,12 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocatio
             for session in sessions
             if session.path.startswith(root + "/")
         ]
-        own.setdefault(
+        by_root.setdefault(
             os.path.realpath(root),
             _all_transcripts(runtime, config_dir, tuple(dict.fromkeys(within))),
         )
-    return _place(
-        home, [directory for some in own.values() for directory in some], settings, environ
-    )
+    directories = [directory for group in by_root.values() for directory in group]
+    return _place(home, directories, settings, environ)
 
 
 def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLocation:
@@ -280,13 +289,16 @@ def _group_names(groups_dir: str) -> list[str]:
 
 
 def _place(
-    home: Home, own: list[SourceDirectory], settings: StoreSettings, environ: Mapping[str, str]
+    home: Home,
+    directories: list[SourceDirectory],
+    settings: StoreSettings,
+    environ: Mapping[str, str],
 ) -> StoreLocation:
-    """Return the store in a home, for the directories in its settings, else for its `own`."""
-    watched = own
+    """Return the store in a home, for the directories in its settings, else for `directories`."""
+    watched = directories
     if settings.watch_path is not None:
         root = home.root if home.is_confined else ""
-        origins = {one.path: one.origin for one in own}
+        origins = {directory.path: directory.origin for directory in directories}
         watched = [
             SourceDirectory(
                 path,

@@ -63,21 +63,21 @@ class ReadRules:
 
         These are the homes where it started, and the store's home. The names are those that agents
         use, and those of saved sessions."""
-        own = self._home_for(file.home)
-        found = []
-        for start in {own.root, file.cwd}:
+        own_home = self._home_for(file.home)
+        names = []
+        for start in {own_home.root, file.cwd}:
             for home in self._privacy(file.home).agent_homes(start):
-                found += self._known(home.sessions_dir, file, partial(self._named_in, home))
-                found += self._known(home.conversations_dir, file, partial(self._archived_in, home))
-        found += self._known(own.conversations_dir, file, partial(self._archived_in, own))
+                names += self._known(home.sessions_dir, file, partial(self._named_in, home))
+                names += self._known(home.conversations_dir, file, partial(self._archived_in, home))
+        names += self._known(own_home.conversations_dir, file, partial(self._archived_in, own_home))
         if file.home:
             from ...sessions.transcripts.pointers import earlier_names  # only for groups of a host
 
             database = Layout(self._home_for("").root).database
-            found += self._known(
+            names += self._known(
                 f"{database} {file.home}", file, partial(earlier_names, database, file.home)
             )
-        return found
+        return names
 
     def _known(
         self, place: str, file: RuleSubject, read: Callable[[], dict[str, list[str]]]
@@ -89,13 +89,15 @@ class ReadRules:
 
     def _named_in(self, home: Home) -> dict[str, list[str]]:
         self.places.add(home.sessions_dir)
-        found: dict[str, list[str]] = {}
+        names_by_session: dict[str, list[str]] = {}
         for runtime in all_runtimes():
             if os.path.basename(home.sessions_dir) == runtime.SESSIONS_FOLDER:
                 config_dir = runtime.config_dir(self._environ)
                 for session in runtime.other_sessions(home.sessions_dir, config_dir, "", "project"):
-                    found.setdefault(runtime.session_id_of(session.path), []).append(session.name)
-        return found
+                    names_by_session.setdefault(runtime.session_id_of(session.path), []).append(
+                        session.name
+                    )
+        return names_by_session
 
     def _archived_in(self, home: Home) -> dict[str, list[str]]:
         # only if there are rules: a search does not wait for it

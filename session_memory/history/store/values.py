@@ -170,10 +170,12 @@ def project_patterns(project: str, escape: Callable[[str], str]) -> list[str]:
         for text in (normalize("NFC", written), normalize("NFD", written))
     ]
 
-    def pattern(one: str) -> str:
-        lower, upper = one.lower(), one.upper()
+    def pattern(character: str) -> str:
+        lower, upper = character.lower(), character.upper()
         return (
-            f"[{lower}{upper}]" if lower != upper and len(lower) == len(upper) == 1 else escape(one)
+            f"[{lower}{upper}]"
+            if lower != upper and len(lower) == len(upper) == 1
+            else escape(character)
         )
 
     return ["".join(map(pattern, text)) for text in texts]
@@ -201,9 +203,9 @@ class Hits(list[Hit]):
     that is found."""
 
     def __init__(
-        self, found: Iterable[Hit] = (), unchecked: int = 0, origins: Sequence[str] = ()
+        self, hits: Iterable[Hit] = (), unchecked: int = 0, origins: Sequence[str] = ()
     ) -> None:
-        super().__init__(found)
+        super().__init__(hits)
         self.unchecked = unchecked
         self.origins = origins
 

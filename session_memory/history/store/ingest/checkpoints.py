@@ -92,9 +92,9 @@ class Checkpoints:
             names = [
                 f"{ref}:{number}/{file}" for ref in refs for file in ("metadata.json", "full.jsonl")
             ]
-            asked = "".join(f"{name}\n" for name in names)
+            request = "".join(f"{name}\n" for name in names)
             lines = self.ask(
-                "cat-file", "--batch-check=%(objecttype) %(objectname) %(objectsize)", given=asked
+                "cat-file", "--batch-check=%(objecttype) %(objectname) %(objectsize)", given=request
             )
             facts = [line.split(" ") for line in lines.splitlines()]
             sessions = [
@@ -116,11 +116,16 @@ class Checkpoints:
 
     def longest(self) -> list[Transcript]:
         """Return the longest transcript of each session, the oldest first."""
-        found: dict[str, Transcript] = {}
-        for one in (one for ones in self.of_checkpoint.values() for one in ones):
-            if one.session not in found or one.size > found[one.session].size:
-                found[one.session] = one
-        return sorted(found.values(), key=lambda one: (one.created_at, one.session))
+        transcripts: dict[str, Transcript] = {}
+        for transcript in (each for ones in self.of_checkpoint.values() for each in ones):
+            if (
+                transcript.session not in transcripts
+                or transcript.size > transcripts[transcript.session].size
+            ):
+                transcripts[transcript.session] = transcript
+        return sorted(
+            transcripts.values(), key=lambda transcript: (transcript.created_at, transcript.session)
+        )
 
     def content(self, blob: str) -> bytes:
         return self.ask("cat-file", "blob", blob).encode("utf-8", "surrogateescape")
@@ -130,8 +135,8 @@ class Checkpoints:
 
     def _contents(self, blobs: Iterable[str]) -> Iterator[bytes]:
         """Yield the contents of small objects; b'' for a missing one."""
-        told = self.ask("cat-file", "--batch", given="".join(f"{blob}\n" for blob in blobs))
-        left = told.encode("utf-8", "surrogateescape")
+        output = self.ask("cat-file", "--batch", given="".join(f"{blob}\n" for blob in blobs))
+        left = output.encode("utf-8", "surrogateescape")
         while left:
             head, _, left = left.partition(b"\n")
             size = int(head.split()[2]) if len(head.split()) == 3 else -1
@@ -177,15 +182,15 @@ class CheckpointDirectory(SourceDirectory):
         return key.startswith(f"{self.root}/")
 
     def files(self, unreadable: Unreadable | None = None) -> list[SourceFile]:
-        found: dict[str, SourceFile] = {}
-        for one in self._checkpoints.longest():
-            session = _DAY.sub("", one.session)
+        files: dict[str, SourceFile] = {}
+        for transcript in self._checkpoints.longest():
+            session = _DAY.sub("", transcript.session)
             key = f"{self.root}/{session}{SUFFIX}"
-            if session not in self._own and (key not in found or one.size > found[key].size):
-                found[key] = _CheckpointFile(
-                    self, self._checkpoints, key, one, self._states.get(key)
+            if session not in self._own and (key not in files or transcript.size > files[key].size):
+                files[key] = _CheckpointFile(
+                    self, self._checkpoints, key, transcript, self._states.get(key)
                 )
-        return list(found.values())
+        return list(files.values())
 
 
 class _CheckpointFile(SourceFile):
@@ -196,22 +201,29 @@ class _CheckpointFile(SourceFile):
         directory: SourceDirectory,
         checkpoints: Checkpoints,
         key: str,
-        one: Transcript,
+        transcript: Transcript,
         state: FileState | None,
     ) -> None:
-        modified = round((epoch_seconds(one.created_at) or 0) * 1000)
+        modified = round((epoch_seconds(transcript.created_at) or 0) * 1000)
         # The store's size counts the lines that were read, which may differ from those in git.
         known = state if state is not None and state.last_modified == modified else None
-        stamp = (known.inode, known.file_size, modified) if known else (0, one.size, modified)
+        stamp = (
+            (known.inode, known.file_size, modified) if known else (0, transcript.size, modified)
+        )
         super().__init__(directory, key, key, stamp)
         self._checkpoints = checkpoints
-        self._blob = one.blob
+        self._blob = transcript.blob
 
     def open(self) -> int:
         with TemporaryFile() as file:
             content = self._checkpoints.content(self._blob)
             exported = next(
-                (found for one in all_runtimes() if (found := one.exported_lines(content))), ()
+                (
+                    runtime
+                    for lines_exported in all_runtimes()
+                    if (runtime := lines_exported.exported_lines(content))
+                ),
+                (),
             )
             lines = [
                 line if isinstance(line, bytes) else encode(line).encode() for line in exported

@@ -117,35 +117,38 @@ class Extractor:
         reader = self._reader()
         stop = start + limit
         lines = lines_forward(self._descriptor, start, end, stop)
-        found: list[Entry] = []
+        read_entries: list[Entry] = []
         written: dict[tuple[int, str], tuple[int, ...]] = {}
         called: dict[str, int] = {}  # the latest entry whose call with this id has no result yet
         ended: dict[tuple[int, str], ToolOutcome] = {}
         outcomes: list[tuple[int, ToolOutcome]] = []
         commits: list[tuple[int, int]] = []
-        for one in reader.forward(lines, with_results=True, left_out=self._left_out(end)):
-            if isinstance(one, Entry):
-                if self._forgotten and self._forgotten.holds(one, self._session_id):
+        for event in reader.forward(lines, with_results=True, left_out=self._left_out(end)):
+            if isinstance(event, Entry):
+                if self._forgotten and self._forgotten.holds(event, self._session_id):
                     continue
-                called.update([(tool.call_id, len(found)) for tool in one.tools])
-                for tool in one.tools if self._line_key else ():
+                called.update([(tool.call_id, len(read_entries)) for tool in event.tools])
+                for tool in event.tools if self._line_key else ():
                     if lines_of_call := written_by(self._runtime, tool, reader.record):
-                        written[len(found), tool.call_id] = tuple(
+                        written[len(read_entries), tool.call_id] = tuple(
                             line_hashes(lines_of_call, self._line_key)
                         )
-                found.append(one)
-            elif isinstance(one, CallResult):
-                result, made = _outcome(one.has_failed, one.content), self._commits_in(one)
-                if one.call_id in called:
-                    call = called.pop(one.call_id), one.call_id
+                read_entries.append(event)
+            elif isinstance(event, CallResult):
+                result, made = _outcome(event.has_failed, event.content), self._commits_in(event)
+                if event.call_id in called:
+                    call = called.pop(event.call_id), event.call_id
                     ended[call], written[call] = result, (*written.get(call, ()), *made)
                 else:
-                    outcomes.append((key_of(one.call_id), result))
-                    commits += [(key_of(one.call_id), line) for line in made]
+                    outcomes.append((key_of(event.call_id), result))
+                    commits += [(key_of(event.call_id), line) for line in made]
         reached = max(start, reader.reached)
-        cwd = self._safe(self._project or next((entry.cwd for entry in found if entry.cwd), ""))
+        cwd = self._safe(
+            self._project or next((entry.cwd for entry in read_entries if entry.cwd), "")
+        )
         entries = [
-            self._new_entry(number, entry, ended, written) for number, entry in enumerate(found)
+            self._new_entry(number, entry, ended, written)
+            for number, entry in enumerate(read_entries)
         ]
         inode = os.fstat(self._descriptor).st_ino
         rank, title = self._shown_title(reader.title)

@@ -120,7 +120,9 @@ class Ingestion:
         if gone:
             self._store.mark_gone(self._home, gone)
             self.report.gone += len(gone)
-        self._cleared.update([key for key, one in self._unread.items() if is_gone(one.root, key)])
+        self._cleared.update(
+            [key for key, state in self._unread.items() if is_gone(state.root, key)]
+        )
         self._write_notes()
 
     def take(self, files: Iterable[SourceFile]) -> None:
@@ -135,9 +137,9 @@ class Ingestion:
                 changed.append(file)
         for _ in range(ATTEMPTS):
             unknown = [
-                one
-                for one in changed
-                if one.key not in self._states and not one.directory.confined_to
+                file
+                for file in changed
+                if file.key not in self._states and not file.directory.confined_to
             ]
             given = (self._home, self._batch_bytes, self._workers, self._line_key, self._forgotten)
             with ReadAhead(unknown, *given) as ahead:
@@ -306,8 +308,8 @@ class Ingestion:
         except Exception as error:
             if len(waiting) == 1:
                 self._note_unread(waiting[0][0], UnreadableFileError(_described(error)))
-            for one in waiting if len(waiting) > 1 else ():  # one of them caused the error
-                self._waiting = [one]
+            for waiting_file in waiting if len(waiting) > 1 else ():  # one of them caused the error
+                self._waiting = [waiting_file]
                 self._flush()
             return
         for (file, _), state in zip(waiting, states):

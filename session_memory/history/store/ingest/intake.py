@@ -58,7 +58,8 @@ def take_in(
         for home in dict.fromkeys(directory.home for directory in location.watched):
             states = store.file_states(home).items()
             store.forget(
-                home, *[key for key, one in states if one.status == "gone" or one.source == SOURCE]
+                home,
+                *[key for key, state in states if state.status == "gone" or state.source == SOURCE],
             )
         return report
     for archives in location.archives:
@@ -167,13 +168,13 @@ class _ArchiveIntake:
     def forget_replaced(self) -> None:
         """Forget archives, and repositories' transcripts, of sessions whose own transcript
         exists."""
-        own = {
+        own_ids = {
             state.session_id for state in self._transcripts if not state.root.endswith(FOREIGN_ROOT)
         }
         foreign = [
             state.file_path
             for state in self._transcripts
-            if state.root.endswith(FOREIGN_ROOT) and state.session_id in own
+            if state.root.endswith(FOREIGN_ROOT) and state.session_id in own_ids
         ]
         replaced = [state.file_path for state in self._stored if state.session_id in self._known]
         for keys in (foreign, replaced):
@@ -236,9 +237,9 @@ def _every_archive(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the path and the facts of every archive, including private ones.
 
     Rules hide these when they are read."""
-    yield from sorted(list_archives(directory), key=lambda one: one[0])
+    yield from sorted(list_archives(directory), key=lambda dated: dated[0])
     with suppress(OSError, OutsideGroupError), private_folder(directory) as folder:
-        yield from sorted(list_archives(folder), key=lambda one: one[0])
+        yield from sorted(list_archives(folder), key=lambda dated: dated[0])
 
 
 def _take_archive(
@@ -297,7 +298,7 @@ def _entries(
 ) -> list[NewEntry]:
     """Return the messages of an archive; those that the store has from a transcript become
     copies."""
-    said = [one for one in messages_in(text) if one.speaker]
+    said = [message for message in messages_in(text) if message.speaker]
     entries = []
     for number, (speaker, text, at) in enumerate(said):
         words = for_people(text)

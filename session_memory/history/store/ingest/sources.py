@@ -135,12 +135,12 @@ class SourceDirectory:
         """Return its transcripts, the oldest first, so an original comes before its fork.
 
         Raises as `transcripts` does."""
-        found = [
+        files = [
             SourceFile(self, self._key(inner), f"{self.path}/{inner}", stamp_of(status))
             for inner, status in self.transcripts(unreadable)
         ]
-        plain = {file.key for file in found if not file.is_compressed}
-        wanted = [file for file in found if not file.is_compressed or file.key not in plain]
+        plain = {file.key for file in files if not file.is_compressed}
+        wanted = [file for file in files if not file.is_compressed or file.key not in plain]
         return sorted(wanted, key=lambda file: (file.modified, file.key))
 
     def file_at(self, path: str) -> SourceFile | None:
@@ -200,8 +200,12 @@ def told_roots(directories: Iterable[SourceDirectory]) -> list[str]:
     """Return the directories of transcripts, for people; directories of copies only if they
     exist."""
     every = list(directories)
-    copies = {one.copies for one in every}
-    return [one.root for one in every if one.path not in copies or os.path.isdir(one.path)]
+    copies = {directory.copies for directory in every}
+    return [
+        directory.root
+        for directory in every
+        if directory.path not in copies or os.path.isdir(directory.path)
+    ]
 
 
 def _status(path: str) -> os.stat_result | None:

@@ -195,8 +195,8 @@ def fault_of_file(connection: Connection, path: str, migrations: Sequence[Migrat
     """Return what SQLite finds corrupt in an open database, or what it lacks compared to a new one
     with these migrations; '' for nothing. Raises CorruptDatabaseError, DatabaseError."""
     with explained(path):
-        [(found,), *_] = fetch(connection, "PRAGMA quick_check(1)")
-        return found if found != "ok" else next(iter(differences(connection, migrations)), "")
+        [(verdict,), *_] = fetch(connection, "PRAGMA quick_check(1)")
+        return verdict if verdict != "ok" else next(iter(differences(connection, migrations)), "")
 
 
 def differences(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS) -> list[str]:

@@ -111,14 +111,14 @@ def _last_until(items: list[StoredEntry], time: int | None) -> int:
 def unseen(items: list[StoredEntry], seen: SeenItems) -> list[StoredEntry]:
     """Return the items that were not seen. If times decide, an item without a time has that of the
     one before it."""
-    found = []
+    items_unseen = []
     was_seen = False
     for item in items:
         if item.timestamp is not None and seen.times:
             was_seen = any(begin <= item.timestamp <= end for begin, end in seen.times)
         if not was_seen and not any(first <= item.id <= last for first, last in seen.items):
-            found.append(item)
-    return found
+            items_unseen.append(item)
+    return items_unseen
 
 
 def seen_elsewhere(

@@ -181,9 +181,9 @@ class SqliteStore(StoreDatabase):
         from ._writer import remove
 
         for at in range(0, len(keys), _FORGOTTEN_AT_ONCE):
-            some = keys[at : at + _FORGOTTEN_AT_ONCE]
-            with self._deleting(len(some)) as connection:
-                for key in some:
+            batch = keys[at : at + _FORGOTTEN_AT_ONCE]
+            with self._deleting(len(batch)) as connection:
+                for key in batch:
                     sql = "SELECT id FROM memory_file_states WHERE home = ? AND file_path = ?"
                     for (file_id,) in fetch(connection, sql, (home, key)):
                         remove(connection, file_id)
@@ -261,9 +261,9 @@ class SqliteStore(StoreDatabase):
         from ._writer import drop_made_title, remove, remove_items
 
         with self._deleting(len(conversations)) as connection:
-            for one in conversations:
+            for conversation in conversations:
                 sql = "SELECT file_id, first_item, last_item FROM memory_conversations WHERE id = ?"
-                for file_id, first, last in fetch(connection, sql, (one.id,)):
+                for file_id, first, last in fetch(connection, sql, (conversation.id,)):
                     remove_items(connection, first, last)
                     if not fetch(
                         connection,

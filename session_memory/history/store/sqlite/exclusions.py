@@ -133,12 +133,12 @@ class Exclusions:
             read = self._rules()
             _judge(connection, "temp", read, _files(connection))
             self._places = list(read.places)
-        if own := self._overrides.own_sessions:
+        if own_sessions := self._overrides.own_sessions:
             sql = (
                 f"SELECT id FROM memory_file_states WHERE session_id IN "
-                f"({', '.join('?' * len(own))})"
+                f"({', '.join('?' * len(own_sessions))})"
             )
-            ids = fetch(connection, sql, own)
+            ids = fetch(connection, sql, own_sessions)
             connection.executemany("DELETE FROM temp.memory_excluded_files WHERE file_id = ?", ids)
             connection.executemany("DELETE FROM temp.memory_excluded_items WHERE because = ?", ids)
         if self._overrides.with_private:
@@ -257,19 +257,19 @@ def _said_elsewhere(
     first."""
     first, last = items_of_file(file.id)
     tables = ("memory_transcript_entries", "memory_tool_uses")
-    found = []
+    parts = []
     for table in tables:
         sql = f"SELECT DISTINCT cwd FROM {table} WHERE id BETWEEN ? AND ? AND cwd IS NOT NULL"
         for (cwd,) in fetch(connection, sql, (first, last)):
             rule = rules.rule_for_directory(file, cwd)
             if rule.is_private:
-                own = fetch(
+                items = fetch(
                     connection,
                     f"SELECT id FROM {table} WHERE id BETWEEN ? AND ? AND cwd = ?",
                     (first, last, cwd),
                 )
-                found += [(item, file.id, not rule.ignore) for (item,) in own]
-    return found
+                parts += [(item, file.id, not rule.ignore) for (item,) in items]
+    return parts
 
 
 def _of_other_sessions(
@@ -277,22 +277,28 @@ def _of_other_sessions(
 ) -> list[tuple[int, int, bool]]:
     """Return the items of a file whose records name another session that a rule excludes."""
     items = items_of_file(file.id)
-    found = []
+    parts = []
     sql = "SELECT DISTINCT session_id FROM memory_foreign_items WHERE id BETWEEN ? AND ?"
     for (session_id,) in fetch(connection, sql, items):
-        known = [one for one in _files(connection, session_id=session_id) if one.home == file.home]
+        known = [
+            subject
+            for subject in _files(connection, session_id=session_id)
+            if subject.home == file.home
+        ]
         judged = [
-            rules.rule(one)
-            for one in known or [file._replace(session_id=session_id, title="", file_path="")]
+            rules.rule(subject)
+            for subject in known or [file._replace(session_id=session_id, title="", file_path="")]
         ]
         rule = reduce(stricter, judged)
         if rule.is_private:
-            own = "SELECT id FROM memory_foreign_items WHERE id BETWEEN ? AND ? AND session_id = ?"
-            found += [
+            query = (
+                "SELECT id FROM memory_foreign_items WHERE id BETWEEN ? AND ? AND session_id = ?"
+            )
+            parts += [
                 (item, file.id, not rule.ignore)
-                for (item,) in fetch(connection, own, (*items, session_id))
+                for (item,) in fetch(connection, query, (*items, session_id))
             ]
-    return found
+    return parts
 
 
 def _files(

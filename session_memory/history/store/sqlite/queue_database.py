@@ -83,8 +83,13 @@ def forget_item_ids(connection: Connection, *, of_all: bool = False) -> None:
 def forget_conversations(database: str, conversations: Iterable[Conversation]) -> None:
     """Delete the work for these conversations from the queue."""
     with closing(QueueDatabase(database)) as queue, queue.transaction() as connection:
-        for one in conversations:
-            key = (one.home, one.source_file, one.first_message_at or 0, one.id)
+        for conversation in conversations:
+            key = (
+                conversation.home,
+                conversation.source_file,
+                conversation.first_message_at or 0,
+                conversation.id,
+            )
             connection.execute(
                 "DELETE FROM memory_work WHERE home = ?1 AND source_file = ?2 AND "
                 "(first_message_at = ?3 "

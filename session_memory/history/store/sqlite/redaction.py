@@ -37,11 +37,11 @@ def rule_set() -> str:
     from hashlib import blake2b  # imported late: loads OpenSSL, and a search hashes nothing
 
     directory = os.path.dirname(secrets.__file__)
-    found = blake2b(digest_size=8)
+    hashed = blake2b(digest_size=8)
     for name in sorted(os.listdir(directory)):
         if name.endswith((".py", ".tsv")):
-            found.update(read_whole(f"{directory}/{name}"))
-    return found.hexdigest()
+            hashed.update(read_whole(f"{directory}/{name}"))
+    return hashed.hexdigest()
 
 
 def state(connection: Connection) -> Redaction:
@@ -85,11 +85,11 @@ def redact_some(connection: Connection, known: Redaction) -> Redaction:
     for table, columns in _COLUMNS.items():
         sql = f"SELECT id, {', '.join(columns)} FROM {table} WHERE id > ? ORDER BY id LIMIT ?"
         rows[table] = fetch(connection, sql, (known.until, BATCH_ITEMS))
-    ends = [found[-1][0] for found in rows.values() if len(found) == BATCH_ITEMS]
+    ends = [batch[-1][0] for batch in rows.values() if len(batch) == BATCH_ITEMS]
     until = min(ends) if ends else HIGHEST_ITEM
     changed = [
-        _redact(connection, table, [row for row in found if row[0] <= until])
-        for table, found in rows.items()
+        _redact(connection, table, [row for row in batch if row[0] <= until])
+        for table, batch in rows.items()
     ]
     is_done = not ends
     if is_done:
@@ -141,5 +141,5 @@ def reindex(connection: Connection, item: int, before: str, after: str) -> None:
     connection.executemany(
         "UPDATE memory_conversations SET text_bytes = max(0, text_bytes + ?1) "
         f"WHERE file_id = ?2 >> {ITEM_BITS} AND ?2 BETWEEN first_item AND last_item",
-        [(longer, one) for (one,) in [(item,), *copies]],
+        [(longer, copy) for (copy,) in [(item,), *copies]],
     )

@@ -50,11 +50,11 @@ def conversation_columns(excluding: bool) -> str:
 
 def conversation_of(row: Sequence[Any]) -> Conversation:
     """Return the conversation of a row, titled by its first words if it has no title."""
-    found = Conversation._make(row)
+    conversation = Conversation._make(row)
     return (
-        found._replace(title=first_words(found.title[1:]))
-        if found.title.startswith(_SAID)
-        else found
+        conversation._replace(title=first_words(conversation.title[1:]))
+        if conversation.title.startswith(_SAID)
+        else conversation
     )
 
 
@@ -83,7 +83,9 @@ def where(
     """Return the condition on `memory_conversations AS c` and `memory_file_states AS f`, and its
     values; `times` are the columns that the points in time are about."""
     session = wanted.session
-    patterns = project_patterns(wanted.project, lambda one: f"[{one}]" if one in "*?[" else one)
+    patterns = project_patterns(
+        wanted.project, lambda character: f"[{character}]" if character in "*?[" else character
+    )
     return joined(
         is_visible(visible),
         (
@@ -152,11 +154,11 @@ def items_between(
         f"AND {item_shown(item)}" if excluding else ""
         for item in ("e.id", "t.id", "s.id", "s.original")
     )
-    own = (
+    query = (
         f"{ENTRIES} WHERE e.id BETWEEN ?1 AND ?2 {entry} "
         f"UNION ALL {TOOL_USES} WHERE t.id BETWEEN ?1 AND ?2 {use} ORDER BY 1"
     )
-    items = [StoredEntry._make(row) for row in fetch(connection, own, (first, last))]
+    items = [StoredEntry._make(row) for row in fetch(connection, query, (first, last))]
     sql = (
         f"SELECT id, original FROM memory_shared_items AS s WHERE id BETWEEN ? AND ? {copy} "
         f"{original}"

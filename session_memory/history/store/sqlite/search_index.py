@@ -102,15 +102,15 @@ class SqliteSearchIndex:
         if newest:
             sql += " ORDER BY rowid DESC"
         if len(scope.ranges) <= MOST_RANGES or scope.files is None:
-            found: list[int] = []
+            items: list[int] = []
             for first, last in scope.ranges if newest else reversed(scope.ranges):
-                limit = f" LIMIT {newest - len(found)}" if newest else ""
-                found += _column(execute(sql + limit, (match, first, last)))
+                limit = f" LIMIT {newest - len(items)}" if newest else ""
+                items += _column(execute(sql + limit, (match, first, last)))
         else:
             rows = execute(sql, (match, scope.ranges[-1][0], scope.ranges[0][1]))
             within = (item for (item,) in rows if item >> ITEM_BITS in scope.files)
-            found = list(islice(within, newest or None))
-        return sorted(found) if newest else found
+            items = list(islice(within, newest or None))
+        return sorted(items) if newest else items
 
     def left_out(self, expression: Expression, scope: Scope) -> int:
         return 0
@@ -198,15 +198,15 @@ class SqliteSearchIndex:
 def match_of(expression: Expression) -> str:
     """Return an expression as FTS5 writes it, with all precedence in parentheses."""
 
-    def any_of(some: Iterable[Words]) -> str:
+    def any_of(choices: Iterable[Words]) -> str:
         every = [
-            " AND ".join([f'"{folded(word)}"' for word in one.each]) + " *" * one.is_prefix
-            for one in some
+            " AND ".join([f'"{folded(word)}"' for word in words.each]) + " *" * words.is_prefix
+            for words in choices
         ]
         return f"({' OR '.join(every)})"
 
     phrases = [[*expression.parts]] if expression.parts else []
-    match = " AND ".join(map(any_of, phrases + [[one] for one in expression.required]))
+    match = " AND ".join(map(any_of, phrases + [[words] for words in expression.required]))
     return f"({match}) NOT {any_of(expression.unwanted)}" if expression.unwanted else match
 
 
@@ -232,8 +232,8 @@ def local_terms() -> Terms:
 
 def _column(cursor: Any) -> list[int]:
     """Return the only column of all rows: not row by row, which takes longer than SQLite does."""
-    found = cursor.get
-    return found if isinstance(found, list) else [] if found is None else [found]
+    value = cursor.get
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def index_size(connection: Connection) -> tuple[int, int]:

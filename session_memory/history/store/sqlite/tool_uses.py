@@ -177,16 +177,16 @@ def stored_files(store: SqliteStore) -> list[StoredFile]:
             else first & NUMBERS
         )
         of_file.append((start, last & NUMBERS))
-    found = []
+    files = []
     for *of, title, given, said, cwd, first, last, number in store.rows(sql):
         id = of[0]
-        own = tuple(ranges[id]), frozenset(hidden[id]), id in excluded
-        found.append(
+        facts = tuple(ranges[id]), frozenset(hidden[id]), id in excluded
+        files.append(
             StoredFile._make(
-                (*of, title, given, title or title_by(said), cwd, first, last, number, *own)
+                (*of, title, given, title or title_by(said), cwd, first, last, number, *facts)
             )
         )
-    return found
+    return files
 
 
 def common_items(store: SqliteStore) -> list[tuple[int, int]]:
@@ -202,4 +202,4 @@ def spans_from(store: SqliteStore, file_id: int, first: int) -> list[StoredSpan]
         "FROM memory_conversations WHERE file_id = ? AND last_item >= ? ORDER BY first_item"
     )
     rows = store.rows(sql, (file_id, (file_id << ITEM_BITS) + first))
-    return [StoredSpan(begin & NUMBERS, end & NUMBERS, *rest) for begin, end, *rest in rows]
+    return [StoredSpan(begin & NUMBERS, end & NUMBERS, *counts) for begin, end, *counts in rows]

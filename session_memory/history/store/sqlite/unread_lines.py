@@ -101,20 +101,22 @@ def add_missing(store: SqliteStore, seconds: float) -> None:
         if time.monotonic() > deadline:
             return
         path = f"{root}/{file_path}"
-        own = _entries_of(path, home, session_id, end, key) if since is None and items else []
+        own_entries = (
+            _entries_of(path, home, session_id, end, key) if since is None and items else []
+        )
         forgotten = forgotten_of(store.path, home)
         of_sub_agents = list(
             _transcripts(path, root, forgotten, is_empty=not items, since=since or 0)
         )
         with store.transaction() as connection:
-            insert(connection, _lines_of(connection, file_id, own))
+            insert(connection, _lines_of(connection, file_id, own_entries))
             for edits in of_sub_agents:
                 owner = next((edit.owner for edit in edits if edit.owner), session_id)
                 files = (
                     [(file_id,)] if items else fetch(connection, f"{_OWNER} {shown}", (home, owner))
                 )
-                for (one,) in files[:1]:
-                    _insert_edits(connection, one, edits, key)
+                for (item,) in files[:1]:
+                    _insert_edits(connection, item, edits, key)
             connection.execute(_READ, (file_id, modified))
 
 
@@ -132,7 +134,8 @@ def _remove_excluded(store: SqliteStore) -> None:
                 f"DELETE FROM {table} WHERE item >> {ITEM_BITS} IN carray(?)", (ids_of(ids),)
             )
         connection.executemany(
-            "INSERT OR REPLACE INTO memory_unread_lines VALUES (?, NULL)", [(one,) for one in ids]
+            "INSERT OR REPLACE INTO memory_unread_lines VALUES (?, NULL)",
+            [(file_id,) for file_id in ids],
         )
 
 
@@ -158,11 +161,11 @@ def _lines_of(
         return []
     sql = "SELECT key, id FROM memory_item_keys WHERE key IN carray(?) AND id BETWEEN ? AND ?"
     known = dict(fetch(connection, sql, (ids_of(keys), *items_of_file(file_id))))
-    found = [
+    pairs = [
         (tool, known.get(key_of(f"{tool.key} {tool.argument}")) or known.get(tool.key))
         for tool in tools
     ]
-    return [(line, item) for tool, item in found if item for line in tool.lines]
+    return [(line, item) for tool, item in pairs if item for line in tool.lines]
 
 
 def _insert_edits(connection: Connection, file_id: int, edits: Sequence[_Edit], key: bytes) -> None:
@@ -191,46 +194,50 @@ def _transcripts(
     none."""
     with suppress(OSError), Opened(path) as descriptor:
         runtime = runtime_of(descriptor)
-        for one in [path] if is_empty else runtime.sub_agents(path) if runtime else []:
+        for transcript in [path] if is_empty else runtime.sub_agents(path) if runtime else []:
             with suppress(Exception):
-                is_inside = os.path.realpath(one).startswith(f"{os.path.realpath(root)}/")
-                if runtime and is_inside and os.stat(one).st_mtime_ns // 1_000_000 >= since:
-                    yield _edits(one, runtime, forgotten, is_own=one == path and not is_empty)
+                is_inside = os.path.realpath(transcript).startswith(f"{os.path.realpath(root)}/")
+                if runtime and is_inside and os.stat(transcript).st_mtime_ns // 1_000_000 >= since:
+                    yield _edits(
+                        transcript, runtime, forgotten, is_own=transcript == path and not is_empty
+                    )
 
 
 def _edits(
     path: str, runtime: Runtime, forgotten: ForgottenSessions, *, is_own: bool
 ) -> list[_Edit]:
-    found: dict[str, _Edit] = {}
+    edits: dict[str, _Edit] = {}
     began: int | None = None
     with Opened(path) as descriptor:
         first = first_line(descriptor)
         branch = runtime.records.open_transcript(first)
         of_session = branch.of_session if branch else ""
         reader = TranscriptReader(runtime, first, decode_line, of_sub_agents=True)
-        for one in reader.forward(
+        for event in reader.forward(
             lines_forward(descriptor, 0, os.fstat(descriptor).st_size), with_results=True
         ):
-            if isinstance(one, CallResult) and one.call_id in found:
-                edit = found[one.call_id]
-                outcome = "error" if one.has_failed else "ok"
+            if isinstance(event, CallResult) and event.call_id in edits:
+                edit = edits[event.call_id]
+                outcome = "error" if event.has_failed else "ok"
                 lines = (
-                    [] if one.has_failed else [*edit.lines, *made_commits(result_text(one.content))]
+                    []
+                    if event.has_failed
+                    else [*edit.lines, *made_commits(result_text(event.content))]
                 )
-                found[one.call_id] = edit._replace(
+                edits[event.call_id] = edit._replace(
                     lines=lines, call=edit.call._replace(outcome=outcome)
                 )
-            elif isinstance(one, Entry) and one.timestamp is not None and not one.is_copy:
-                began = round(one.timestamp * 1000) if began is None or is_own else began
-                owner = of_session or one.origin
-                if forgotten and forgotten.holds(one, owner):
+            elif isinstance(event, Entry) and event.timestamp is not None and not event.is_copy:
+                began = round(event.timestamp * 1000) if began is None or is_own else began
+                owner = of_session or event.origin
+                if forgotten and forgotten.holds(event, owner):
                     continue
-                for tool in one.tools:
-                    if call := _edit(runtime, tool, one, reader.record):
-                        found[tool.call_id or str(len(found))] = call._replace(
+                for tool in event.tools:
+                    if call := _edit(runtime, tool, event, reader.record):
+                        edits[tool.call_id or str(len(edits))] = call._replace(
                             at=began, owner=owner
                         )
-    return list(found.values())
+    return list(edits.values())
 
 
 def _edit(runtime: Runtime, tool: ToolUse, entry: Entry, record: dict[str, Any]) -> _Edit | None:

@@ -102,11 +102,11 @@ def writers(store: SqliteStore, hashes: Iterable[int]) -> list[WrittenLine]:
         WHERE l.line = ? AND t.outcome IS NOT 'error' {shown} AND {visible}
         ORDER BY t.timestamp, t.id LIMIT {MOST_ITEMS + 1}
     """
-    found = []
-    for one in dict.fromkeys(hashes):
-        rows = store.rows(sql, (one, *values))
-        found += [WrittenLine._make(row) for row in rows] if len(rows) <= MOST_ITEMS else []
-    return found
+    written = []
+    for line_hash in dict.fromkeys(hashes):
+        rows = store.rows(sql, (line_hash, *values))
+        written += [WrittenLine._make(row) for row in rows] if len(rows) <= MOST_ITEMS else []
+    return written
 
 
 def calls_between(store: SqliteStore, since: int, until: int) -> list[TimedCall]:

@@ -110,15 +110,26 @@ class Solution(NamedTuple):
 def solutions(entries: Sequence[StoredEntry]) -> list[Solution]:
     """Return the solutions in a conversation in order, without changes that were reverted."""
     around = _Surroundings(entries)
-    found = [one for failure in failures(entries) if (one := _solution(failure, around))]
+    candidates = [
+        solution for failure in failures(entries) if (solution := _solution(failure, around))
+    ]
     for entry in entries:
         if entry.role == "user" and entry.text and is_taken_back(entry.text[:LONGEST]):
-            undone = [one for one in found if one.passed.number < entry.number][-1:]
-            found = [one for one in found if one not in undone]
+            undone = [solution for solution in candidates if solution.passed.number < entry.number][
+                -1:
+            ]
+            candidates = [solution for solution in candidates if solution not in undone]
         elif entry.kind == "command" and _TAKES_BACK.search(entry.text):
-            found = [one for one in found if one.passed.number >= entry.number or not one.edits]
+            candidates = [
+                solution
+                for solution in candidates
+                if solution.passed.number >= entry.number or not solution.edits
+            ]
     return list(
-        {(family(one.failed.text), normalised(one.failed.error)): one for one in found}.values()
+        {
+            (family(solution.failed.text), normalised(solution.failed.error)): solution
+            for solution in candidates
+        }.values()
     )
 
 
@@ -127,13 +138,13 @@ class _Surroundings:
 
     def __init__(self, entries: Sequence[StoredEntry]) -> None:
         self._failed: dict[str, list[StoredEntry]] = {}
-        self._answers = [one for one in entries if one.role == "assistant"]
+        self._answers = [entry for entry in entries if entry.role == "assistant"]
         self.tested_at = math.inf  # the number of the first edit of a test
-        for one in entries:
-            if is_failure(one):
-                self._failed.setdefault(family(one.text), []).append(one)
-            if one.kind == "edit" and one.outcome != "error" and _TEST_FILE.search(one.text):
-                self.tested_at = min(self.tested_at, one.number)
+        for entry in entries:
+            if is_failure(entry):
+                self._failed.setdefault(family(entry.text), []).append(entry)
+            if entry.kind == "edit" and entry.outcome != "error" and _TEST_FILE.search(entry.text):
+                self.tested_at = min(self.tested_at, entry.number)
 
     def last_failed(self, passed: StoredEntry) -> StoredEntry:
         """Return the last failing run of a command that failed before it passed."""
@@ -143,10 +154,11 @@ class _Surroundings:
     def reason(self, failed: StoredEntry, passed: StoredEntry) -> str:
         """Return the last explanation between two runs, or ''."""
         first, last = [
-            bisect_left(self._answers, one.number, key=_number) for one in (failed, passed)
+            bisect_left(self._answers, run.number, key=_number) for run in (failed, passed)
         ]
         return next(
-            filter(None, (_reason(one.text) for one in reversed(self._answers[first:last]))), ""
+            filter(None, (_reason(answer.text) for answer in reversed(self._answers[first:last]))),
+            "",
         )
 
 
@@ -182,9 +194,11 @@ def _solution(failure: Failure, around: _Surroundings) -> Solution | None:
         or _GIT.match(family(passed.text))
     ):
         return None
-    between = [one for one in failure.steps if one.number > failed.number]
-    edits = tuple(dict.fromkeys([one.text for one in between if one.kind == "edit" and one.text]))
-    names = dict.fromkeys([family(one.text) for one in between if one.kind == "command"])
+    between = [step for step in failure.steps if step.number > failed.number]
+    edits = tuple(
+        dict.fromkeys([step.text for step in between if step.kind == "edit" and step.text])
+    )
+    names = dict.fromkeys([family(step.text) for step in between if step.kind == "command"])
     steps = () if edits else tuple([name for name in names if _SETS_UP.search(name)])[-2:]
     more = _words(passed.text, flags=True) - _words(failed.text, flags=True)
     is_bypass = not more or any(_BYPASSES.search(flag) for flag in more)
@@ -197,8 +211,12 @@ def _solution(failure: Failure, around: _Surroundings) -> Solution | None:
 
 def _reason(text: str) -> str:
     """Return the first sentence of an assistant's text that explains a change, or ''."""
-    told = [one for one in sentences_of(text) if is_whole(one) and not _ANNOUNCES.match(one)]
-    return next((one for one in told if _EXPLAINS.search(one)), "")
+    whole_sentences = [
+        sentence
+        for sentence in sentences_of(text)
+        if is_whole(sentence) and not _ANNOUNCES.match(sentence)
+    ]
+    return next((sentence for sentence in whole_sentences if _EXPLAINS.search(sentence)), "")
 
 
 def _words(command: str, *, flags: bool = False) -> set[str]:

@@ -74,9 +74,11 @@ def excerpt(text: str, limit: int) -> str:
     as list items, end with semicolons."""
     text = text[: 20 * limit]
     lines = [one_line(line) for line in (_plain(text).strip() or text).split("\n")]
-    told = [line for line in lines if line]
+    filled = [line for line in lines if line]
     return shorten(
-        " ".join([line if _CLOSED.search(line) else f"{line};" for line in told[:-1]] + told[-1:]),
+        " ".join(
+            [line if _CLOSED.search(line) else f"{line};" for line in filled[:-1]] + filled[-1:]
+        ),
         limit,
     )
 

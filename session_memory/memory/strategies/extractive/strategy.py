@@ -63,11 +63,11 @@ class ExtractiveStrategy(TextStrategy):
         requests, names = _requests(entries), _shortest_names(entries, conversation.cwd)
         project = conversation.cwd.rstrip("/").rpartition("/")[2]
         memories = []
-        for one in solutions(entries)[-MOST_SOLUTIONS:]:
-            title, text, quote = one.told(names)
-            at = one.passed.timestamp
+        for solution in solutions(entries)[-MOST_SOLUTIONS:]:
+            title, text, quote = solution.told(names)
+            at = solution.passed.timestamp
             memories.append(
-                Memory("solution", title, text, project, quote, (), one.failed.number, at)
+                Memory("solution", title, text, project, quote, (), solution.failed.number, at)
             )
         if memories or is_worth_telling(entries):
             edited = [names[path] for path, _ in _edited_files(entries).most_common()]
@@ -93,11 +93,11 @@ def is_worth_telling(entries: Sequence[StoredEntry]) -> bool:
     """Return whether the session did something or said something of substance."""
     if _edited_files(entries) or _commits(entries) or any(map(_failed, entries)):
         return True
-    asked = {
+    requests = {
         entry.text for entry in entries if entry.role == "user" and names_something(entry.text)
     }
     said = sum(len(entry.text) for entry in entries if entry.role == "assistant")
-    return len(asked) >= TELLING_REQUESTS or (bool(asked) and said >= TELLING_CHARACTERS)
+    return len(requests) >= TELLING_REQUESTS or (bool(requests) and said >= TELLING_CHARACTERS)
 
 
 def _asks(text: str) -> bool:
@@ -124,11 +124,11 @@ def _title_of(
     if 0 < len(made) <= FEW_COMMITS:
         return _shown(made[-1])
     edited = ", ".join(list(dict.fromkeys([name.rpartition("/")[2] for name in names]))[:3])
-    asked = [_telling_sentence(text) for text in requests]
-    first = asked[0] if asked else ""
+    sentences = [_telling_sentence(text) for text in requests]
+    first = sentences[0] if sentences else ""
     is_vague = abouts != [] and names_something(abouts[0]) and not has_words(abouts[0])
     named = ": ".join(part for part in (abouts[0], edited) if part) if is_vague else ""
-    others = [one for one in asked if one]
+    others = [sentence for sentence in sentences if sentence]
     candidates = (first, *made[:1], named, edited, *others, *abouts)
     return _shown(next(filter(None, candidates), given or "Conversation"))
 
@@ -138,11 +138,14 @@ def _telling_sentence(text: str) -> str:
 
     A sentence that only asks to read something is used only if there is no other."""
     sentences = [
-        one
-        for one in sentences_of(_own_words(text)[:2000])
-        if has_words(one) and not looks_like_code(one)
+        sentence
+        for sentence in sentences_of(_own_words(text)[:2000])
+        if has_words(sentence) and not looks_like_code(sentence)
     ]
-    return next((one for one in sentences if not _READS.match(one)), next(iter(sentences), ""))
+    return next(
+        (sentence for sentence in sentences if not _READS.match(sentence)),
+        next(iter(sentences), ""),
+    )
 
 
 def _commits(entries: Iterable[StoredEntry]) -> list[str]:
@@ -210,13 +213,21 @@ def _failed(entry: StoredEntry) -> bool:
 
 
 def _asked(requests: Sequence[str]) -> str:
-    own = list(
+    requests_told = list(
         dict.fromkeys(
-            [excerpt(text, REQUEST_CHARACTERS) for one in requests if (text := _own_words(one))]
+            [
+                excerpt(text, REQUEST_CHARACTERS)
+                for request in requests
+                if (text := _own_words(request))
+            ]
         )
     )
-    more = f" (and {counted(len(own) - 1, 'more request')})" if len(own) > 1 else ""
-    return f"Asked: {own[0]}{more}" if own else ""
+    more = (
+        f" (and {counted(len(requests_told) - 1, 'more request')})"
+        if len(requests_told) > 1
+        else ""
+    )
+    return f"Asked: {requests_told[0]}{more}" if requests_told else ""
 
 
 def _own_words(text: str) -> str:
@@ -246,7 +257,7 @@ def _files(tools: Sequence[StoredEntry], names: Mapping[str, str]) -> str:
 def _committed(tools: Sequence[StoredEntry]) -> str:
     made = _commits(tools)
     pushed = any(
-        one.kind == "command" and one.outcome == "ok" and _PUSHES.search(one.text) for one in tools
+        use.kind == "command" and use.outcome == "ok" and _PUSHES.search(use.text) for use in tools
     )
     if not made:
         return "Pushed" if pushed else ""
@@ -259,18 +270,18 @@ def _checks(tools: Sequence[StoredEntry]) -> list[str]:
 
     Checks are tests and similar commands."""
     left = [
-        one.tool
-        for one in failures(tools[-LAST_TOOL_USES:])
-        if one.tool.kind == "command" and one.fixed is None
+        failure.tool
+        for failure in failures(tools[-LAST_TOOL_USES:])
+        if failure.tool.kind == "command" and failure.fixed is None
     ]
     failed = {
         family(
-            one.text
-        ): f"`{family(one.text)}` failed: {shorten(one_line(one.error), ERROR_CHARACTERS)}"
-        for one in left
-        if family(one.text) not in ("", LOOKING) and says_something(one.error)
+            use.text
+        ): f"`{family(use.text)}` failed: {shorten(one_line(use.error), ERROR_CHARACTERS)}"
+        for use in left
+        if family(use.text) not in ("", LOOKING) and says_something(use.error)
     }
-    passed = [family(one.text) for one in tools if one.kind == "command" and one.outcome == "ok"]
+    passed = [family(use.text) for use in tools if use.kind == "command" and use.outcome == "ok"]
     latest = dict.fromkeys(reversed(passed))
     checked = [name for name in latest if _CHECKS.search(name) and len(name) <= TITLE_CHARACTERS]
     return [*failed.values()][-MOST_CHECKS:] or [

@@ -33,9 +33,9 @@ class Claude:
 
     `directory` is an empty working directory for its runtime, '' for a temporary one."""
 
-    def __init__(self, own: SummarySettings) -> None:
+    def __init__(self, settings: SummarySettings) -> None:
         self.directory = ""
-        self._own = own
+        self._own = settings
 
     def cost(self, tokens: int) -> Usage:
         """Return the highest cost of a request with this many tokens of content."""
@@ -92,7 +92,9 @@ class Claude:
             raise UnavailableError("Claude Code was not found", hint) from error
         except (asyncio.TimeoutError, ClaudeSDKError) as error:
             problem = error
-        result = next((one for one in reversed(messages) if isinstance(one, ResultMessage)), None)
+        result = next(
+            (message for message in reversed(messages) if isinstance(message, ResultMessage)), None
+        )
         usage = _usage(result, self._own.model)
         if usage:
             report(usage)

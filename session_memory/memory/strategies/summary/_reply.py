@@ -51,16 +51,20 @@ def checked(value: Any, text: str, of_user: str, known_ids: Collection[str]) -> 
     stated: list[Memory] = []
     problems: list[str] = []
     for number, memory in enumerate(memories[:MOST_MEMORIES], 1):
-        one = _stated(memory, number, known_ids)
-        problem = _problem_of(one.quote, comparable_text)
-        if not problem and one.kind in _OF_USER and comparable(one.quote) not in comparable_words:
-            problem = f"its quote is not the user's: only they have {_OF_USER[one.kind]}"
+        statement = _stated(memory, number, known_ids)
+        problem = _problem_of(statement.quote, comparable_text)
+        if (
+            not problem
+            and statement.kind in _OF_USER
+            and comparable(statement.quote) not in comparable_words
+        ):
+            problem = f"its quote is not the user's: only they have {_OF_USER[statement.kind]}"
         if problem:
             problems.append(
-                f"memory {number} ({shorten(one_line(one.text), SHOWN_CHARACTERS)}): {problem}"
+                f"memory {number} ({shorten(one_line(statement.text), SHOWN_CHARACTERS)}): {problem}"
             )
         else:
-            stated.append(one)
+            stated.append(statement)
     summary = one_line(_string(answer, "summary"))
     return SummaryReply(_string(answer, "title"), summary, tuple(stated), tuple(problems))
 
@@ -71,7 +75,7 @@ def checked_whole(value: Any, questions: int) -> tuple[str, str, frozenset[int]]
     The questions are numbers, from 1. Raises BadReplyError."""
     answer = _object(value, ("title", "summary", "answered"), "the answer")
     answered = answer["answered"]
-    if not isinstance(answered, list) or not all(type(one) is int for one in answered):
+    if not isinstance(answered, list) or not all(type(number) is int for number in answered):
         raise BadReplyError("`answered` is not a list of numbers")
     numbers = frozenset([number for number in answered if 1 <= number <= questions])
     return _string(answer, "title"), one_line(_string(answer, "summary")), numbers

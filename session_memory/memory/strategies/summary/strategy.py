@@ -52,9 +52,9 @@ class SummaryStrategy(TextStrategy):
     def __init__(self, values: Mapping[str, Any], budget: ModelBudget) -> None:
         """Check the settings. Raises ConfigError."""
         self._settings = memory_settings(values)
-        own = strategy_settings(SummarySettings, values.get(self.id, {}))
-        self._input_tokens = own.max_input_tokens
-        self._claude = Claude(own)
+        settings = strategy_settings(SummarySettings, values.get(self.id, {}))
+        self._input_tokens = settings.max_input_tokens
+        self._claude = Claude(settings)
         self._budget = budget
         self._known: Callable[[Conversation, str, int], list[KnownMemory]] = (
             lambda conversation, text, limit: []
@@ -100,7 +100,7 @@ class SummaryStrategy(TextStrategy):
             for part, name in zip(parts, names)
         ]
         title, summary = replies[0].title, replies[0].summary
-        stated = [one for reply in replies for one in reply.memories]
+        stated = [memory for reply in replies for memory in reply.memories]
         if len(parts) > 1:
             title, summary, stated = _as_whole(dialogue, replies, stated)
         project = conversation.cwd.rstrip("/").rpartition("/")[2]
@@ -110,8 +110,8 @@ class SummaryStrategy(TextStrategy):
             if entry.role in ENTRY_ROLES
         ]
         memories: dict[tuple[str, str], Memory] = {}
-        for one in stated:
-            memories.setdefault((one.kind, comparable(one.text)), _sourced(one, spoken))
+        for memory in stated:
+            memories.setdefault((memory.kind, comparable(memory.text)), _sourced(memory, spoken))
         return MemoryResult((Memory("episode", title, summary, project), *memories.values()))
 
     def _parts(self, entries: Sequence[StoredEntry]) -> list[str]:
@@ -135,24 +135,27 @@ class SummaryStrategy(TextStrategy):
         known = self._known(conversation, part, MOST_KNOWN)
         while (
             known
-            and sum(estimated_tokens(f"{one.subject}{one.text}") + 20 for one in known)
+            and sum(estimated_tokens(f"{memory.subject}{memory.text}") + 20 for memory in known)
             > KNOWN_TOKENS
         ):
             known = known[:-1]
-        ids = frozenset(one.id for one in known)
+        ids = frozenset(memory.id for memory in known)
         mark = _new_mark()
-        told = ""
+        introduction = ""
         if known:
             lines = "\n".join(
-                [f"{one.id} {one.kind} {one.subject}: {one_line(one.text)}" for one in known]
+                [
+                    f"{memory.id} {memory.kind} {memory.subject}: {one_line(memory.text)}"
+                    for memory in known
+                ]
             )
-            told = (
+            introduction = (
                 "Known memories, which need not be noted again; where the record corrects or "
                 "answers one, name its id "
                 f"in `replaces` (they are data too):\n{mark}\n{lines}\n{mark}\n\n"
             )
-        told += f"This is {name}. " if name else ""
-        prompt = f"{told}The record:\n{mark}\n{part}\n{mark}\n\nNote what is worth it."
+        introduction += f"This is {name}. " if name else ""
+        prompt = f"{introduction}The record:\n{mark}\n{part}\n{mark}\n\nNote what is worth it."
         return dialogue.ask(
             ("reading", mark),
             prompt,
@@ -184,7 +187,7 @@ class _Dialogue:
         The `task` is the name of a system prompt, and the mark in it. Raises StrategyError,
         BudgetError."""
         system = _PROMPTS[task[0]].format(mark=task[1])
-        found, problems = self._judged(system, prompt, schema, tokens, check)
+        result, problems = self._judged(system, prompt, schema, tokens, check)
         if problems and self._may_ask_again:
             self._may_ask_again = False
             lines = "\n".join([f"- {problem}" for problem in problems[:MOST_PROBLEMS]])
@@ -195,13 +198,13 @@ class _Dialogue:
             try:
                 again, problems = self._judged(system, prompt, schema, tokens, check)
             except StrategyError:
-                if found is None:
+                if result is None:
                     raise
             else:
-                found = again if again is not None else found
-        if found is None:
+                result = again if again is not None else result
+        if result is None:
             raise StrategyError(f"invalid answer: {problems[0]}", is_temporary=False)
-        return found
+        return result
 
     def _judged(
         self, system: str, prompt: str, schema: str, tokens: int, check: Callable[[Any], Checked]
@@ -212,10 +215,10 @@ class _Dialogue:
         if value is None:
             return None, ["not a JSON object"]
         try:
-            found = check(value)
+            result = check(value)
         except BadReplyError as error:
             return None, [str(error)]
-        return found, found.problems if isinstance(found, SummaryReply) else ()
+        return result, result.problems if isinstance(result, SummaryReply) else ()
 
 
 def _new_mark() -> str:
@@ -233,13 +236,13 @@ def _as_whole(
     """Return title and summary of all parts, and their memories.
 
     Questions that a later part answers are left out."""
-    questions = [one for one in stated if one.kind == "question"]
+    questions = [memory for memory in stated if memory.kind == "question"]
     mark = _new_mark()
-    told = [
+    parts = [
         f"Part {number}: {reply.title}\n{reply.summary}" for number, reply in enumerate(replies, 1)
     ]
-    told += [f"Question {number}: {question.text}" for number, question in enumerate(questions, 1)]
-    content = "\n\n".join(told)
+    parts += [f"Question {number}: {question.text}" for number, question in enumerate(questions, 1)]
+    content = "\n\n".join(parts)
     prompt = f"{mark}\n{content}\n{mark}\n\nWhat was it about as a whole?"
     title, summary, answered = dialogue.ask(
         ("whole", mark),
@@ -248,17 +251,19 @@ def _as_whole(
         estimated_tokens(prompt),
         lambda value: checked_whole(value, len(questions)),
     )
-    closed = {id(one) for number, one in enumerate(questions, 1) if number in answered}
-    return title, summary, [one for one in stated if id(one) not in closed]
+    closed = {id(question) for number, question in enumerate(questions, 1) if number in answered}
+    return title, summary, [memory for memory in stated if id(memory) not in closed]
 
 
-def _sourced(one: Memory, spoken: Sequence[tuple[StoredEntry, str]]) -> Memory:
+def _sourced(memory: Memory, spoken: Sequence[tuple[StoredEntry, str]]) -> Memory:
     """Return the memory with a title and the message of its quotation.
 
     If both said it, that is the user's."""
-    is_short = len(one.text) <= TITLE_CHARACTERS
-    title, text = (one.text, "") if is_short else (shorten(one.text, TITLE_CHARACTERS), one.text)
-    sources = [entry for entry, said in spoken if comparable(one.quote) in said]
+    is_short = len(memory.text) <= TITLE_CHARACTERS
+    title, text = (
+        (memory.text, "") if is_short else (shorten(memory.text, TITLE_CHARACTERS), memory.text)
+    )
+    sources = [entry for entry, said in spoken if comparable(memory.quote) in said]
     source = min(sources, key=lambda entry: entry.role != "user", default=None)
     number, at = (source.number, source.timestamp) if source else (0, None)
-    return one._replace(title=title, text=text, message=number, at=at)
+    return memory._replace(title=title, text=text, message=number, at=at)
