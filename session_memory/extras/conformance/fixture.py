@@ -96,14 +96,18 @@ class Fixture(NamedTuple):
     def entries_in(self, lines: Sequence[bytes]) -> tuple[list[Entry], TranscriptReader]:
         """Return the entries in lines, and the reader that has read them."""
         reader = TranscriptReader(self.runtime, lines[0])
-        return [one for one in reader.forward(enumerate(lines)) if isinstance(one, Entry)], reader
+        return [
+            event for event in reader.forward(enumerate(lines)) if isinstance(event, Entry)
+        ], reader
 
     def found_in(
         self, record: dict[str, Any], kind: type[Found], wanted: int = EVERYTHING
     ) -> list[Found]:
         """Return the events of a kind in a record."""
         return [
-            one for one in self.runtime.records.events(record, 0, wanted) if isinstance(one, kind)
+            event
+            for event in self.runtime.records.events(record, 0, wanted)
+            if isinstance(event, kind)
         ]
 
     def laid_out(self, config_dir: Path) -> Path:
@@ -122,20 +126,20 @@ class Fixture(NamedTuple):
         folders = project_folders([(self.runtime, str(config_dir))], directory, "")[
             self.runtime.name
         ]
-        own = (
+        own_path = (
             f"{self.runtime.project_dir(str(config_dir), directory)}/own"
             if self.runtime.HAS_PROJECT_FOLDERS
             else "/own"
         )
-        return self.runtime.other_sessions("", str(config_dir), own, scope, folders)
+        return self.runtime.other_sessions("", str(config_dir), own_path, scope, folders)
 
     def environ(self, config_dir: Path) -> dict[str, str]:
         """Return the environment of a hook of the runtime whose directory is `config_dir`."""
-        own = self.own.get("environ", {})
+        variables = self.own.get("environ", {})
         places = {"{config}": str(config_dir), "{above config}": str(config_dir.parent)}
         return {
             "HOME": "/home/dev",
-            **{key: places.get(value, value) for key, value in own.items()},
+            **{key: places.get(value, value) for key, value in variables.items()},
         }
 
     def event(self, transcript: Path) -> dict[str, Any]:

@@ -20,7 +20,12 @@ class TestSessions:
         candidates = [*others(fixture), fixture.runtime]
         for path in fixture.folder.glob("*.jsonl"):
             lines = fixture.lines(path.name)
-            telling = (one for line in lines for one in candidates if one.records.recognises(line))
+            telling = (
+                runtime
+                for line in lines
+                for runtime in candidates
+                if runtime.records.recognises(line)
+            )
             assert next(telling) is fixture.runtime
 
     def test_a_session_is_found_in_its_folder_and_in_its_project_as_soon_as_it_is_there(
@@ -42,8 +47,8 @@ class TestSessions:
             ("/elsewhere", "project", []),
             ("/elsewhere", "all", [(str(path), True)]),
         ):
-            found = fixture.of_project(tmp_path, directory, scope)
-            assert [(session.path, session.is_elsewhere) for session in found] == expected
+            sessions = fixture.of_project(tmp_path, directory, scope)
+            assert [(session.path, session.is_elsewhere) for session in sessions] == expected
         by_id = runtime.project_sessions(
             str(tmp_path), fixture.own["session_id"], "/elsewhere", "project"
         )
@@ -75,15 +80,15 @@ class TestSessions:
         self, fixture: Fixture, tmp_path: Path
     ) -> None:
         path, runtime = fixture.laid_out(tmp_path), fixture.runtime
-        own = f"{runtime.project_dir(str(tmp_path), '/srv/other')}/own.jsonl"
+        own_path = f"{runtime.project_dir(str(tmp_path), '/srv/other')}/own.jsonl"
         folders = [(str(path.parent if runtime.HAS_PROJECT_FOLDERS else path), "fix-login")]
-        for found in (
-            runtime.other_sessions("", str(tmp_path), own, "project", folders),
-            runtime.other_sessions("", str(tmp_path), own, "all", folders),
+        for sessions in (
+            runtime.other_sessions("", str(tmp_path), own_path, "project", folders),
+            runtime.other_sessions("", str(tmp_path), own_path, "all", folders),
             runtime.project_sessions(str(tmp_path), "", "/srv/other", "project", folders),
         ):
             assert [
-                (session.path, session.worktree, session.is_elsewhere) for session in found
+                (session.path, session.worktree, session.is_elsewhere) for session in sessions
             ] == [(str(path), "fix-login", False)]
 
     def test_where_there_are_no_sessions_none_are_found(
@@ -126,7 +131,7 @@ class TestHooks:
         environ = fixture.environ(directory)
         config_dir = runtime.event_config_dir(event, environ)
         assert runtime.is_own(event, environ)
-        assert not [one for one in others(fixture) if one.is_own(event, environ)]
+        assert not [runtime for runtime in others(fixture) if runtime.is_own(event, environ)]
         assert config_dir == str(directory)
         assert runtime.own_path(event, fixture.own["cwd"], config_dir) == str(path)
         assert runtime.start_dir(event, {}) in (fixture.own["cwd"], str(path.parent))
@@ -159,8 +164,12 @@ class TestHooks:
     ) -> None:
         runtime, event = fixture.runtime, {**fixture.own["event"], "tool_use_id": "toolu_1"}
         for call, kind, argument in fixture.own["calls"]:
-            [found] = runtime.tool_calls({**event, **call})
-            assert (found.kind, found.argument, found.call_id) == (kind, argument, "toolu_1")
+            [call_seen] = runtime.tool_calls({**event, **call})
+            assert (call_seen.kind, call_seen.argument, call_seen.call_id) == (
+                kind,
+                argument,
+                "toolu_1",
+            )
             assert runtime.tool_calls({**event, **call, "tool_input": "odd"}) == ()
         assert (
             runtime.tool_calls({**event, "tool_name": "WebSearch", "tool_input": {"query": "git"}})
@@ -188,8 +197,8 @@ class TestInstall:
         assert install.RENAME.format(name="deploys").endswith("deploys")
         assert install.RESUME.format(id="an-id").endswith("an-id")
         assert install.CLEAR.startswith("/")
-        own = fixture.own.get("home_folder") or fixture.runtime.USUAL_DIR.split("/")[0]
-        assert own == install.HOME_FOLDER
+        folder = fixture.own.get("home_folder") or fixture.runtime.USUAL_DIR.split("/")[0]
+        assert folder == install.HOME_FOLDER
         assert fixture.runtime.TITLE
 
     def test_what_an_install_puts_there_runs_our_entries_with_the_interpreter_that_it_found(
@@ -216,4 +225,4 @@ class TestInstall:
 
 def others(fixture: Fixture) -> list[Runtime]:
     """Return the runtimes that the pack knows beside this one."""
-    return [one for one in all_runtimes() if one is not fixture.runtime]
+    return [runtime for runtime in all_runtimes() if runtime is not fixture.runtime]

@@ -58,17 +58,19 @@ class TestEntries:
     def test_a_transcript_tells_what_was_said_and_where_it_was_compacted_in_every_way_of_reading(
         self, fixture: Fixture
     ) -> None:
-        found = fixture.conversation(fixture.path())
-        compaction = found.index(None)
-        assert said(found[:compaction]) == BEFORE_COMPACTION
-        assert said(found[compaction + 1 :]) == CONVERSATION[len(BEFORE_COMPACTION) :]
+        conversation = fixture.conversation(fixture.path())
+        compaction = conversation.index(None)
+        assert said(conversation[:compaction]) == BEFORE_COMPACTION
+        assert said(conversation[compaction + 1 :]) == CONVERSATION[len(BEFORE_COMPACTION) :]
         with fixture.opened(fixture.path()) as (reader, descriptor):
-            assert list(reader.from_end(descriptor))[::-1] == [entry for entry in found if entry]
+            assert list(reader.from_end(descriptor))[::-1] == [
+                entry for entry in conversation if entry
+            ]
         of_lines, reader = fixture.entries_in(fixture.lines())
         assert (said(of_lines), reader.unreadable) == (CONVERSATION, 0)
         with_text = fixture.conversation(fixture.path(), with_tools=False)
-        assert [(one.role, one.text) for one in with_text if one] == [
-            one for one in CONVERSATION if one[0] != "tool"
+        assert [(entry.role, entry.text) for entry in with_text if entry] == [
+            message for message in CONVERSATION if message[0] != "tool"
         ]
         last, unreadable = last_entries(fixture.runtime, str(fixture.path()), 3, None)
         assert (said(last), unreadable) == (CONVERSATION[-3:], 0)
@@ -82,8 +84,8 @@ class TestEntries:
     def test_nothing_is_told_that_nobody_said(self, fixture: Fixture) -> None:
         content = fixture.path().read_text()
         assert any(text in content for text in UNSAID)
-        told = str(fixture.conversation(fixture.path()))
-        assert [text for text in UNSAID if text in told] == []
+        text_read = str(fixture.conversation(fixture.path()))
+        assert [text for text in UNSAID if text in text_read] == []
 
     def test_what_a_sub_agent_did_can_be_read_and_is_none_of_the_conversation(
         self, fixture: Fixture
@@ -96,9 +98,9 @@ class TestEntries:
         reader = TranscriptReader(fixture.runtime, content.split(b"\n")[0], of_sub_agents=True)
         with path.open("rb") as file:
             done = [
-                one
-                for one in reader.forward(lines_forward(file.fileno(), 0, len(content)))
-                if isinstance(one, Entry)
+                entry
+                for entry in reader.forward(lines_forward(file.fileno(), 0, len(content)))
+                if isinstance(entry, Entry)
             ]
         assert "".join(entry.text for entry in done).endswith(("are clean.", "are empty."))
         assert {entry.cwd for entry in done} == {fixture.own["cwd"]}
@@ -137,7 +139,7 @@ def shuffled(record: Any) -> Any:
     if isinstance(record, dict):
         keys = random.Random(len(record)).sample(sorted(record), len(record))
         return {key: shuffled(record[key]) for key in keys}
-    return [shuffled(one) for one in record] if isinstance(record, list) else record
+    return [shuffled(item) for item in record] if isinstance(record, list) else record
 
 
 REWRITTEN: dict[str, Callable[[Any], str]] = {
@@ -168,7 +170,7 @@ class TestRewritten:
     def told_by(self, fixture: Fixture, path: Path) -> list[object]:
         """Return the results of every way of reading a transcript, without offsets."""
         with fixture.opened(path) as (reader, descriptor):
-            found = runtime_of(descriptor)
+            runtime = runtime_of(descriptor)
             whole = list(reader.conversation(descriptor))
             backward = list(
                 TranscriptReader(fixture.runtime, first_line(descriptor)).from_end(descriptor)
@@ -199,10 +201,10 @@ class TestRewritten:
         for entry in filter(None, [*whole, *backward]):
             entry.offset = 0
         return [
-            found,
+            runtime,
             whole,
             backward,
-            [one for one in events if one],
+            [event for event in events if event],
             outcomes,
             stored.title,
             stored.cwd,
@@ -214,16 +216,16 @@ class TestResults:
     def test_each_tool_call_has_its_result_which_says_whether_it_failed_however_it_is_taken_out(
         self, fixture: Fixture
     ) -> None:
-        found = {}
+        failures = {}
         with fixture.opened(fixture.path()) as (reader, descriptor):
             for item in reader.forward(lines_forward(descriptor, 0, 1 << 40), with_results=True):
                 if isinstance(item, CallResult):
-                    found[item.call_id] = item.has_failed
-        assert found == fixture.own["results"]
+                    failures[item.call_id] = item.has_failed
+        assert failures == fixture.own["results"]
         for line in fixture.lines():
-            taken = fixture.runtime.records.results_in(line, decode_line)
+            results = fixture.runtime.records.results_in(line, decode_line)
             (record,), _ = decode_line(line)
-            assert taken is None or taken == fixture.found_in(record, CallResult, RESULTS) != []
+            assert results is None or results == fixture.found_in(record, CallResult, RESULTS) != []
 
     def test_the_store_takes_entries_and_outcomes_of_tools(self, fixture: Fixture) -> None:
         with fixture.opened(fixture.path()) as (_, descriptor):
@@ -249,47 +251,47 @@ class TestDelivery:
         shows one."""
         offset = 0
         for line, record in zip(fixture.lines(), fixture.records()):
-            for found in fixture.found_in(record, Injected):
-                if found.texts:
-                    return found.texts[0], offset
+            for injected in fixture.found_in(record, Injected):
+                if injected.texts:
+                    return injected.texts[0], offset
             offset += len(line) + 1
         return None
 
     def test_what_was_told_is_found_in_its_transcript_if_the_runtime_shows_it(
         self, fixture: Fixture, tmp_path: Path
     ) -> None:
-        told = self.told(fixture)
-        assert bool(told) is fixture.runtime.SHOWS_WHAT_WAS_TOLD
-        if told:
+        text_and_offset = self.told(fixture)
+        assert bool(text_and_offset) is fixture.runtime.SHOWS_WHAT_WAS_TOLD
+        if text_and_offset:
             path = fixture.laid_out(tmp_path)
-            own = OwnSession("own", fixture.runtime, str(tmp_path / "own.json"), str(path))
+            session = OwnSession("own", fixture.runtime, str(tmp_path / "own.json"), str(path))
             behind = SessionState(ReadCursors({"other": ReadCursor(7)}))
-            before = with_last(SessionState(), behind, told[0], own, 1.0)
+            before = with_last(SessionState(), behind, text_and_offset[0], session, 1.0)
             assert before.last is not None
             before.last.offset = 0  # the transcript ended there when it was told
-            found = delivered(before, own)
-            assert found is not None
-            assert (found.text, found.acknowledged) == (told[0], True)
-            after = resolved(before, own)
+            delivery = delivered(before, session)
+            assert delivery is not None
+            assert (delivery.text, delivery.acknowledged) == (text_and_offset[0], True)
+            after = resolved(before, session)
             assert after is not None
             assert after.cursors.get("other") == ReadCursor(7)
 
     def test_of_a_prompt_that_nothing_follows_it_is_not_known_yet(
         self, fixture: Fixture, tmp_path: Path
     ) -> None:
-        told = self.told(fixture)
-        if told is None:
+        text_and_offset = self.told(fixture)
+        if text_and_offset is None:
             pytest.skip("it shows nothing of hooks")
         path = fixture.laid_out(tmp_path)
         content = path.read_bytes()
-        path.write_bytes(content[: content.index(b"\n", told[1]) + 1])
-        own = OwnSession("own", fixture.runtime, str(tmp_path / "own.json"), str(path))
-        before = with_last(SessionState(), SessionState(), told[0], own, 1.0)
+        path.write_bytes(content[: content.index(b"\n", text_and_offset[1]) + 1])
+        session = OwnSession("own", fixture.runtime, str(tmp_path / "own.json"), str(path))
+        before = with_last(SessionState(), SessionState(), text_and_offset[0], session, 1.0)
         assert before.last is not None
         before.last.offset = 0
-        found = delivered(before, own)
-        assert found is not None
-        assert found.acknowledged is None
+        delivery = delivered(before, session)
+        assert delivery is not None
+        assert delivery.acknowledged is None
 
     def test_every_message_goes_on_from_one_that_stands_before_it(self, fixture: Fixture) -> None:
         links = [
@@ -324,11 +326,11 @@ class TestTitles:
 
 class TestForks:
     def test_a_fork_marks_what_it_copied_which_keeps_its_id(self, fixture: Fixture) -> None:
-        found = [entry for entry in fixture.conversation(fixture.path("fork.jsonl")) if entry]
-        copied = [entry for entry in found if entry.is_copy]
+        entries = [entry for entry in fixture.conversation(fixture.path("fork.jsonl")) if entry]
+        copied = [entry for entry in entries if entry.is_copy]
         first_turn = FIRST_TURN if fixture.own.get("fork_copies", True) else []
         assert said(copied) == first_turn
-        assert said(found[len(copied) :]) == FORK[len(FIRST_TURN) :]
+        assert said(entries[len(copied) :]) == FORK[len(FIRST_TURN) :]
         assert [entry.id for entry in copied] == fixture.own["ids"][: len(copied)]
 
 
@@ -337,8 +339,8 @@ class TestDamage:
         self, fixture: Fixture
     ) -> None:
         with fixture.opened(fixture.path("torn.jsonl")) as (reader, descriptor):
-            found = list(reader.conversation(descriptor))
-        assert [entry and entry.text for entry in found] == ["one", "two", "three", "four"]
+            entries = list(reader.conversation(descriptor))
+        assert [entry and entry.text for entry in entries] == ["one", "two", "three", "four"]
         assert reader.unreadable == 1
         # backward
         complete, unreadable = last_entries(
@@ -354,10 +356,12 @@ class TestDamage:
         path = tmp_path / "t.jsonl"
         for end in [*range(0, len(content), 97), len(content) - 1]:
             path.write_bytes(content[:end])
-            found = [entry for entry in fixture.conversation(path) if entry]
-            assert [entry.text for entry in found] == [entry.text for entry in whole[: len(found)]]
+            entries = [entry for entry in fixture.conversation(path) if entry]
+            assert [entry.text for entry in entries] == [
+                entry.text for entry in whole[: len(entries)]
+            ]
             complete = [entry for entry in whole if content.find(b"\n", entry.offset) < end]
-            assert len(found) >= len(complete)
+            assert len(entries) >= len(complete)
 
     def test_lines_that_are_no_records_cost_themselves_only(
         self, fixture: Fixture, tmp_path: Path
@@ -394,14 +398,16 @@ class TestFilters:
             ]
             assert left_out or wanted == LINKS
             for line in left_out:
-                found = fixture.found_in(decode_line(line)[0][0], object, wanted)
+                events = fixture.found_in(decode_line(line)[0][0], object, wanted)
                 assert not [
-                    one for one in found if not isinstance(one, Entry) or one.text or wanted & CALLS
+                    event
+                    for event in events
+                    if not isinstance(event, Entry) or event.text or wanted & CALLS
                 ]
         kinds = (MESSAGES | CALLS, RESULTS, INJECTED, LINKS, TURNS, USAGE)
         for record in fixture.records():
             alone = [
-                str(one) for wanted in kinds for one in fixture.found_in(record, object, wanted)
+                str(event) for wanted in kinds for event in fixture.found_in(record, object, wanted)
             ]
             assert sorted(alone) == sorted(map(str, fixture.found_in(record, object)))
 
@@ -411,8 +417,8 @@ class TestFilters:
         for line in [
             line for line in lines if fixture.found_in(decode_line(line)[0][0], CallResult)
         ]:
-            found, _ = fixture.entries_in([first, line + prompt])
-            assert [entry.text for entry in found if entry.text == "Thanks!"]
+            entries, _ = fixture.entries_in([first, line + prompt])
+            assert [entry.text for entry in entries if entry.text == "Thanks!"]
 
     def test_a_prompt_behind_a_record_that_was_torn_anywhere_is_read_and_the_torn_one_counted(
         self, fixture: Fixture, tmp_path: Path
@@ -427,26 +433,28 @@ class TestFilters:
                     b"\n".join([first, *lines[:number], glued, *lines[number + 1 :]]) + b"\n"
                 )
                 for with_tools in (True, False):
-                    found = [
-                        one for one in fixture.conversation(path, with_tools=with_tools) if one
+                    entries = [
+                        entry
+                        for entry in fixture.conversation(path, with_tools=with_tools)
+                        if entry
                     ]
-                    assert found[-2].text == "Thanks!", glued
-                    assert found[0].text == CONVERSATION[0][1]
+                    assert entries[-2].text == "Thanks!", glued
+                    assert entries[0].text == CONVERSATION[0][1]
                 with fixture.opened(path) as (reader, descriptor):
-                    found = list(reader.from_end(descriptor))
-                assert [found[1].text, found[-1].text] == ["Thanks!", CONVERSATION[0][1]], glued
+                    entries = list(reader.from_end(descriptor))
+                assert [entries[1].text, entries[-1].text] == ["Thanks!", CONVERSATION[0][1]], glued
                 assert reader.unreadable == 1
 
 
 class TestUsage:
     def test_an_answer_says_what_it_took_and_of_which_model(self, fixture: Fixture) -> None:
-        model, found = "", set()
+        model, usages = "", set()
         for record in fixture.records():
             for usage in fixture.found_in(record, ModelUsage):
                 model = usage.model or model
                 if usage.tokens:
-                    found.add((model, usage.input, usage.output, usage.cached))
-        assert sorted(map(list, found)) == [fixture.own["usage"]]
+                    usages.add((model, usage.input, usage.output, usage.cached))
+        assert sorted(map(list, usages)) == [fixture.own["usage"]]
 
     def test_odd_numbers_count_as_none(self, fixture: Fixture) -> None:
         for line in fixture.lines():
@@ -461,15 +469,19 @@ class TestUsage:
 
 class TestTurns:
     def test_a_prompt_is_known_by_the_id_that_its_sender_gave(self, fixture: Fixture) -> None:
-        found = [
-            one.id for record in fixture.records() for one in fixture.found_in(record, PromptId)
+        prompt_ids = [
+            event.id for record in fixture.records() for event in fixture.found_in(record, PromptId)
         ]
-        assert [one for one in found if one in fixture.own["ids"]] == fixture.own["prompt_ids"]
+        assert [
+            prompt_id for prompt_id in prompt_ids if prompt_id in fixture.own["ids"]
+        ] == fixture.own["prompt_ids"]
 
     def test_the_reply_that_ends_a_turn_is_told_from_those_that_do_not(
         self, fixture: Fixture
     ) -> None:
-        replies = [one for record in fixture.records() for one in fixture.found_in(record, Reply)]
+        replies = [
+            reply for record in fixture.records() for reply in fixture.found_in(record, Reply)
+        ]
         ends = [reply.text for reply in replies if reply.ends_turn]
         assert [text for text in ends if (("assistant", text)) in CONVERSATION] == fixture.own[
             "turn_ends"

@@ -87,10 +87,10 @@ class MeteredClient(DefaultAsyncHttpxClient):
 
     async def send(self, request: Any, **options: Any) -> Any:
         """Send a request if it is within the budget."""
-        asked = _json(request.content)
-        model = str(asked.get("model", ""))
+        body = _json(request.content)
+        model = str(body.get("model", ""))
         try:
-            with self._budget.call(_estimate(request.content, asked, model)) as call:
+            with self._budget.call(_estimate(request.content, body, model)) as call:
                 response = await super().send(request, **options)
                 await response.aread()
                 call.report(_reported(response.status_code, response.content, model))
@@ -100,9 +100,9 @@ class MeteredClient(DefaultAsyncHttpxClient):
             raise
 
 
-def _estimate(content: bytes, asked: dict[str, Any], model: str) -> Usage:
+def _estimate(content: bytes, body: dict[str, Any], model: str) -> Usage:
     """Return the most that a request costs: everything sent, and the longest answer."""
-    most = asked.get("max_tokens") or asked.get("max_completion_tokens") or 0
+    most = body.get("max_tokens") or body.get("max_completion_tokens") or 0
     sent = estimated_tokens(content.decode("utf-8", "replace"))
     return Usage(sent, most if isinstance(most, int) else 0, model=model)
 

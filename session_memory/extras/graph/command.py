@@ -38,14 +38,14 @@ def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ, is_json=arguments.json)
     query = " ".join(arguments.words)
     location = find_location(arguments.home, os.environ)
-    found = search_graph(location, query, arguments.limit, is_untrusted=arguments.untrusted)
-    is_made = bool(found) or is_there(location, is_untrusted=arguments.untrusted)
-    terminal.show(FoundFacts(found, query, is_made))
+    facts = search_graph(location, query, arguments.limit, is_untrusted=arguments.untrusted)
+    is_made = bool(facts) or is_there(location, is_untrusted=arguments.untrusted)
+    terminal.show(FoundFacts(facts, query, is_made))
     if not is_made:
         what = f"no knowledge graph{' of untrusted sessions' * arguments.untrusted}"
         how = "`session-memory process` makes one of conversations that have ended"
         print_error(f"there is {what} yet: {how}", _steps_before(location))
-    return 0 if found else 1
+    return 0 if facts else 1
 
 
 @dataclass(frozen=True)

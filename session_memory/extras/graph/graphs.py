@@ -42,7 +42,7 @@ def search_graph(
     """Return the facts in the visible groups' graphs, best first, at most `limit` per group,
     without facts from sessions that rules exclude in part. Takes at most `timeout_seconds` in all,
     else the settings' timeout per graph. Raises SessionMemoryError."""
-    found: list[GraphFact] = []
+    visible: list[GraphFact] = []
     deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
 
     async def searched(opened: graph.Graph) -> list[GraphFact]:
@@ -58,8 +58,8 @@ def search_graph(
             hidden = index.excluded_sessions(
                 home_name, [session for fact in facts for session in fact.sessions]
             )
-        found += [fact for fact in facts if hidden.isdisjoint(fact.sessions)][:limit]
-    return found
+        visible += [fact for fact in facts if hidden.isdisjoint(fact.sessions)][:limit]
+    return visible
 
 
 def is_there(location: StoreLocation, *, is_untrusted: bool = False) -> bool:

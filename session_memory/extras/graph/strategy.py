@@ -75,20 +75,20 @@ class GraphStrategy(TextStrategy):
     def estimate(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> Usage:
         """Return graphiti's usual cost for the episodes; each request is checked again when it is
         made."""
-        found = self._chunks(entries)
-        read = sum(INPUT_FACTOR * chunk.tokens + INPUT_TOKENS for chunk in found)
-        return Usage(read, OUTPUT_TOKENS * len(found), model=self._settings.model)
+        pieces = self._chunks(entries)
+        read = sum(INPUT_FACTOR * chunk.tokens + INPUT_TOKENS for chunk in pieces)
+        return Usage(read, OUTPUT_TOKENS * len(pieces), model=self._settings.model)
 
     def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
         """Add an episode for every exchange without one. Raises StrategyError."""
-        found = self._chunks(entries)
-        if not found:
+        pieces = self._chunks(entries)
+        if not pieces:
             return MemoryResult(skipped="the filters leave nothing of it for the model to read")
         offsets = {entry.id: entry.offset for entry in entries}
         # with the offset in the transcript a stable name: added once
         prefix = f"session-{conversation.session_id}"
-        names = [f"{prefix}-{offsets[chunk.first_item]}-{chunk.part}" for chunk in found]
-        asyncio.run(self._add(conversation, list(zip(names, found))))
+        names = [f"{prefix}-{offsets[chunk.first_item]}-{chunk.part}" for chunk in pieces]
+        asyncio.run(self._add(conversation, list(zip(names, pieces))))
         return MemoryResult()
 
     async def _add(self, conversation: Conversation, episodes: Sequence[tuple[str, Chunk]]) -> None:
@@ -177,14 +177,14 @@ class Graph:
         """Remove the episodes of a session up to a time (milliseconds since the epoch) and the
         facts that only they support. Return the number of episodes removed."""
         named = await self.episodes(f"session-{session_id}-")
-        found = [
-            one
-            for one in named
-            if _session_in(one["name"]) == session_id and _milliseconds(one["at"]) <= until
+        episodes = [
+            episode
+            for episode in named
+            if _session_in(episode["name"]) == session_id and _milliseconds(episode["at"]) <= until
         ]
-        for one in found:
-            await self.waited_for(self.client.remove_episode(one["uuid"]))
-        return len(found)
+        for episode in episodes:
+            await self.waited_for(self.client.remove_episode(episode["uuid"]))
+        return len(episodes)
 
     async def waited_for(self, work: Any) -> Any:
         """Await `work`, for at most the timeout of the settings. Raises StrategyError,
@@ -238,16 +238,16 @@ def settings_of(values: Any) -> GraphitiSettings:
 def _keys_of(settings: GraphitiSettings, environ: Mapping[str, str]) -> tuple[str, str]:
     """Return the keys of the model's API, and of the embedder's, which is the model's unless it has
     its own address or key. Raises UnavailableError if OpenAI itself is used and there is none."""
-    own = (settings.key_env, settings.base_url)
+    own_key = (settings.key_env, settings.base_url)
     embedders = (
         settings.embedder_key_env or settings.key_env,
         settings.embedder_base_url or settings.base_url,
     )
-    for variable, address in (own, embedders):
+    for variable, address in (own_key, embedders):
         if not environ.get(variable) and not address:
             hint = "set it, or name a base_url of your own"
             raise UnavailableError(f"graphiti has no key: {variable} is not set", hint)
-    return environ.get(own[0]) or NO_KEY, environ.get(embedders[0]) or NO_KEY
+    return environ.get(own_key[0]) or NO_KEY, environ.get(embedders[0]) or NO_KEY
 
 
 def url_of(settings: GraphitiSettings, directory: str) -> str:
@@ -257,8 +257,8 @@ def url_of(settings: GraphitiSettings, directory: str) -> str:
 
 def _session_in(name: str) -> str:
     """Return the session id in an episode's name; '' for none."""
-    found = _EPISODE.match(name)
-    return found[1] if found else ""
+    match = _EPISODE.match(name)
+    return match[1] if match else ""
 
 
 def _require_graphiti() -> None:

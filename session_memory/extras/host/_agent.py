@@ -193,12 +193,17 @@ def start(
     """Start the agent of a group in the session `resume` or in a new one. Other sessions see it as
     `name`."""
     session_id = resume or str(uuid.uuid4())
-    found = options(layout, group, config, backend, name)
+    agent_options = options(layout, group, config, backend, name)
     if resume:
-        found.resume = resume
+        agent_options.resume = resume
     else:
-        found.session_id = session_id
-    return Agent(found, session_id, tell, lambda: launch(layout, group, config, found.env.keys()))
+        agent_options.session_id = session_id
+    return Agent(
+        agent_options,
+        session_id,
+        tell,
+        lambda: launch(layout, group, config, agent_options.env.keys()),
+    )
 
 
 def options(

@@ -151,7 +151,7 @@ def refusal(command: str, root: str, allowed_tools: Sequence[str] = ()) -> str:
 
     Commands that `allowed_tools` permits (`Bash`, `Bash(npm test:*)`) are the operator's own
     decision."""
-    if any(_allows(one, command) for one in allowed_tools):
+    if any(_allows(tool, command) for tool in allowed_tools):
         return ""
     text = command.replace("\\", "")
     if _EXPANSION.search(command) or _DOT_IN_BRACES.search(text):
@@ -159,7 +159,7 @@ def refusal(command: str, root: str, allowed_tools: Sequence[str] = ()) -> str:
     for reading in (_QUOTES.sub("", text), _QUOTES.sub(" ", text)):
         if any(_is_outside(word, root) for word in _SEPARATORS.split(reading)):
             return OUTSIDE
-    if any(_reveals(one.words) for one in simple_commands(command)):
+    if any(_reveals(simple_command.words) for simple_command in simple_commands(command)):
         return OF_THE_MACHINE
     return ""
 

@@ -53,8 +53,8 @@ class HostDatabase(SharedDatabase):
             "registered_groups "
             "ORDER BY folder"
         )
-        found = map(RegisteredGroup._make, rows)
-        return [group._replace(requires_trigger=bool(group.requires_trigger)) for group in found]
+        groups = map(RegisteredGroup._make, rows)
+        return [group._replace(requires_trigger=bool(group.requires_trigger)) for group in groups]
 
     def add_group(self, group: RegisteredGroup, added_at: str) -> None:
         self._execute(
@@ -163,17 +163,17 @@ class HostDatabase(SharedDatabase):
         return self._replies(condition, (json.dumps(list(held_up)),), limit)
 
     def last_reply(self) -> int:
-        ((found,),) = self._rows("SELECT coalesce(max(id), 0) FROM outbox")
-        return int(found)
+        ((reply_id,),) = self._rows("SELECT coalesce(max(id), 0) FROM outbox")
+        return int(reply_id)
 
     def last_message_time(self, folder: str) -> str:
         """Return the time of the last message in a group's chat; '' for none."""
-        ((found,),) = self._rows(
+        ((latest,),) = self._rows(
             "SELECT coalesce(max(timestamp), '') FROM messages "
             "WHERE chat_jid = (SELECT jid FROM registered_groups WHERE folder = ?)",
             folder,
         )
-        return str(found)
+        return str(latest)
 
     def state(self, key: str) -> str:
         rows = self._rows("SELECT value FROM router_state WHERE key = ?", key)
@@ -191,8 +191,8 @@ class HostDatabase(SharedDatabase):
 
     def last_arrival(self) -> int:
         """Return the inbox position of the latest message; 0 for none."""
-        ((found,),) = self._rows("SELECT coalesce(max(seq), 0) FROM inbox")
-        return int(found)
+        ((sequence,),) = self._rows("SELECT coalesce(max(seq), 0) FROM inbox")
+        return int(sequence)
 
     def arrivals(self, after: int) -> list[tuple[int, str, str, int]]:
         """Return the messages after a position in the inbox, in order: position, group, sender,

@@ -52,43 +52,43 @@ def sync_skills(layout: Layout, group: Group) -> None:
     with directory_below(group.host, target, make=True) as skills:
         ours = _noted(skills)
         there = set(os.listdir(skills))
-        taken = {name for name in wanted if name in ours or name not in there}
-        if not taken <= ours:
-            _note(skills, ours | taken)  # before anything is deleted
+        wanted_here = {name for name in wanted if name in ours or name not in there}
+        if not wanted_here <= ours:
+            _note(skills, ours | wanted_here)  # before anything is deleted
         for name in ours - wanted.keys():
             _remove(skills, f"{target}/{name}")
-        for name in sorted(taken):
+        for name in sorted(wanted_here):
             if _copied(group, f"{target}/{name}") != wanted[name]:
                 _remove(skills, f"{target}/{name}")
                 _copy(group, f"{target}/{name}", wanted[name])
-        if not ours <= taken:
-            _note(skills, taken)
+        if not ours <= wanted_here:
+            _note(skills, wanted_here)
 
 
 def _files(directory: Path) -> SkillFiles:
     """Return the regular files of a skill, without symlinks. Raises SkillError, OSError."""
-    found: SkillFiles = {}
+    files: SkillFiles = {}
     for path in _walk(directory):
         status = path.lstat()
-        if status.st_size > FILE_BYTES or len(found) == MOST_FILES:
+        if status.st_size > FILE_BYTES or len(files) == MOST_FILES:
             hint = f"a skill has at most {MOST_FILES} files of {FILE_BYTES} bytes"
             raise SkillError(f"{path}: too large for a skill", hint)
-        found[str(path.relative_to(directory))] = path.read_bytes(), bool(status.st_mode & 0o100)
-    return found
+        files[str(path.relative_to(directory))] = path.read_bytes(), bool(status.st_mode & 0o100)
+    return files
 
 
 def _copied(group: Group, directory: str) -> SkillFiles | None:
     """Return the files of a group's copy of a skill; None if it contains anything but files and
     directories."""
-    found: SkillFiles = {}
+    files: SkillFiles = {}
     try:
         for path in _walk(Path(directory)):
             with directory_below(group.host, os.path.dirname(path)) as inside:
                 content = read_inside(inside, path.name, FILE_BYTES)
-            found[str(path.relative_to(directory))] = content, bool(path.lstat().st_mode & 0o100)
+            files[str(path.relative_to(directory))] = content, bool(path.lstat().st_mode & 0o100)
     except (TooLargeError, FileNotFoundError, SessionMemoryError):
         return None
-    return found
+    return files
 
 
 def _walk(directory: Path) -> Iterator[Path]:

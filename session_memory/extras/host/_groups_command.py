@@ -36,15 +36,15 @@ PROMPT_CHARACTERS = 60
 
 def add_group_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
     """The arguments of the actions here but `init`; `action` makes the parser of one."""
-    found = action("add", "add a group")
-    found.add_argument("group", metavar="GROUP")
-    _add_properties(found)
-    found = action("set", "change the chat, the name or the trigger of a group")
-    found.add_argument("group", metavar="GROUP")
-    _add_properties(found)
-    found = action("remove", "have a group's chat answered no longer; its files stay")
-    found.add_argument("group", metavar="GROUP")
-    found.add_argument(
+    subparser = action("add", "add a group")
+    subparser.add_argument("group", metavar="GROUP")
+    _add_properties(subparser)
+    subparser = action("set", "change the chat, the name or the trigger of a group")
+    subparser.add_argument("group", metavar="GROUP")
+    _add_properties(subparser)
+    subparser = action("remove", "have a group's chat answered no longer; its files stay")
+    subparser.add_argument("group", metavar="GROUP")
+    subparser.add_argument(
         "--dry-run", action="store_true", help="list the removals, and change nothing"
     )
     action("status", "show groups, sessions, what waits, the next tasks, and chats without a group")
@@ -344,16 +344,16 @@ def _what(trigger: str) -> str:
 def add_task_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
     """The arguments of the actions here; `action` makes the parser of one."""
     action("tasks", "show the scheduled tasks and how their last runs went")
-    found = action("schedule", "give a group's agent a task")
-    found.add_argument("group", metavar="GROUP")
-    found.add_argument(
+    subparser = action("schedule", "give a group's agent a task")
+    subparser.add_argument("group", metavar="GROUP")
+    subparser.add_argument(
         "prompt", metavar="TEXT", nargs="+", help="the prompt that the agent gets at that time"
     )
-    when = found.add_mutually_exclusive_group(required=True)
+    when = subparser.add_mutually_exclusive_group(required=True)
     when.add_argument("--cron", metavar="EXPRESSION", help="such as '0 8 * * 1-5', in local time")
     when.add_argument("--every", metavar="SECONDS", help="such as 3600")
     when.add_argument("--once", metavar="TIME", help="such as 2026-02-21T15:30")
-    found.add_argument(
+    subparser.add_argument(
         "--isolated", action="store_true", help="in a separate session instead of the group's"
     )
     for name, text in (
@@ -361,10 +361,10 @@ def add_task_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
         ("unpause", "have a task go on"),
         ("drop", "take a task away"),
     ):
-        found = action(name, text)
-        found.add_argument("task", metavar="TASK", help="its id, as `tasks` shows it")
+        subparser = action(name, text)
+        subparser.add_argument("task", metavar="TASK", help="its id, as `tasks` shows it")
         if name == "drop":
-            found.add_argument(
+            subparser.add_argument(
                 "--dry-run",
                 action="store_true",
                 help="list the deletions, and change nothing",

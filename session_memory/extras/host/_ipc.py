@@ -57,22 +57,22 @@ def write_snapshots(
     have a `group_folder`, `groups` a `folder`, '' for a chat without one. Main gets all of them,
     and the history of all groups given. Its agent also gets the
     tools for these `audiences`. Raises OSError, OutsideGroupError."""
-    own = layout.group(group)
+    own_group = layout.group(group)
     others = [str(row["folder"]) for row in groups if row["folder"] not in (group, "")]
-    names = [group, *others] if own.is_main else [group]
+    names = [group, *others] if own_group.is_main else [group]
     history = [dict(zip(_COLUMNS, entry)) for name in names for entry in sessions.get_history(name)]
     snapshots = {
         "session_history": {
             "active": sessions.get(group),
-            "sessions": _visible(history, "group_folder", own),
+            "sessions": _visible(history, "group_folder", own_group),
         },
-        "current_tasks": {"tasks": _visible(tasks, "group_folder", own)},
+        "current_tasks": {"tasks": _visible(tasks, "group_folder", own_group)},
         "available_groups": {
-            "groups": _visible(groups, "folder", own),
+            "groups": _visible(groups, "folder", own_group),
             **{f"has_{audience}": audience in audiences for audience in TOOL_AUDIENCES},
         },
     }
-    with directory_below(layout.root, own.ipc_dir) as directory:
+    with directory_below(layout.root, own_group.ipc_dir) as directory:
         for name, content in snapshots.items():
             write_inside(directory, name + _SUFFIX, _json(content))
 
@@ -89,16 +89,16 @@ def has_requests(layout: Layout, group: str) -> bool:
 def answer_requests(layout: Layout, group: str, backend: Backend) -> int:
     """Answer the file requests of a group's agent with its `backend`; return the number answered.
     Does not wait: returns 0 if another process is answering. Raises OSError, OutsideGroupError."""
-    own = layout.group(group)
+    own_group = layout.group(group)
     taken_dir = f"{layout.root}/data/ipc/{_TAKEN}/{group}"
     with (
-        directory_below(layout.root, own.tasks_dir) as tasks,
-        directory_below(layout.root, own.responses_dir) as responses,
-        directory_below(layout.root, taken_dir, make=True) as taken,
+        directory_below(layout.root, own_group.tasks_dir) as tasks,
+        directory_below(layout.root, own_group.responses_dir) as responses,
+        directory_below(layout.root, taken_dir, make=True) as claimed,
     ):
-        if not try_lock(taken):
+        if not try_lock(claimed):
             return 0
-        files = _RequestFiles(tasks, responses, taken, taken_dir)
+        files = _RequestFiles(tasks, responses, claimed, taken_dir)
         answered = 0
         for request_id in files.interrupted():
             files.answer(request_id, _answer(files, request_id, backend, is_again=True))
@@ -114,10 +114,10 @@ class _RequestFiles:
     """Requests and answers in open directories; `taken_dir` is the path of `taken`, which the agent
     cannot reach."""
 
-    def __init__(self, tasks: int, responses: int, taken: int, taken_dir: str) -> None:
+    def __init__(self, tasks: int, responses: int, claimed: int, taken_dir: str) -> None:
         self._tasks = tasks
         self._responses = responses
-        self._taken = taken
+        self._taken = claimed
         self._taken_dir = taken_dir
 
     def interrupted(self) -> list[str]:
@@ -136,7 +136,7 @@ class _RequestFiles:
 
     def waiting(self) -> list[str]:
         """Return the complete requests, the oldest first."""
-        found = []
+        requests = []
         with os.scandir(self._tasks) as entries:
             for entry in islice(entries, _MOST_LISTED):
                 request_id, suffix = os.path.splitext(entry.name)
@@ -145,8 +145,8 @@ class _RequestFiles:
                     if not (
                         is_regular(status) and self._is_being_written(entry.name, status.st_mtime)
                     ):
-                        found.append((status.st_mtime, request_id))
-        return [request_id for _, request_id in sorted(found)]
+                        requests.append((status.st_mtime, request_id))
+        return [request_id for _, request_id in sorted(requests)]
 
     def take(self, request_id: str) -> bool:
         """Move a request, whatever it is, out of the agent's reach; return False if it is gone or
@@ -249,7 +249,10 @@ def _visible(rows: Rows, key: str, group: Group) -> list[dict[str, Any]]:
     """Return the rows that a group may see, safe for a prompt."""
     seen = [row for row in rows if group.is_main or row[key] == group.name]
     return [
-        {name: for_prompt(one) if isinstance(one, str) else one for name, one in row.items()}
+        {
+            name: for_prompt(value) if isinstance(value, str) else value
+            for name, value in row.items()
+        }
         for row in seen
     ]
 

@@ -115,20 +115,20 @@ class Ledger(HostDatabase):
 
     def group(self, folder: str) -> RegisteredGroup:
         """Return the group with this folder. Raises UnknownGroupError."""
-        found = {group.folder: group for group in self.groups()}
-        if folder not in found:
+        groups = {group.folder: group for group in self.groups()}
+        if folder not in groups:
             hint = (
-                f"there are {', '.join(found)}"
-                if found
+                f"there are {', '.join(groups)}"
+                if groups
                 else "session-memory host add NAME makes one"
             )
             raise UnknownGroupError(f"there is no group {folder!r}", hint)
-        return found[folder]
+        return groups[folder]
 
     def strangers(self) -> list[Chat]:
         """Return the chats without a group, the last active ones first, at most MOST_STRANGERS."""
-        taken = {group.jid for group in self.groups()}
-        return [chat for chat in self.chats() if chat.jid not in taken][:MOST_STRANGERS]
+        known_jids = {group.jid for group in self.groups()}
+        return [chat for chat in self.chats() if chat.jid not in known_jids][:MOST_STRANGERS]
 
     def receive(
         self,
@@ -167,8 +167,8 @@ class Ledger(HostDatabase):
         return ready | (self.groups_with_open_prompts(self._iso()) & groups.keys())
 
     def open_prompts(self, folder: str, *, even_later: bool = False) -> list[Prompt]:
-        found = self.prompt_rows(folder, None if even_later else self._iso())
-        return [prompt._replace(text=self._text_of(prompt)) for prompt in found]
+        prompts = self.prompt_rows(folder, None if even_later else self._iso())
+        return [prompt._replace(text=self._text_of(prompt)) for prompt in prompts]
 
     def next_prompt(self, folder: str) -> Prompt | None:
         """Make a prompt of the messages in the group's inbox.

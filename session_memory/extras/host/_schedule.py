@@ -250,21 +250,21 @@ def _next_of_cron(expression: str, now: float) -> float:
         raise ScheduleError(f"{shown} does not have the five fields of cron", "such as 0 8 * * 1-5")
     try:
         around = [
-            datetime.fromtimestamp(now + some)
-            for some in (-_LONGEST_FOLD_SECONDS, 0, _LONGEST_FOLD_SECONDS)
+            datetime.fromtimestamp(now + fold_offset)
+            for fold_offset in (-_LONGEST_FOLD_SECONDS, 0, _LONGEST_FOLD_SECONDS)
         ]
         is_shifted = around[2] - around[0] != timedelta(seconds=2 * _LONGEST_FOLD_SECONDS)
         # Of two fields for the day either is enough, but both must fit if one begins with `*`, also
         # in `*/2`.
         times = croniter(expression, around[0 if is_shifted else 1], implement_cron_bug=True)
-        found = now
+        candidate = now
         earliest = float("inf")
-        while found <= now:
+        while candidate <= now:
             local = times.get_next(datetime)
-            found, again = local.timestamp(), local.replace(fold=1).timestamp()
-            if found < again and is_by_real_time and again > now:
+            candidate, again = local.timestamp(), local.replace(fold=1).timestamp()
+            if candidate < again and is_by_real_time and again > now:
                 earliest = min(earliest, again)
-        return min(earliest, found)
+        return min(earliest, candidate)
     except CroniterBadDateError:
         raise ScheduleError(f"{shown} has no next time", "choose a day that exists") from None
     except (ValueError, KeyError, OverflowError) as error:

@@ -224,11 +224,11 @@ class Host:
         )
 
     def _write_snapshots(self, group: str) -> None:
-        tasks = [one.row() for one in self._ledger.schedule.tasks()]
+        tasks = [task.row() for task in self._ledger.schedule.tasks()]
         last = {chat.jid: chat.last_activity for chat in self._ledger.chats()}
         chats = [
-            {**one._asdict(), "last_activity": last.get(one.jid, "")}
-            for one in self._ledger.groups()
+            {**group._asdict(), "last_activity": last.get(group.jid, "")}
+            for group in self._ledger.groups()
         ]
         chats += [{**chat._asdict(), "folder": ""} for chat in self._ledger.strangers()]
         backend = self._backend(group)

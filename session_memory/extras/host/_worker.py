@@ -121,10 +121,10 @@ class Worker:
         ):
             prompts = {prompt.uuid: prompt for prompt in waiting if prompt.session_id == session_id}
             path = self.group.transcript(session_id)
-            found = await asyncio.to_thread(recover, self.group.runtime, path, prompts.keys())
+            recovered = await asyncio.to_thread(recover, self.group.runtime, path, prompts.keys())
             is_isolated = next(iter(prompts.values())).is_isolated
             if (
-                (found.answers or found.begun)
+                (recovered.answers or recovered.begun)
                 and not is_isolated
                 and self._sessions.get(self.group.name) is None
             ):
@@ -132,11 +132,11 @@ class Worker:
                 # its host died before it set the pointer
                 if session_id not in {entry.session_id for entry in history}:
                     self._sessions.set(self.group.name, session_id)
-            for uuids, text in found.answers:
-                self._ledger.answer([prompts[one] for one in uuids], text)
+            for uuids, text in recovered.answers:
+                self._ledger.answer([prompts[uuid] for uuid in uuids], text)
                 self._log.event(f"{self.group.name}: recovered an answer from the transcript")
-            for one in found.begun:
-                self._ledger.ask_again(prompts[one])
+            for uuid in recovered.begun:
+                self._ledger.ask_again(prompts[uuid])
 
     def _choose(self) -> Prompt | None:
         """Return the prompt to send now, or None. During a turn, prompts with messages are sent one
@@ -152,9 +152,11 @@ class Worker:
             if is_busy or not self._is_current():
                 return None
         waiting = [
-            one for one in self._open_prompts(even_later=True) if one.uuid not in self._given
+            prompt
+            for prompt in self._open_prompts(even_later=True)
+            if prompt.uuid not in self._given
         ]
-        ready = {one.uuid for one in self._open_prompts()}
+        ready = {prompt.uuid for prompt in self._open_prompts()}
         for prompt in waiting:
             if prompt.uuid in ready and not (self._given and prompt.task):
                 return prompt
@@ -215,7 +217,7 @@ class Worker:
 
     async def _end_turn(self, ended: TurnEnded) -> None:
         uuids = ended.uuids or tuple(self._taken or (self._given if ended.error else ()))
-        prompts = [self._given.pop(one) for one in uuids if one in self._given]
+        prompts = [self._given.pop(uuid) for uuid in uuids if uuid in self._given]
         self._taken.difference_update(uuids)
         if ended.error:
             self._fail(prompts, ended.error)

@@ -21,9 +21,9 @@ class HostAdministration:
     from their own threads. Raises GroupNameError."""
 
     def __init__(self, layout: Layout, group: str) -> None:
-        own = layout.group(group)
-        self.group = own.name
-        self.is_main = own.is_main
+        own_group = layout.group(group)
+        self.group = own_group.name
+        self.is_main = own_group.is_main
         self._layout = layout
 
     def tasks(self) -> list[Task]:
@@ -74,7 +74,9 @@ class HostAdministration:
     def register_group(self, group: str, chat: str, name: str, trigger: str) -> ListedChat:
         self._check_main()
         with self._ledger() as ledger:
-            known = {one.folder: one for one in ledger.groups()}.get(group)
+            known = {listed_group.folder: listed_group for listed_group in ledger.groups()}.get(
+                group
+            )
             # otherwise it is a repeated request, as after a crash
             if known is None or (chat and known.jid != chat):
                 add_group(self._layout, ledger, group, chat, name, trigger)
@@ -125,16 +127,16 @@ class HostAdministration:
 
 def _listed_chats(ledger: Ledger) -> list[ListedChat]:
     groups = {group.jid: group for group in ledger.groups()}
-    found = []
+    chats = []
     for chat in ledger.chats():
         group = groups.get(chat.jid) or RegisteredGroup(
             chat.jid, chat.name, "", "", requires_trigger=False
         )
-        found.append(
+        chats.append(
             ListedChat(chat.jid, group.name, group.folder, group.trigger, chat.last_activity)
         )
-    return sorted(found, key=lambda one: (not one.group, one.group))
+    return sorted(chats, key=lambda listed_chat: (not listed_chat.group, listed_chat.group))
 
 
 def _listed_chat(ledger: Ledger, group: str) -> ListedChat:
-    return next(one for one in _listed_chats(ledger) if one.group == group)
+    return next(listed_chat for listed_chat in _listed_chats(ledger) if listed_chat.group == group)

@@ -46,40 +46,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(action="status", at=".", json=False)
 
     def action(name: str, text: str, *, has_json: bool = True) -> argparse.ArgumentParser:
-        found = actions.add_parser(name, help=text, description=text)
-        found.add_argument(
+        subparser = actions.add_parser(name, help=text, description=text)
+        subparser.add_argument(
             "--at", metavar="DIR", default=".", help="the host's directory (the current one)"
         )
         if has_json:
-            found.add_argument("--json", action="store_true", help="print the result as JSON")
-        return found
+            subparser.add_argument("--json", action="store_true", help="print the result as JSON")
+        return subparser
 
-    found = actions.add_parser(
+    subparser = actions.add_parser(
         "init", help="make a host", description="Makes a host, or adds groups to one."
     )
-    found.add_argument("at", metavar="DIR", help="its directory")
-    found.add_argument("groups", metavar="GROUP", nargs="*", help="its groups (main)")
-    found.add_argument(
+    subparser.add_argument("at", metavar="DIR", help="its directory")
+    subparser.add_argument("groups", metavar="GROUP", nargs="*", help="its groups (main)")
+    subparser.add_argument(
         "--dry-run", action="store_true", help="list the new files, and create nothing"
     )
-    found.add_argument("--json", action="store_true", help="print the result as JSON")
+    subparser.add_argument("--json", action="store_true", help="print the result as JSON")
     add_group_arguments(action)
     action("run", "serve the groups until stopped", has_json=False)
-    found = action("say", "say something to a group's agent, and wait for the reply")
-    found.add_argument("group", metavar="GROUP")
-    found.add_argument("text", metavar="TEXT", nargs="+")
-    found.add_argument("--sender", metavar="NAME", default="", help="the sender's name")
-    found.add_argument("--no-wait", action="store_true", help="do not wait for the reply")
-    found = action("tail", "show the replies in a group's chat as they come")
-    found.add_argument("group", metavar="GROUP")
-    found.add_argument(
+    subparser = action("say", "say something to a group's agent, and wait for the reply")
+    subparser.add_argument("group", metavar="GROUP")
+    subparser.add_argument("text", metavar="TEXT", nargs="+")
+    subparser.add_argument("--sender", metavar="NAME", default="", help="the sender's name")
+    subparser.add_argument("--no-wait", action="store_true", help="do not wait for the reply")
+    subparser = action("tail", "show the replies in a group's chat as they come")
+    subparser.add_argument("group", metavar="GROUP")
+    subparser.add_argument(
         "--last",
         metavar="N",
         type=not_negative,
         default=10,
         help="start with the last N replies (10)",
     )
-    found.add_argument("--no-follow", action="store_true", help="stop after the last reply so far")
+    subparser.add_argument(
+        "--no-follow", action="store_true", help="stop after the last reply so far"
+    )
     add_task_arguments(action)
 
 

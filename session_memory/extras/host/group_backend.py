@@ -66,9 +66,9 @@ class GroupBackend(Backend):
     def sessions(self) -> list[ListedSession]:
         """Return the sessions, other groups' last."""
         return [
-            one
+            session
             for group in self._groups()
-            for one in self._sessions_of(group, self._privacy(group))
+            for session in self._sessions_of(group, self._privacy(group))
         ]
 
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
@@ -114,9 +114,9 @@ class GroupBackend(Backend):
             return [self._group]
         with (
             directory_below(self._layout.root, self._layout.groups_dir) as directory,
-            os.scandir(directory) as found,
+            os.scandir(directory) as entries,
         ):
-            names = sorted(one.name for one in found if one.is_dir(follow_symlinks=False))
+            names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
         others = [name for name in names if is_name(name) and name.casefold() not in (MAIN, GLOBAL)]
         return [self._group, *map(self._layout.group, others)]
 
@@ -141,23 +141,23 @@ class GroupBackend(Backend):
                 ListedSession(str(entry.id), entry.name, entry.session_id, modified, False, label)
             )
         return [
-            one
-            for one in listed
-            if is_name(one.session_id)
-            and (self._is_own(one) or self._is_told(one, listed, privacy, group))
+            session
+            for session in listed
+            if is_name(session.session_id)
+            and (self._is_own(session) or self._is_told(session, listed, privacy, group))
         ]
 
     def _is_told(
-        self, one: ListedSession, listed: list[ListedSession], privacy: Privacy, group: Group
+        self, session: ListedSession, listed: list[ListedSession], privacy: Privacy, group: Group
     ) -> bool:
         """Return whether a session may be listed: by each of the names that it has among the
         `listed` ones of its group, and unless all of it was forgotten."""
-        names = [other.name for other in listed if other.session_id == one.session_id]
-        gate = Gate(privacy, one.session_id, group.root, names)
+        names = [other.name for other in listed if other.session_id == session.session_id]
+        gate = Gate(privacy, session.session_id, group.root, names)
         if gate.rule.ignore or gate.until is None:
             return not gate.rule.ignore
         try:
-            with self._transcript(group, one.session_id) as path:
+            with self._transcript(group, session.session_id) as path:
                 return has_entries(group.runtime, path, gate)
         except (OSError, OutsideGroupError):
             return False

@@ -33,28 +33,28 @@ class Recovered(NamedTuple):
 
 def recover(runtime: Runtime, transcript: str, prompt_ids: Collection[str]) -> Recovered:
     """Return the state of the prompts with these ids; nothing without a transcript."""
-    found = Recovered([], set())
+    recovered = Recovered([], set())
     final_id, text = "", ""
     for record in _records(runtime, transcript, prompt_ids):
         turn = runtime.records.events(record, 0, TURNS)
-        prompt_id = next((one.id for one in turn if isinstance(one, PromptId)), "")
-        reply = next((one for one in turn if isinstance(one, Reply)), None)
+        prompt_id = next((event.id for event in turn if isinstance(event, PromptId)), "")
+        reply = next((event for event in turn if isinstance(event, Reply)), None)
         if final_id and (reply is None or reply.message_id != final_id):
-            _close(found, text)
+            _close(recovered, text)
             final_id, text = "", ""
         if prompt_id in prompt_ids:
-            found.begun.add(prompt_id)
-        elif reply is not None and reply.ends_turn and found.begun:
+            recovered.begun.add(prompt_id)
+        elif reply is not None and reply.ends_turn and recovered.begun:
             final_id = reply.message_id
             text = "\n\n".join([part for part in (text, reply.text) if part])
     if final_id:
-        _close(found, text)
-    return found
+        _close(recovered, text)
+    return recovered
 
 
-def _close(found: Recovered, text: str) -> None:
-    found.answers.append((tuple(sorted(found.begun)), text))
-    found.begun.clear()
+def _close(recovered: Recovered, text: str) -> None:
+    recovered.answers.append((tuple(sorted(recovered.begun)), text))
+    recovered.begun.clear()
 
 
 def _records(
@@ -95,5 +95,7 @@ def _running_pids(runtime: Runtime, config_dir: str) -> list[int]:
     """Return the ids of the running processes that the runtime has listed in `config_dir`."""
     noted = runtime.live_processes(config_dir)
     return [
-        one.pid for one in noted if one.pid > 1 and is_alive(one.pid, one.started, runtime.PROGRAM)
+        process.pid
+        for process in noted
+        if process.pid > 1 and is_alive(process.pid, process.started, runtime.PROGRAM)
     ]

@@ -37,9 +37,9 @@ class RequestFiles:
         Only main has main's tools. The host decides which group this is."""
         is_main, offered = False, []
         try:
-            told = json.loads(read_whole(self._groups_file, SNAPSHOT_BYTES))
-            is_main = any(group["folder"] == MAIN for group in told["groups"])
-            offered = [name for name in TOOL_AUDIENCES if told.get(f"has_{name}") is True]
+            snapshot = json.loads(read_whole(self._groups_file, SNAPSHOT_BYTES))
+            is_main = any(group["folder"] == MAIN for group in snapshot["groups"])
+            offered = [name for name in TOOL_AUDIENCES if snapshot.get(f"has_{name}") is True]
         except (OSError, ValueError, KeyError, TypeError, AttributeError):  # no snapshot yet
             pass
         return Served(tools_of_group(is_main=is_main, others=offered), self.call)

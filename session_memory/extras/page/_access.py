@@ -85,11 +85,13 @@ class Access:
         if not self._knows(headers.get(b"cookie", "")):
             return PlainTextResponse(_NO_ENTRY, 403)
         is_change = scope["method"] not in ("GET", "HEAD")
-        site, own = headers.get(b"sec-fetch-site", "none"), f"http://{authority}"
-        origin = headers.get(b"origin", "" if is_change else own)
+        site, own_origin = headers.get(b"sec-fetch-site", "none"), f"http://{authority}"
+        origin = headers.get(b"origin", "" if is_change else own_origin)
         # A form of a page without referrers has the origin `null`. Only a browser states that it
         # comes from the same page.
-        if not (origin == own or (origin == "null" and site == "same-origin")) or site not in (
+        if not (
+            origin == own_origin or (origin == "null" and site == "same-origin")
+        ) or site not in (
             "same-origin",
             "none",
         ):
@@ -134,10 +136,10 @@ class Guard:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                own = {name for name, _ in message["headers"]}
+                names = {name for name, _ in message["headers"]}
                 message["headers"] = [
                     *message["headers"],
-                    *(pair for pair in _HEADERS if pair[0] not in own),
+                    *(pair for pair in _HEADERS if pair[0] not in names),
                 ]
             await send(message)
 

@@ -109,17 +109,17 @@ class ActiveSessions:
                 listed = find_sessions(path, path is None, self._environ, since=since)
             except (UnknownSessionError, OSError):
                 listed = []
-            found = [_from_transcript(one, self._environ, now) for one in listed]
+            cards = [_from_transcript(session, self._environ, now) for session in listed]
             try:
                 with self._pool.store() as store:
-                    known = {one.id for one in found}
-                    found += _from_store(store, self._pool.location, now, since, known)
+                    known = {card.id for card in cards}
+                    cards += _from_store(store, self._pool.location, now, since, known)
             # the page then reports the problem with the store
             except (SessionMemoryError, OSError):
                 pass
-            found.sort(key=lambda one: -one.last_at)
-            is_new = found != self.sessions
-            self.sessions = found
+            cards.sort(key=lambda card: -card.last_at)
+            is_new = cards != self.sessions
+            self.sessions = cards
             return is_new
 
 
@@ -137,23 +137,26 @@ def midnight(at: float, days: int = 0) -> float:
     return time.mktime((year, month, day + days, 0, 0, 0, 0, 0, -1))
 
 
-def _from_transcript(one: FoundSession, environ: Mapping[str, str], now: float) -> ActiveSession:
-    runtime = shown_runtime(one.runtime.name)
+def _from_transcript(
+    session: FoundSession, environ: Mapping[str, str], now: float
+) -> ActiveSession:
+    runtime = shown_runtime(session.runtime.name)
     try:
-        entries = one.last_entries(ENTRIES)[0]
+        entries = session.last_entries(ENTRIES)[0]
     except Exception as error:  # any error affects only this session's card
         problem = for_people(described(error))
         return ActiveSession(
-            one.id, for_people(one.name), runtime, "", "", one.modified, problem=problem
+            session.id, for_people(session.name), runtime, "", "", session.modified, problem=problem
         )
     last_at = max(
-        (entry.timestamp for entry in entries if entry.timestamp is not None), default=one.modified
+        (entry.timestamp for entry in entries if entry.timestamp is not None),
+        default=session.modified,
     )
     cwd = next((entry.cwd for entry in reversed(entries) if entry.cwd), "")
-    found = _card(one.id, one.name, runtime, cwd, entries, last_at, now - one.modified)
-    is_over = not is_at_work(one.runtime, one.session.path, entries, now - one.modified)
+    card = _card(session.id, session.name, runtime, cwd, entries, last_at, now - session.modified)
+    is_over = not is_at_work(session.runtime, session.session.path, entries, now - session.modified)
     return _with_delivery(
-        found._replace(work="") if is_over else found, lambda: delivery_state(one, environ), now
+        card._replace(work="") if is_over else card, lambda: delivery_state(session, environ), now
     )
 
 
@@ -187,13 +190,13 @@ def _card(
 
 
 def _with_delivery(
-    found: ActiveSession, state: Callable[[], DeliveryState | None], now: float
+    card: ActiveSession, state: Callable[[], DeliveryState | None], now: float
 ) -> ActiveSession:
     """Return the session with its last and its waiting update, and the collisions in that."""
     try:
         delivered, waiting, is_withheld, _ = state() or (None, "", False, ())
     except Exception as error:  # see above
-        return found._replace(problem=for_people(described(error)))
+        return card._replace(problem=for_people(described(error)))
     update = None
     if delivered:
         update = LastUpdate(
@@ -206,40 +209,51 @@ def _with_delivery(
         if line.startswith(_COLLISION)
     ]
     shown = tuple(_TO_THE_SESSION.sub(r"\1 this session ", line) for line in collisions)
-    return found._replace(update=update, waiting=waiting, collisions=shown)
+    return card._replace(update=update, waiting=waiting, collisions=shown)
 
 
 def _in_hand(calls: Iterable[tuple[str, str, float | None]]) -> tuple[tuple[str, str, float], ...]:
     """Return each file with the last action on it; an edit counts more than later reading."""
-    found: dict[str, tuple[str, str, float]] = {}
+    hands_by_path: dict[str, tuple[str, str, float]] = {}
     for path, kind, at in calls:
-        if kind == EDIT or (kind == READ and found.get(path, ("", ""))[1] != "edited"):
-            found[path] = path, "edited" if kind == EDIT else "read", at or 0.0
-    return tuple(found.values())
+        if kind == EDIT or (kind == READ and hands_by_path.get(path, ("", ""))[1] != "edited"):
+            hands_by_path[path] = path, "edited" if kind == EDIT else "read", at or 0.0
+    return tuple(hands_by_path.values())
 
 
 def _from_store(
     store: SqliteStore, location: StoreLocation, now: float, since: float, known: set[str]
 ) -> list[ActiveSession]:
     """Return the sessions with a message since then, without the `known` ones."""
-    found = {}
-    for one in store.conversations(Filter(since=round(since * 1000), limit=CONVERSATIONS)):
-        if one.session_id not in known and one.session_id not in found:
-            found[one.session_id] = _of_conversation(store, one, now)
+    cards_by_session = {}
+    for conversation in store.conversations(Filter(since=round(since * 1000), limit=CONVERSATIONS)):
+        if conversation.session_id not in known and conversation.session_id not in cards_by_session:
+            cards_by_session[conversation.session_id] = _of_conversation(store, conversation, now)
     host = Layout(location.home.root)
     return [
-        _with_delivery(one, partial(state_in_group, host.group(one.group), one.id), now)
-        if one.group
-        else one
-        for one in found.values()
+        _with_delivery(card, partial(state_in_group, host.group(card.group), card.id), now)
+        if card.group
+        else card
+        for card in cards_by_session.values()
     ]
 
 
-def _of_conversation(store: SqliteStore, one: Conversation, now: float) -> ActiveSession:
-    runtime, last_at = shown_runtime(one.runtime), (one.last_message_at or 0) / 1000
-    entries = [_entry_of(item) for item in store.entries(one.id)]
-    card = _card(one.session_id, one.title, runtime, one.cwd, entries, last_at, now - last_at)
-    return card._replace(group=one.home)
+def _of_conversation(store: SqliteStore, conversation: Conversation, now: float) -> ActiveSession:
+    runtime, last_at = (
+        shown_runtime(conversation.runtime),
+        (conversation.last_message_at or 0) / 1000,
+    )
+    entries = [_entry_of(item) for item in store.entries(conversation.id)]
+    card = _card(
+        conversation.session_id,
+        conversation.title,
+        runtime,
+        conversation.cwd,
+        entries,
+        last_at,
+        now - last_at,
+    )
+    return card._replace(group=conversation.home)
 
 
 def _entry_of(item: StoredEntry) -> Entry:
@@ -276,6 +290,6 @@ def _last_request(entries: list[Entry]) -> tuple[str, str]:
 
 
 def _branch(cwd: str) -> str:
-    found = find_worktree(cwd, user_dir(os.environ)) if cwd.startswith("/") else None
-    head = head_of(found.git_dir) if found else ""
+    worktree = find_worktree(cwd, user_dir(os.environ)) if cwd.startswith("/") else None
+    head = head_of(worktree.git_dir) if worktree else ""
     return head[:12] if len(head) == 40 else for_people(head)

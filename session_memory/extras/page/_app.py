@@ -125,7 +125,7 @@ class PageApp:
 
     def _rendered(self, name: str, view: View | None, values: dict[str, Any], is_part: bool) -> str:
         around = {
-            "views": [one for one in VIEWS if one.label],
+            "views": [view_shown for view_shown in VIEWS if view_shown.label],
             "view": view,
             "is_part": is_part,
             "version": __version__,

@@ -58,11 +58,11 @@ def period(request: PageRequest, default: str) -> tuple[list[Choice], int | None
 def places(request: PageRequest) -> Places:
     """Return the projects, the latest first, and the runtimes; `project` and `runtime` hold the
     choice. An unknown project gets a directory without sessions."""
-    found = [(project_of(place.directory), place) for place in work_places(request.store)]
-    names = dict.fromkeys(name for name, place in found if place.directory)
-    kinds = {place.runtime: shown_runtime(place.runtime).title for _, place in found}
+    work = [(project_of(place.directory), place) for place in work_places(request.store)]
+    names = dict.fromkeys(name for name, place in work if place.directory)
+    kinds = {place.runtime: shown_runtime(place.runtime).title for _, place in work}
     project = request.one("project")
-    directories = {place.directory for name, place in found if name == project and place.directory}
+    directories = {place.directory for name, place in work if name == project and place.directory}
     return Places(
         chosen_of([("", "All projects"), *((name, for_people(name)) for name in names)], project),
         chosen_of([("", "All runtimes"), *sorted(kinds.items())], request.one("runtime")),
@@ -72,11 +72,11 @@ def places(request: PageRequest) -> Places:
 
 def filters(request: PageRequest, default: str) -> dict[str, Any]:
     """Return the filters of a view whose content is requested on its own."""
-    asked = {name: request.one(name) for name in ("since", "project")}
+    requested = {name: request.one(name) for name in ("since", "project")}
     return {
         "times": period(request, default)[0],
         "projects": places(request).projects,
-        "asked": asked,
+        "asked": requested,
     }
 
 

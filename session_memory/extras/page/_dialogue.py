@@ -107,21 +107,23 @@ class CallDetail(NamedTuple):
 
 def chunks_of(store: SqliteStore, conversations: Iterable[Conversation]) -> list[DialoguePart]:
     """Return the chunks of conversations, given in order."""
-    found: list[DialoguePart] = []
+    parts: list[DialoguePart] = []
     before: float | None = None
-    for one in conversations:
-        first, last = store.item_ids(one.id)
+    for conversation in conversations:
+        first, last = store.item_ids(conversation.id)
         begin, end = _number(first), _number(last)
         silence = 0.0
-        if before is not None and one.first_message_at is not None:
-            silence = max(0.0, (one.first_message_at - before) / 1000)
+        if before is not None and conversation.first_message_at is not None:
+            silence = max(0.0, (conversation.first_message_at - before) / 1000)
         for number in range(begin, end + 1, CHUNK):
-            found.append(DialoguePart(one.id, number, min(number + CHUNK - 1, end), False, silence))
+            parts.append(
+                DialoguePart(conversation.id, number, min(number + CHUNK - 1, end), False, silence)
+            )
             silence = 0.0
-        before = one.last_message_at or before
-    if found:
-        found[-1] = found[-1]._replace(is_open=True)
-    return found
+        before = conversation.last_message_at or before
+    if parts:
+        parts[-1] = parts[-1]._replace(is_open=True)
+    return parts
 
 
 def items_of(store: SqliteStore, chunk: DialoguePart) -> list[StoredEntry]:
@@ -198,32 +200,39 @@ def call_detail(
     location: StoreLocation, conversation: Conversation, item: StoredEntry
 ) -> CallDetail:
     """Return the call behind an item of a conversation."""
-    found = CallDetail(for_people(item.text))
-    runtime = next((one for one in all_runtimes() if one.name == conversation.runtime), None)
+    detail = CallDetail(for_people(item.text))
+    runtime = next(
+        (
+            known_runtime
+            for known_runtime in all_runtimes()
+            if known_runtime.name == conversation.runtime
+        ),
+        None,
+    )
     try:
         file = location.transcript_of(conversation)
         if runtime is None or file is None:
-            return found._replace(problem="its transcript is gone; this is the stored text")
+            return detail._replace(problem="its transcript is gone; this is the stored text")
         with Closing(file.open()) as descriptor:
-            return _read(found, runtime, descriptor, item)
+            return _read(detail, runtime, descriptor, item)
     except (OSError, SessionMemoryError) as error:
-        return found._replace(problem=for_people(f"its transcript cannot be read: {error}"))
+        return detail._replace(problem=for_people(f"its transcript cannot be read: {error}"))
 
 
-def _read(found: CallDetail, runtime: Runtime, descriptor: int, item: StoredEntry) -> CallDetail:
+def _read(detail: CallDetail, runtime: Runtime, descriptor: int, item: StoredEntry) -> CallDetail:
     lines = lines_forward(
         descriptor, item.offset, min(item.offset + RESULT_BYTES, os.fstat(descriptor).st_size)
     )
     reader = TranscriptReader(runtime, first_line(descriptor))
     call, edits = _call_in(next(lines, (0, b"")), runtime, reader, item)
     if call is None:
-        return found._replace(
+        return detail._replace(
             problem="its transcript has changed since then; this is the stored text"
         )
     hunks = _hunks(descriptor, runtime, reader, item.offset, call.call_id) if edits else []
     result = _result(lines, reader, call.call_id)
     text = for_people(result[: RESULT_CHARACTERS + 1000])[:RESULT_CHARACTERS]
-    return found._replace(
+    return detail._replace(
         diff=diff_of(edits, hunks), result=text, left_out=max(0, len(result) - RESULT_CHARACTERS)
     )
 
@@ -257,9 +266,9 @@ def _hunks(
 
 def _result(lines: Iterator[tuple[int, bytes]], reader: TranscriptReader, call_id: str) -> str:
     """Return the text of a call's result from the lines after it; '' for none."""
-    for found in reader.forward(lines, with_results=True):
-        if isinstance(found, CallResult) and found.call_id in (call_id, call_id.partition(":")[0]):
-            return result_text(found.content)
+    for event in reader.forward(lines, with_results=True):
+        if isinstance(event, CallResult) and event.call_id in (call_id, call_id.partition(":")[0]):
+            return result_text(event.content)
     return ""
 
 
@@ -285,19 +294,26 @@ class AnnotatedSession:
             notes = list(self._notes(conversation, begin, end))
         except (OSError, SessionMemoryError):  # the dialogue is shown as stored
             notes = []
-        blocks = list(blocks_of(list(merge(items, notes, key=lambda one: one.offset))))
+        blocks = list(blocks_of(list(merge(items, notes, key=lambda item: item.offset))))
         return [
-            one._replace(did_next=tuple(islice(_did_next(blocks[at + 1 :]), DID_NEXT)))
-            if one.role == TOLD
-            else one
-            for at, one in enumerate(blocks)
+            block._replace(did_next=tuple(islice(_did_next(blocks[at + 1 :]), DID_NEXT)))
+            if block.role == TOLD
+            else block
+            for at, block in enumerate(blocks)
         ]
 
     def _notes(
         self, conversation: Conversation, begin: int, end: int | None
     ) -> Iterator[StoredEntry]:
         """Yield the notes behind the record at `begin` and before that at `end`. Raises OSError."""
-        runtime = next((one for one in all_runtimes() if one.name == conversation.runtime), None)
+        runtime = next(
+            (
+                known_runtime
+                for known_runtime in all_runtimes()
+                if known_runtime.name == conversation.runtime
+            ),
+            None,
+        )
         file = self.location.transcript_of(conversation)
         if runtime is None or file is None:
             return
@@ -335,4 +351,4 @@ def _did_next(blocks: Sequence[Block]) -> Iterator[str]:
     for block in blocks:
         if block.role == "user":
             return
-        yield from (f"{one.tool} {one.argument}" for one in block.calls if one.kind != THOUGHT)
+        yield from (f"{call.tool} {call.argument}" for call in block.calls if call.kind != THOUGHT)

@@ -52,11 +52,11 @@ def diff_of(edits: Sequence[Edit], hunks: Sequence[Hunk]) -> Diff | None:
         old, new = for_people(removed), for_people(added)
         if old.removesuffix("\n") != new.removesuffix("\n"):  # else the edit is the line's end
             old, new = old.removesuffix("\n"), new.removesuffix("\n")
-        found = list(
+        hunk_lines = list(
             _lines(old.split("\n") if old else [], new.split("\n") if new else [], before, after)
         )
-        lines += [DiffLine("at", ""), *found] if lines and found else found
-    kinds = [one.kind for one in lines]
+        lines += [DiffLine("at", ""), *hunk_lines] if lines and hunk_lines else hunk_lines
+    kinds = [line.kind for line in lines]
     return Diff(tuple(lines), kinds.count("add"), kinds.count("del"), is_placed) if lines else None
 
 
@@ -91,14 +91,14 @@ class AddedLines(NamedTuple):
 
 def hunks_of(diff: Diff) -> list[AddedLines]:
     """Return what each hunk adds, of those that add lines."""
-    found: list[list[DiffLine]] = [[]]
+    hunks: list[list[DiffLine]] = [[]]
     for line in diff.lines:
         if line.kind == "at":
-            found.append([])
+            hunks.append([])
         elif line.kind == "add":
-            found[-1].append(line)
+            hunks[-1].append(line)
     return [
         AddedLines((hunk[0].after or 0) if diff.is_placed else 0, tuple(line.text for line in hunk))
-        for hunk in found
+        for hunk in hunks
         if hunk
     ]

@@ -55,9 +55,9 @@ def shown(value: Value) -> Value:
             else tuple(map(shown, value))
         )
     elif isinstance(value, list):
-        made = [shown(one) for one in value]
+        made = [shown(item) for item in value]
     elif isinstance(value, dict):
-        made = {key: shown(one) for key, one in value.items()}
+        made = {key: shown(item) for key, item in value.items()}
     return made  # type: ignore[no-any-return]
 
 
@@ -65,13 +65,15 @@ def shown(value: Value) -> Value:
 def project_of(cwd: str) -> str:
     """Return a directory's project name: the name of the repository's directory, wherever it has
     moved, else its own."""
-    found = None
+    worktree = None
     if cwd.startswith("/"):
         present = present_directory(person_home(os.environ).repositories_file, cwd)
-        found = find_worktree(present, user_dir(os.environ))
-    if found is not None:
+        worktree = find_worktree(present, user_dir(os.environ))
+    if worktree is not None:
         top = (
-            os.path.dirname(found.common_dir) if found.common_dir.endswith("/.git") else found.root
+            os.path.dirname(worktree.common_dir)
+            if worktree.common_dir.endswith("/.git")
+            else worktree.root
         )
         return for_people(os.path.basename(top) or top)
     return for_people(os.path.basename(cwd.rstrip("/")) or cwd)

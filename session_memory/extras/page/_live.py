@@ -194,13 +194,13 @@ class Live:
         location = self._pool.location
         agents = [
             location.home,
-            *(location.home_for(one.home) for one in location.watched if one.home),
+            *(location.home_for(watched.home) for watched in location.watched if watched.home),
         ]
         ours = [*(f"{home.state_dir}/cursors" for home in agents), location.home.memories_dir]
         return sorted(
             {
                 path
-                for path in [*(one.root for one in location.watched), *ours]
+                for path in [*(watched.root for watched in location.watched), *ours]
                 if os.path.isdir(path)
             }
         )
@@ -244,11 +244,11 @@ class Alarms:
             try:
                 paths = self._watched()
                 stamps = [path_stamp(path) for path in paths]
-                found = self._find()
+                alarms = self._find()
             except (SessionMemoryError, OSError) as error:
-                found = [Alarm("checks", described(error), "session-memory doctor shows details")]
-            if found != self.found:
-                self.found = found
+                alarms = [Alarm("checks", described(error), "session-memory doctor shows details")]
+            if alarms != self.found:
+                self.found = alarms
                 self._tell()
             until = time.monotonic() + CHECK_SECONDS
             while time.monotonic() < until and not self._stop.wait(STAMP_SECONDS):

@@ -42,12 +42,12 @@ class PageRequest(NamedTuple):
     query: Mapping[str, list[str]] = {}
     is_gone: Callable[[], bool] = lambda: False
 
-    def while_wanted(self, found: Iterable[Found]) -> Iterator[Found]:
+    def while_wanted(self, items: Iterable[Found]) -> Iterator[Found]:
         """Yield the same until the client disconnects. Raises VisitorGoneError."""
-        for one in found:
+        for item in items:
             if self.is_gone():
                 raise VisitorGoneError
-            yield one
+            yield item
 
     def one(self, name: str, default: str = "") -> str:
         return next(iter(self.query.get(name, ())), default)
@@ -55,7 +55,10 @@ class PageRequest(NamedTuple):
     def last_at(self, session: Conversation) -> float:
         """Return when a session was last active, in seconds since the epoch: the same in every
         view."""
-        active = next((one for one in self.active if one.id == session.session_id), None)
+        active = next(
+            (session_card for session_card in self.active if session_card.id == session.session_id),
+            None,
+        )
         return active.last_at if active else (session.last_message_at or 0) / 1000
 
     def number(self, name: str, default: int, most: int) -> int:

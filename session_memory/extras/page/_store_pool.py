@@ -73,10 +73,10 @@ class StorePool:
         with self._lock:
             old = [store for known, store in self._free if known != inode]
             self._free = [pair for pair in self._free if pair[0] == inode]
-            found = self._free.pop()[1] if self._free else None
+            kept = self._free.pop()[1] if self._free else None
         for store in old:
             store.close()
-        return found
+        return kept
 
     def _give_back(self, inode: int, store: SqliteStore) -> None:
         with self._lock:

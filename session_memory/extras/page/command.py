@@ -73,16 +73,20 @@ def _export(arguments: argparse.Namespace) -> int:
 def _alarms(path: str | None, environ: Mapping[str, str]) -> list[Alarm]:
     """Return doctor's findings about all installed hooks, and errors in the settings."""
     settings = notices(find_location(path, environ).home)
-    found = [Alarm("settings", text, "correct or remove it") for text in settings]
+    alarms = [Alarm("settings", text, "correct or remove it") for text in settings]
     if os.path.exists(program_paths(environ).ledger_file):
         wrong = [
-            one
+            finding
             for examined in examine(None, environ)
-            for one in examined.findings
-            if one.state == WRONG
+            for finding in examined.findings
+            if finding.state == WRONG
         ]
-        found += [Alarm(one.about, one.text, one.mend) for one in wrong if one.text not in settings]
-    return found
+        alarms += [
+            Alarm(finding.about, finding.text, finding.mend)
+            for finding in wrong
+            if finding.text not in settings
+        ]
+    return alarms
 
 
 def _watched(path: str | None, environ: Mapping[str, str]) -> list[str]:
@@ -92,7 +96,7 @@ def _watched(path: str | None, environ: Mapping[str, str]) -> list[str]:
         records = list(InstallLedger.read(ledger_file).records.values())
     except SessionMemoryError:  # one of the alarms
         records = []
-    installed = [one.settings_file for one in records if one.settings_file]
+    installed = [record.settings_file for record in records if record.settings_file]
     return [home.config_file, *home.rules_files, home.log_file, str(ledger_file), *installed]
 
 

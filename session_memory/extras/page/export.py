@@ -21,13 +21,13 @@ from .jinja import TEMPLATES, environment
 STYLE = TEMPLATES.with_name("static") / "page.css"
 
 
-def as_html(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
+def as_html(conversations: Iterable[Exported], head: ExportHead) -> Iterator[str]:
     """Yield the macros of export.html, with the style sheet of the page inside the file, and the
     diffs of edits whose transcripts are still at the head's location."""
     location = head.location
     macros: Any = environment().get_template("export.html").module
     yield str(macros.begin(head.title, Markup(Path(STYLE).read_text())))
-    for conversation, is_told, batches in found:
+    for conversation, is_told, batches in conversations:
         yield str(
             macros.conversation(
                 title_of(conversation), facts_of(conversation), "" if is_told else WITHHELD
@@ -39,11 +39,11 @@ def as_html(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
                 one.number: asked(one.text)[0] if one.role == "user" else ASSISTANT for one in items
             }
             shown = [
-                one._replace(text=asked(one.text)[1]) if one.role == "user" else one
-                for one in items
+                item._replace(text=asked(item.text)[1]) if item.role == "user" else item
+                for item in items
             ]
             blocks = list(blocks_of(shown, day))
-            times = [one.timestamp for one in items if one.timestamp is not None]
+            times = [item.timestamp for item in items if item.timestamp is not None]
             day = local_time(times[-1] / 1000)[:10] if times else day
             yield str(
                 macros.items(
@@ -58,6 +58,6 @@ def _diffs(
     location: StoreLocation, conversation: Conversation, items: list[StoredEntry]
 ) -> dict[int, Diff]:
     """Return the diffs of edits by the numbers of their items."""
-    edits = [one for one in items if one.role == TOOL_ROLE and one.kind == "edit"]
-    found = {one.number: call_detail(location, conversation, one).diff for one in edits}
-    return {number: diff for number, diff in found.items() if diff}
+    edits = [item for item in items if item.role == TOOL_ROLE and item.kind == "edit"]
+    diffs = {edit.number: call_detail(location, conversation, edit).diff for edit in edits}
+    return {number: diff for number, diff in diffs.items() if diff}

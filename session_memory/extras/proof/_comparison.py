@@ -23,7 +23,7 @@ class Tally(NamedTuple):
 
     @property
     def heeded(self) -> int:
-        return sum(one for one, _ in self.clusters)
+        return sum(heeded for heeded, _ in self.clusters)
 
     @property
     def cases(self) -> int:
@@ -51,38 +51,38 @@ class Difference(NamedTuple):
 
 def tally_of(cases: Iterable[tuple[Hashable, bool]]) -> Tally:
     """Return a side from its cases, each with its cluster."""
-    found: dict[Hashable, tuple[int, int]] = {}
+    clusters: dict[Hashable, tuple[int, int]] = {}
     for cluster, has_looked in cases:
-        heeded, number = found.get(cluster, (0, 0))
-        found[cluster] = heeded + has_looked, number + 1
-    return Tally(tuple(found.values()))
+        heeded, number = clusters.get(cluster, (0, 0))
+        clusters[cluster] = heeded + has_looked, number + 1
+    return Tally(tuple(clusters.values()))
 
 
 @lru_cache(maxsize=64)
-def difference(one: Tally, other: Tally) -> Difference | None:
-    """Return by how much the share of `one` is larger; None if a side has fewer than FEW cases.
+def difference(tally: Tally, other: Tally) -> Difference | None:
+    """Return by how much the share of `tally` is larger; None if a side has fewer than FEW cases.
     Cached: one proof shows it in four places, and the shuffles take a tenth of its time."""
-    if min(one.cases, other.cases) < FEW:
+    if min(tally.cases, other.cases) < FEW:
         return None
-    return Difference(one.share - other.share, *interval(one, other), permuted(one, other))
+    return Difference(tally.share - other.share, *interval(tally, other), permuted(tally, other))
 
 
-def interval(one: Tally, other: Tally) -> tuple[float, float]:
+def interval(tally: Tally, other: Tally) -> tuple[float, float]:
     """Return the interval of 95 % of the difference."""
-    (low, high), (other_low, other_high) = one.interval, other.interval
-    value = one.share - other.share
-    down = sqrt((one.share - low) ** 2 + (other_high - other.share) ** 2)
-    up = sqrt((high - one.share) ** 2 + (other.share - other_low) ** 2)
+    (low, high), (other_low, other_high) = tally.interval, other.interval
+    value = tally.share - other.share
+    down = sqrt((tally.share - low) ** 2 + (other_high - other.share) ** 2)
+    up = sqrt((high - tally.share) ** 2 + (other.share - other_low) ** 2)
     return value - down, value + up
 
 
-def permuted(one: Tally, other: Tally, shuffles: int = SHUFFLES, seed: int = SEED) -> float:
+def permuted(tally: Tally, other: Tally, shuffles: int = SHUFFLES, seed: int = SEED) -> float:
     """Return the share of shuffles of the clusters' labels that differ at least as much,
     two-sided."""
-    clusters = [*one.clusters, *other.clusters]
-    size, random = len(one.clusters), Random(seed)
-    heeded, cases = one.heeded + other.heeded, one.cases + other.cases
-    observed = abs(one.share - other.share) - 1e-12
+    clusters = [*tally.clusters, *other.clusters]
+    size, random = len(tally.clusters), Random(seed)
+    heeded, cases = tally.heeded + other.heeded, tally.cases + other.cases
+    observed = abs(tally.share - other.share) - 1e-12
     as_large = 0
     for _ in range(shuffles):
         drawn = random.sample(clusters, size)

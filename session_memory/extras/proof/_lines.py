@@ -38,9 +38,9 @@ def lines_of(text: ToldText) -> list[ToldLine]:
 def line_of(line: str) -> ToldLine:
     """Return the kind of a `!` line and the files that it names."""
     for kind, pattern in ((FILE, _FILE), (CONFLICT, _CONFLICT)):
-        found = pattern.match(line)
-        if found:
-            names = re.split(r", | and ", found[1])
+        match = pattern.match(line)
+        if match:
+            names = re.split(r", | and ", match[1])
             return ToldLine(
                 kind, tuple(name for name in names if not re.fullmatch(r"[\d,]+ more", name))
             )

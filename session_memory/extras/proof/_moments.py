@@ -49,15 +49,15 @@ class Moment(NamedTuple):
     end: int | None = None
     has_looked: bool | None = None
 
-    def is_told_by(self, one: ToldText) -> bool:
+    def is_told_by(self, text: ToldText) -> bool:
         """Check if a text that arrived named the file after the other's edit, before the session's
         next action."""
-        is_in_time = one.at is not None and one.at >= self.edited_at - _SLACK
-        if not (one.has_arrived and is_in_time) or (
-            self.end is not None and one.offset >= self.end
+        is_in_time = text.at is not None and text.at >= self.edited_at - _SLACK
+        if not (text.has_arrived and is_in_time) or (
+            self.end is not None and text.offset >= self.end
         ):
             return False
-        names = [name for line in lines_of(one) if line.kind == FILE for name in line.files]
+        names = [name for line in lines_of(text) if line.kind == FILE for name in line.files]
         return any(is_named(self.path, name) for name in names)
 
 
@@ -67,15 +67,15 @@ class Edits:
 
     def __init__(self, steps: Iterable[tuple[Session, Sequence[Step]]]) -> None:
         touched: dict[str, set[Session]] = {}
-        found: dict[str, list[tuple[int, Session]]] = {}
-        for session, taken in steps:
-            for step in taken:
+        edits_by_path: dict[str, list[tuple[int, Session]]] = {}
+        for session, session_steps in steps:
+            for step in session_steps:
                 if step.kind in (EDIT, READ) and step.is_done:
                     touched.setdefault(step.path, set()).add(session)
                     if step.kind == EDIT:
-                        found.setdefault(step.path, []).append((step.at, session))
+                        edits_by_path.setdefault(step.path, []).append((step.at, session))
         self._edits = {
-            path: sorted(edits) for path, edits in found.items() if len(touched[path]) > 1
+            path: sorted(edits) for path, edits in edits_by_path.items() if len(touched[path]) > 1
         }
         self._by_name: dict[str, list[str]] = {}
         for path in self._edits:
@@ -144,7 +144,7 @@ def steps_of(items: Iterable[StoredEntry], directory: str) -> list[Step]:
     """Return the steps of a session from its items in order; it started in `directory`.
 
     An item without a time cannot be compared with those of others."""
-    found = []
+    steps = []
     for item in items:
         if item.timestamp is None:
             continue
@@ -155,13 +155,13 @@ def steps_of(items: Iterable[StoredEntry], directory: str) -> list[Step]:
             item.cwd or directory,
         )
         if item.role == "user":
-            found.append(Step(PROMPT, at, offset))
+            steps.append(Step(PROMPT, at, offset))
         elif item.kind in (EDIT, READ):
-            found.append(Step(item.kind, at, offset, resolved(item.text, cwd), is_done))
+            steps.append(Step(item.kind, at, offset, resolved(item.text, cwd), is_done))
         elif item.kind == COMMAND:
-            found.append(Step(COMMAND, at, offset, item.text, is_done))
-            found += [Step(EDIT, at, offset, path) for path in item.edited_files(directory)]
-    return found
+            steps.append(Step(COMMAND, at, offset, item.text, is_done))
+            steps += [Step(EDIT, at, offset, path) for path in item.edited_files(directory)]
+    return steps
 
 
 def moments_of(session: Session, steps: Iterable[Step], edits: Edits) -> Iterator[Moment]:

@@ -137,26 +137,26 @@ def prove(
         key = talk.home, talk.source_file
         talks.setdefault(key, talk)
         items.setdefault(key, []).extend(steps)
-    every = {key: steps_of(sorted(found), talks[key].cwd) for key, found in items.items()}
+    every = {key: steps_of(sorted(entries), talks[key].cwd) for key, entries in items.items()}
     files = SessionFiles(location.watched, store, wanted)
     notes = dict(_notes(files, _shared_reads(every), advance))
-    found = Proof(len(talks), len(talks) - len(notes))
+    proof = Proof(len(talks), len(talks) - len(notes))
     edits = Edits(every.items())
-    found.installed_at = min(
-        (one.at for note in notes.values() for one in note.told if one.at), default=None
+    proof.installed_at = min(
+        (text.at for note in notes.values() for text in note.told if text.at), default=None
     )
-    _add_told(found.told, notes, talks, edits, is_excluding=store.is_excluding())
-    _add_paths(found.told, notes, every)
-    cases = _cases(found, every, notes, edits)
-    found.arms = {arm: tally_of(one) for arm, one in cases.items()}
-    found.hooks_a_day = _hooks_a_day(every.values(), found.installed_at)
-    told = [
-        one
-        for one in files.files
-        if (note := notes.get((one[0].directory.home, one[0].key))) and note.told
+    _add_told(proof.told, notes, talks, edits, is_excluding=store.is_excluding())
+    _add_paths(proof.told, notes, every)
+    cases = _cases(proof, every, notes, edits)
+    proof.arms = {arm: tally_of(tally_cases) for arm, tally_cases in cases.items()}
+    proof.hooks_a_day = _hooks_a_day(every.values(), proof.installed_at)
+    with_updates = [
+        pair
+        for pair in files.files
+        if (note := notes.get((pair[0].directory.home, pair[0].key))) and note.told
     ]
-    found.sums = _sums(expenses(told, {}, lambda *_: None), files, notes)
-    return found
+    proof.sums = _sums(expenses(with_updates, {}, lambda *_: None), files, notes)
+    return proof
 
 
 def _shared_reads(every: Mapping[Session, list[Step]]) -> dict[Session, set[int]]:
@@ -181,14 +181,14 @@ def _notes(
     known: set[tuple[str, int | None]] = set()
     for file, _ in files.files:
         key = file.directory.home, file.key
-        one = notes_of(file, reads[key]) if key in reads else None
+        transcript_notes = notes_of(file, reads[key]) if key in reads else None
         advance(file.path, file.size)
-        if one is not None:
-            yield key, one.without_copies(known)
+        if transcript_notes is not None:
+            yield key, transcript_notes.without_copies(known)
 
 
 def _add_told(
-    told: ToldSum,
+    sums: ToldSum,
     notes: Mapping[Session, TranscriptNotes],
     talks: Mapping[Session, Conversation],
     edits: Edits,
@@ -200,54 +200,56 @@ def _add_told(
     If rules hide anything, only lines about the edits of visible sessions count."""
     merges = [
         (at, name, _project(talks[key].cwd))
-        for key, one in notes.items()
-        for at, name in one.merges
+        for key, transcript_notes in notes.items()
+        for at, name in transcript_notes.merges
     ]
     for key, note in notes.items():
         for text in note.told:
-            told.characters += len(text.text)
-            told.runtimes.add(note.runtime.TITLE)
+            sums.characters += len(text.text)
+            sums.runtimes.add(note.runtime.TITLE)
             if text.is_of_memories or text.paths:
-                told.memories += text.is_of_memories
+                sums.memories += text.is_of_memories
                 continue
-            told.updates += 1
-            told.arrived += text.has_arrived
+            sums.updates += 1
+            sums.arrived += text.has_arrived
             for line in lines_of(text) if text.has_arrived else ():
                 paths = [path for name in line.files for path in _edited(edits, key, name, text)]
                 if is_excluding and not (line.kind == FILE and paths):
                     continue
-                told.lines[line.kind] += 1
+                sums.lines[line.kind] += 1
                 if line.kind == FILE and paths:
-                    told.known += 1
-                    told.both += any(edits.are_by(path, key) for path in paths)
+                    sums.known += 1
+                    sums.both += any(edits.are_by(path, key) for path in paths)
                 elif line.kind == CONFLICT:
                     where = _project(talks[key].cwd)
-                    told.conflicted += any(
+                    sums.conflicted += any(
                         at > (text.at or 0) and name in line.files and place == where
                         for at, name, place in merges
                     )
 
 
 def _add_paths(
-    told: ToldSum, notes: Mapping[Session, TranscriptNotes], every: Mapping[Session, list[Step]]
+    sums: ToldSum, notes: Mapping[Session, TranscriptNotes], every: Mapping[Session, list[Step]]
 ) -> None:
     """Count the reports with failed calls, and similar failed calls without a report.
 
     Only runtimes whose transcripts show such a line count; others have it in the result of the
     call."""
     known = WorkedOnFiles(every.values())
-    showing = {note.runtime.name for note in notes.values() if any(one.paths for one in note.told)}
+    showing = {
+        note.runtime.name for note in notes.values() if any(text.paths for text in note.told)
+    }
     for key, note in notes.items():
-        given = [(one, one.paths) for one in note.told if one.paths]
+        given = [(text, text.paths) for text in note.told if text.paths]
         for text, (_, meant) in given:
-            told.paths += 1
-            told.paths_arrived += text.has_arrived
-            told.paths_used += text.has_arrived and is_used(every[key], text.at or 0, meant)
+            sums.paths += 1
+            sums.paths_arrived += text.has_arrived
+            sums.paths_used += text.has_arrived and is_used(every[key], text.at or 0, meant)
         for step in every[key] if note.runtime.name in showing else ():
             path = known.meant_by(step)
             if path and not any(is_named(step.path, missing) for _, (missing, _) in given):
-                told.untold += 1
-                told.untold_used += is_used(every[key], step.at, path)
+                sums.untold += 1
+                sums.untold_used += is_used(every[key], step.at, path)
 
 
 def _edited(edits: Edits, session: Session, name: str, text: ToldText) -> list[str]:
@@ -263,38 +265,38 @@ def _edited(edits: Edits, session: Session, name: str, text: ToldText) -> list[s
 @lru_cache(maxsize=500)
 def _project(directory: str) -> str:
     """Return what tells the repository of a directory from others."""
-    found = find_worktree(directory, user_dir(os.environ)) if directory else None
-    return found.common_dir if found else directory
+    worktree = find_worktree(directory, user_dir(os.environ)) if directory else None
+    return worktree.common_dir if worktree else directory
 
 
 def _cases(
-    found: Proof,
+    proof: Proof,
     every: Mapping[Session, list[Step]],
     notes: Mapping[Session, TranscriptNotes],
     edits: Edits,
 ) -> Cases:
-    """Return the moments of each arm; count in `found` those that are in none."""
+    """Return the moments of each arm; count in `proof` those that are in none."""
     cases: Cases = {arm: [] for arm in ARMS}
     for key, steps in every.items():
         note = notes.get(key)
         for moment in moments_of(key, steps, edits):
             is_shown = note is not None and note.runtime.SHOWS_WHAT_WAS_TOLD
-            arm = _arm_of(moment, note.told, found.installed_at) if note and is_shown else _LEFT_OUT
+            arm = _arm_of(moment, note.told, proof.installed_at) if note and is_shown else _LEFT_OUT
             if arm == _LEFT_OUT:
-                found.left_out += 1
+                proof.left_out += 1
             elif moment.has_looked is None:
-                found.left_alone[arm] += 1
+                proof.left_alone[arm] += 1
             else:
                 cases[arm].append((moment.session, moment.has_looked))
     return cases
 
 
-def _arm_of(moment: Moment, told: list[ToldText], installed_at: int | None) -> str:
-    if any(moment.is_told_by(one) for one in told):
+def _arm_of(moment: Moment, texts: list[ToldText], installed_at: int | None) -> str:
+    if any(moment.is_told_by(text) for text in texts):
         return TOLD
     if installed_at is None or moment.at < installed_at - _AT_ONCE:
         return BEFORE
-    return _LEFT_OUT if told else SILENT
+    return _LEFT_OUT if texts else SILENT
 
 
 def _hooks_a_day(every: Iterable[list[Step]], since: int | None) -> float:
@@ -308,19 +310,24 @@ def _hooks_a_day(every: Iterable[list[Step]], since: int | None) -> float:
 
 
 def _sums(
-    found: Iterator[Expense], files: SessionFiles, notes: Mapping[Session, TranscriptNotes]
+    expenses_spent: Iterator[Expense], files: SessionFiles, notes: Mapping[Session, TranscriptNotes]
 ) -> Sums:
     sums = Sums()
-    told = {key: [(one.at or 0, len(one.text)) for one in note.told] for key, note in notes.items()}
-    sums.told = sum(size for one in told.values() for _, size in one) // CHARACTERS_PER_TOKEN
+    texts_by_session = {
+        key: [(text.at or 0, len(text.text)) for text in note.told] for key, note in notes.items()
+    }
+    sums.told = (
+        sum(size for texts in texts_by_session.values() for _, size in texts)
+        // CHARACTERS_PER_TOKEN
+    )
     again = 0
-    for one in filter(files.shows, found):
-        sums.tokens += one.usage.tokens
-        before = told.get((one.session.home, one.session.source_file), ())
-        again += sum(size for at, size in before if one.at is not None and at <= one.at)
+    for expense in filter(files.shows, expenses_spent):
+        sums.tokens += expense.usage.tokens
+        before = texts_by_session.get((expense.session.home, expense.session.source_file), ())
+        again += sum(size for at, size in before if expense.at is not None and at <= expense.at)
     sums.told_again = again // CHARACTERS_PER_TOKEN
     first: dict[tuple[str, bytes], Session] = {}
-    reads = [(key, one) for key, note in notes.items() for one in note.reads]
+    reads = [(key, read) for key, note in notes.items() for read in note.reads]
     for key, read in sorted(reads, key=lambda pair: pair[1].at):
         sums.read += read.characters
         if first.setdefault((read.path, read.content), key) != key:

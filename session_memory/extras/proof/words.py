@@ -46,42 +46,42 @@ def rows_of(proof: Proof) -> list[Row]:
 
 def told_lines(proof: Proof) -> list[str]:
     """Return the reports, and how many proved right."""
-    told = proof.told
-    if not (told.updates or told.memories or told.paths):
+    sums = proof.told
+    if not (sums.updates or sums.memories or sums.paths):
         return ["No transcript here shows an update: see session-memory doctor."]
-    memories = f" and {told.memories:,} with memories" if told.memories else ""
-    since, shown = local_time((proof.installed_at or 0) / 1000), enumerated(sorted(told.runtimes))
+    memories = f" and {sums.memories:,} with memories" if sums.memories else ""
+    since, shown = local_time((proof.installed_at or 0) / 1000), enumerated(sorted(sums.runtimes))
     lines = [
-        f"{counted(told.updates, 'update')}{memories}, about {told.tokens:,} tokens, since "
-        f"{since}. {told.arrived:,} "
+        f"{counted(sums.updates, 'update')}{memories}, about {sums.tokens:,} tokens, since "
+        f"{since}. {sums.arrived:,} "
         f"arrived: the transcript shows the text, and the conversation went on from it ({shown})."
     ]
-    number = sum(told.lines.values())
+    number = sum(sums.lines.values())
     kinds = [
-        f"{told.lines[kind]:,} about {words}" for kind, words in KINDS.items() if told.lines[kind]
+        f"{sums.lines[kind]:,} about {words}" for kind, words in KINDS.items() if sums.lines[kind]
     ]
     lines.append(
         f"{counted(number, 'line')} with `!` arrived{': ' + enumerated(kinds) if kinds else ''}."
     )
-    if told.lines[FILE]:
+    if sums.lines[FILE]:
         lines.append(
-            f"Of {counted(told.lines[FILE], 'line')} about files, {told.known:,} name an edit "
+            f"Of {counted(sums.lines[FILE], 'line')} about files, {sums.known:,} name an edit "
             f"that another transcript "
-            f"here shows; in {told.both:,} both sessions edited the file."
+            f"here shows; in {sums.both:,} both sessions edited the file."
         )
-    if told.lines[CONFLICT]:
+    if sums.lines[CONFLICT]:
         lines.append(
-            f"Of {counted(told.lines[CONFLICT], 'line')} about changes that would not merge, in "
-            f"{told.conflicted:,} a "
+            f"Of {counted(sums.lines[CONFLICT], 'line')} about changes that would not merge, in "
+            f"{sums.conflicted:,} a "
             "later merge in a session conflicted in that file."
         )
-    if told.paths or told.untold:
+    if sums.paths or sums.untold:
         lines.append(
-            f"{counted(told.paths, 'call')} that found no file got the path of the one known "
+            f"{counted(sums.paths, 'call')} that found no file got the path of the one known "
             f"file of that name: "
-            f"{told.paths_arrived:,} arrived, {told.paths_used:,} of these used it in the same "
+            f"{sums.paths_arrived:,} arrived, {sums.paths_used:,} of these used it in the same "
             f"turn. Without the line, "
-            f"{told.untold_used:,} of {told.untold:,} did, by the files that sessions had worked "
+            f"{sums.untold_used:,} of {sums.untold:,} did, by the files that sessions had worked "
             f"on before."
         )
     return lines
@@ -135,17 +135,17 @@ def sum_lines(proof: Proof) -> list[str]:
 
 def as_json(proof: Proof) -> dict[str, Any]:
     """Return the proof as plain values."""
-    told = {
+    sums = {
         **vars(proof.told),
         "tokens": proof.told.tokens,
         "runtimes": sorted(proof.told.runtimes),
     }
-    del told["characters"]
+    del sums["characters"]
     return {
         "sessions": proof.sessions,
         "missing_transcripts": proof.missing,
         "first_update_at": iso_time(proof.installed_at / 1000) if proof.installed_at else None,
-        "told": {**told, "lines": {kind: proof.told.lines[kind] for kind in KINDS}},
+        "told": {**sums, "lines": {kind: proof.told.lines[kind] for kind in KINDS}},
         "heeded": [
             {
                 "arm": row.arm,
@@ -154,7 +154,9 @@ def as_json(proof: Proof) -> dict[str, Any]:
                 "interval": row.tally.interval,
                 "sessions": len(row.tally.clusters),
                 "left_alone": row.left_alone,
-                "difference": found._asdict() if (found := proof.difference(row.arm)) else None,
+                "difference": difference._asdict()
+                if (difference := proof.difference(row.arm))
+                else None,
             }
             for row in rows_of(proof)
         ],
@@ -166,13 +168,13 @@ def as_json(proof: Proof) -> dict[str, Any]:
 def _verdict(proof: Proof, arm: str) -> str:
     if arm == TOLD:
         return TOO_FEW if 0 < proof.arms[arm].cases < FEW else ""
-    found = proof.difference(arm)
-    if found is None:
+    difference = proof.difference(arm)
+    if difference is None:
         return TOO_FEW
-    more = "more" if found.value >= 0 else "fewer"
-    low, high = sorted((found.low, found.high))
+    more = "more" if difference.value >= 0 else "fewer"
+    low, high = sorted((difference.low, difference.high))
     return (
-        f"told: {abs(found.value) * 100:.0f} points {more} ({low * 100:+.0f} to "
+        f"told: {abs(difference.value) * 100:.0f} points {more} ({low * 100:+.0f} to "
         f"{high * 100:+.0f}); as much in "
-        f"{found.p:.2%} of shuffles"
+        f"{difference.p:.2%} of shuffles"
     )

@@ -132,18 +132,26 @@ def keep_handoffs(
     kept = [
         {
             "repository": repository,
-            "branch": one.branch,
-            "session": one.session_id,
-            "page": _safe(one.page),
-            "line": _line(one),
+            "branch": handoff.branch,
+            "session": handoff.session_id,
+            "page": _safe(handoff.page),
+            "line": _line(handoff),
         }
-        for one in handoffs
-        if one.session_id not in own_ids
-        for repository in sorted(repositories.get(one.project, ()))
+        for handoff in handoffs
+        if handoff.session_id not in own_ids
+        for repository in sorted(repositories.get(handoff.project, ()))
     ]
     if kept or os.path.exists(handoffs_file(home)):
         write_atomically(handoffs_file(home), json.dumps(kept).encode())
-    rows = [(one["session"], one["repository"], one["branch"], one["line"]) for one in kept]
+    rows = [
+        (
+            kept_handoff["session"],
+            kept_handoff["repository"],
+            kept_handoff["branch"],
+            kept_handoff["line"],
+        )
+        for kept_handoff in kept
+    ]
     OfferedHandoff.keep(home, [OfferedHandoff(*row) for row in rows])
 
 
@@ -159,14 +167,14 @@ def _safe(page: str) -> str:
     )
 
 
-def _line(one: OthersHandoff) -> str:
+def _line(handoff: OthersHandoff) -> str:
     titles = {runtime.name: runtime.TITLE for runtime in all_runtimes()}
-    given = one.title, one.who, titles.get(one.runtime, one.runtime), one.branch
+    given = handoff.title, handoff.who, titles.get(handoff.runtime, handoff.runtime), handoff.branch
     title, who, runtime, branch = [
         shorten(one_line(for_prompt(part)), NAME_CHARACTERS) for part in given
     ]
-    session = "".join(c for c in one.session_id if c.isalnum() or c in "._-")[:NAME_CHARACTERS]
+    session = "".join(c for c in handoff.session_id if c.isalnum() or c in "._-")[:NAME_CHARACTERS]
     return (
-        f'{who} ({runtime}) handed over "{title}" on branch {branch}, {local_time(one.at / 1000)}: '
+        f'{who} ({runtime}) handed over "{title}" on branch {branch}, {local_time(handoff.at / 1000)}: '
         f"`{NAME} handoff {session}` prints it."
     )

@@ -51,10 +51,14 @@ def push_memories(
         home_name: forgotten.read(folder_of(location, home_name))
         for home_name in {home_name for home_name, _ in pushed} - known
     }
-    ended = {(home_name, one.id) for home_name, tombstones in lost.items() for one in tombstones}
+    ended = {
+        (home_name, tombstone.id)
+        for home_name, tombstones in lost.items()
+        for tombstone in tombstones
+    }
     gone = [
-        one.number
-        for key, one in pushed.items()
+        memory.number
+        for key, memory in pushed.items()
         if key not in keys and (key[0] in known or key in ended)
     ]
     team_memories.withdraw_memories(team, gone)
@@ -65,8 +69,12 @@ def push_memories(
         batch = shared[at : at + BATCH]
         doubted = with_doubts([memory for memory, _ in batch], user_dir(os.environ))
         made = [_made(memory, as_what) for memory, (_, as_what) in zip(doubted, batch)]
-        changed = [one for one in made if one.key not in pushed or pushed[one.key].mark != one.mark]
-        before = [pushed[one.key].number for one in changed if one.key in pushed]
+        changed = [
+            memory
+            for memory in made
+            if memory.key not in pushed or pushed[memory.key].mark != memory.mark
+        ]
+        before = [pushed[memory.key].number for memory in changed if memory.key in pushed]
         count += team_memories.push_memories(team, changed, before) if changed else 0
     return MemoryPushReport(count, len(gone))
 
@@ -76,10 +84,10 @@ def _shared(
 ) -> tuple[list[tuple[IndexedMemory, SharedAs]], set[str]]:
     """Return the shared memories, each with its form, and the groups that have any memories."""
     with open_index(location, note) as index:
-        told = index.memories(MemoryFilter(is_untrusted=False))
+        memories = index.memories(MemoryFilter(is_untrusted=False))
         known = {home_name for home_name in location.home_names if index.pages(home_name)}
-    found = [(memory, _shared_as(memory, shared_as)) for memory in told]
-    return [(memory, shared) for memory, shared in found if shared], known
+    memories_shared = [(memory, _shared_as(memory, shared_as)) for memory in memories]
+    return [(memory, shared) for memory, shared in memories_shared if shared], known
 
 
 def _shared_as(memory: IndexedMemory, shared_as: AsWhat) -> SharedAs | None:
@@ -88,14 +96,14 @@ def _shared_as(memory: IndexedMemory, shared_as: AsWhat) -> SharedAs | None:
     shared."""
     if any(origin.strategy == BY_PERSON for origin in memory.origins):
         return None
-    found = [
-        shared_as(memory.home, one.session, one.directory)
-        for one in sorted(memory.origins, key=_time)
+    sources = [
+        shared_as(memory.home, origin.session, origin.directory)
+        for origin in sorted(memory.origins, key=_time)
     ]
-    shared = [one for one in found if one]
-    if not found or len(shared) < len(found):
+    shared = [source for source in sources if source]
+    if not sources or len(shared) < len(sources):
         return None
-    return shared[-1]._replace(share=min([one.share for one in shared], key=SHARES.index))
+    return shared[-1]._replace(share=min([source.share for source in shared], key=SHARES.index))
 
 
 def _time(origin: Origin) -> int:

@@ -163,9 +163,9 @@ def _push_changes(
     projects = {side.root: sharing.project(side.root) for side in sides if side.root}
     live = {session.id for side in sides for session in side.sessions}
     numbers = {
-        one.session.session_id: one.id
-        for one in pushing.pushed().values()
-        if one.session.session_id in live
+        pushed_session.session.session_id: pushed_session.id
+        for pushed_session in pushing.pushed().values()
+        if pushed_session.session.session_id in live
     }
     edits = shared_edits(pushing, numbers.values()) if numbers else {}
     changed = changed_by_session(
@@ -229,14 +229,14 @@ def withdraw_forgotten(
     team = team_of(location.home)
     with closing(TeamPush(team.url, team.machine, seconds=PATIENCE_SECONDS)) as pushing:
         gone = [
-            one
-            for one in pushing.pushed().values()
-            if (one.session.home, one.session.session_id) in sessions
+            pushed_session
+            for pushed_session in pushing.pushed().values()
+            if (pushed_session.session.home, pushed_session.session.session_id) in sessions
         ]
         of_memories = pushed_memories(pushing)
         numbers = [
-            one.number
-            for (home_name, id), one in of_memories.items()
+            memory.number
+            for (home_name, id), memory in of_memories.items()
             if id in memories.get(home_name, ())
         ]
         pushing.withdraw(gone)
@@ -251,7 +251,9 @@ def waiting_for_push(store: SqliteStore, location: StoreLocation) -> tuple[int, 
 
     team = team_of(location.home)
     with closing(TeamPush(team.url, team.machine, seconds=PATIENCE_SECONDS)) as pushing:
-        pushed = {key: one.next_number for key, one in pushing.pushed().items()}
+        pushed = {
+            key: pushed_session.next_number for key, pushed_session in pushing.pushed().items()
+        }
     new = [
         file.next_number - pushed.get((file.home, file.file_path), 0)
         for file, _ in shared_files(store, location)
@@ -308,11 +310,11 @@ class Sharing:
         judged = RuleSubject(
             file.id, file.home, file.session_id, file.known_title, file.cwd, file.file_path
         )
-        found = self._judged(judged, known)
-        if found:
-            found = found._replace(branch=self._branch(file, known))
-        self._sessions.setdefault((file.home, file.session_id), []).append(found)
-        return found
+        shared = self._judged(judged, known)
+        if shared:
+            shared = shared._replace(branch=self._branch(file, known))
+        self._sessions.setdefault((file.home, file.session_id), []).append(shared)
+        return shared
 
     def is_held_back(self, session: SharedSession) -> bool:
         """Return whether a rule that names a session allows fewer people than the team's copy.
@@ -330,9 +332,9 @@ class Sharing:
         directory."""
         if (home, session) not in self._sessions:
             return self._judged(RuleSubject(0, home, session, "", directory, ""), None)
-        found = [one for one in self._sessions[home, session] if one]
-        is_shared = len(found) == len(self._sessions[home, session])
-        return min(found, key=lambda one: SHARES.index(one.share)) if is_shared else None
+        ways = [way for way in self._sessions[home, session] if way]
+        is_shared = len(ways) == len(self._sessions[home, session])
+        return min(ways, key=lambda way: SHARES.index(way.share)) if is_shared else None
 
     def _branch(self, file: StoredFile, known: SharedSession | None) -> str:
         """Return the branch of the session's last activity; the team's version if that was long
@@ -389,7 +391,12 @@ def project_of(directory: str, names: Mapping[str, str], user_dir: str) -> tuple
     if worktree is None or not worktree.root:
         return "", ""
     main = next(
-        (one.root for one in worktrees_of(worktree.common_dir) if one.git_dir == one.common_dir), ""
+        (
+            tree.root
+            for tree in worktrees_of(worktree.common_dir)
+            if tree.git_dir == tree.common_dir
+        ),
+        "",
     )
     return names.get(main) or origin_of(worktree.common_dir), worktree.root
 

@@ -63,20 +63,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(action="status", home=None, json=False)
 
     def action(name: str, text: str, url: str = "") -> argparse.ArgumentParser:
-        found = actions.add_parser(name, help=text, description=text)
+        subparser = actions.add_parser(name, help=text, description=text)
         if url:
-            found.add_argument("url", metavar="URL", type=database_url, help=url)
-        add_common(found)
-        return found
+            subparser.add_argument("url", metavar="URL", type=database_url, help=url)
+        add_common(subparser)
+        return subparser
 
     owner = "postgresql://OWNER@HOST/DATABASE: of a user who owns the database, and may make roles"
-    found = action("init", "make a team's store in a database, or bring it up to date", owner)
+    subparser = action("init", "make a team's store in a database, or bring it up to date", owner)
     of_members = "make this database user a member, and create the user if missing; repeatable"
-    found.add_argument("--member", metavar="NAME", action="append", default=[], help=of_members)
-    found.add_argument(
+    subparser.add_argument("--member", metavar="NAME", action="append", default=[], help=of_members)
+    subparser.add_argument(
         "--sql", action="store_true", help="change nothing, print the SQL that would"
     )
-    found = action(
+    subparser = action(
         "join",
         "have this machine share its sessions",
         "yours: postgresql://USER:PASSWORD@HOST/DATABASE",
@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     of_machine = (
         "the name of this machine there, such as laptop or ann@laptop (default: its own name)"
     )
-    found.add_argument(
+    subparser.add_argument(
         "--as", dest="name", metavar="NAME", type=_name_there, default=("", ""), help=of_machine
     )
     action(
@@ -93,28 +93,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     action("preview", "show the sessions of this machine that are shared, or would be")
     action("push", "share new sessions now, not only with the next upkeep")
-    found = action("project", "name the project here, the same on all machines, or show its name")
+    subparser = action(
+        "project", "name the project here, the same on all machines, or show its name"
+    )
     of_project = (
         "for a directory, or a repository without a remote `origin`; '' takes the name away again"
     )
-    found.add_argument("name", metavar="NAME", nargs="?", type=_project_name, help=of_project)
-    found = action("leave", "stop sharing; sessions shared so far stay there")
-    found.add_argument(
+    subparser.add_argument("name", metavar="NAME", nargs="?", type=_project_name, help=of_project)
+    subparser = action("leave", "stop sharing; sessions shared so far stay there")
+    subparser.add_argument(
         "--purge", action="store_true", help="first delete everything that this machine has shared"
     )
-    found.add_argument(
+    subparser.add_argument(
         "--dry-run", action="store_true", help="list the deletions, and change nothing"
     )
-    found = action(
+    subparser = action(
         "remove", "take a member out, who reads and writes nothing there any more", owner
     )
-    found.add_argument(
+    subparser.add_argument(
         "name", metavar="NAME", help="the member's user name in the database; that user stays"
     )
-    found.add_argument(
+    subparser.add_argument(
         "--purge", action="store_true", help="also delete everything that they have shared"
     )
-    found.add_argument(
+    subparser.add_argument(
         "--dry-run", action="store_true", help="list the deletions, and change nothing"
     )
 
@@ -354,7 +356,7 @@ def _project(arguments: argparse.Namespace, terminal: Terminal) -> int:
     worktree = find_worktree(here, user_dir)
     mains = worktrees_of(worktree.common_dir) if worktree else []
     root = next(
-        (one.root for one in mains if one.git_dir == one.common_dir),
+        (worktree.root for worktree in mains if worktree.git_dir == worktree.common_dir),
         worktree.root if worktree else here,
     )
     names = dict(team_of(location.home).projects)
@@ -365,14 +367,14 @@ def _project(arguments: argparse.Namespace, terminal: Terminal) -> int:
             )
         names = {path: name for path, name in {**names, root: arguments.name}.items() if name}
         set_key(location.home.config_file, ("team", "projects"), names)
-    project, found = project_of(here, names, user_dir)
+    project, project_root = project_of(here, names, user_dir)
     if not project and arguments.name is None:
         problem = (
             f"{root} is not in a repository with a remote, and has no name, so nothing of it is "
             "shared"
         )
         raise SessionMemoryError(problem, "session-memory team project NAME gives it one")
-    terminal.show(NamedProject(project, found or root))
+    terminal.show(NamedProject(project, project_root or root))
     return 0
 
 
@@ -434,7 +436,9 @@ def _purge(team: TeamSettings, *, is_dry_run: bool) -> int:
         with closing(TeamPush(team.url, team.machine)) as pushing:
             if is_dry_run:
                 return len(pushing.pushed())
-            withdraw_memories(pushing, [one.number for one in pushed_memories(pushing).values()])
+            withdraw_memories(
+                pushing, [memory.number for memory in pushed_memories(pushing).values()]
+            )
             return pushing.withdraw_all()
     except TeamError as error:
         hint = "it has not left: try again, or leave without --purge, which needs no server"

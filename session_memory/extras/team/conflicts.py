@@ -37,10 +37,10 @@ def changed_by_session(
     """Return, by the id of a session, the files that it edited and that its side changed since it
     left the default branch. `root_of` returns the root of a worktree's project, '' without one;
     `shared`, the files of a session whose edits may be known."""
-    found: dict[str, list[UnmergedFile]] = {}
+    files_by_session: dict[str, list[UnmergedFile]] = {}
     for side in sides:
         root = root_of(side.root) if side.worktree else ""
-        edited = {one.id: shared(one.id) for one in side.sessions} if root else {}
+        edited = {session.id: shared(session.id) for session in side.sessions} if root else {}
         if not any(edited.values()):
             continue
         with GitDirectory() as directory:
@@ -50,8 +50,8 @@ def changed_by_session(
             except (GitUnavailableError, OSError):
                 continue
         for id, paths in edited.items():
-            found[id] = [one for one in changed if one.path in paths]
-    return found
+            files_by_session[id] = [file for file in changed if file.path in paths]
+    return files_by_session
 
 
 def _changed(
@@ -70,7 +70,7 @@ def _changed(
         merges.commit_of(side.worktree.git_dir, "HEAD"),
     )
     base = base_of(merges, side.common_dir, state) or head
-    changed = [one for one in merges.changed_files(base, state) if one[0] in wanted]
+    changed = [file for file in merges.changed_files(base, state) if file[0] in wanted]
     for path, before, after in changed[:MOST_FILES]:
         with suppress(OSError):
             at = os.lstat(f"{side.root}/{path}").st_mtime if after else now
@@ -92,7 +92,7 @@ def keep_others(
 
     Raises OSError."""
     kept = {
-        root: [one for one in files if one.project == project and one.session_id not in own_ids]
+        root: [file for file in files if file.project == project and file.session_id not in own_ids]
         for root, project in roots.items()
     }
     content = json.dumps({root: of for root, of in kept.items() if of}).encode()
@@ -108,19 +108,21 @@ def drop_others(home: Home) -> None:
 
 def others_in(side: Side) -> list[tuple[str, OthersFile]]:
     """Return the others' recent changes in files of a side's worktree, each with its path there."""
-    found: dict[tuple[str, int], OthersFile] = {}
+    files_by_place: dict[tuple[str, int], OthersFile] = {}
     oldest = (time.time() - LIVE_HOURS * 3600) * 1000
-    for home in {one.home.state_dir: one.home for one in side.sessions}.values():
+    for home in {session.home.state_dir: session.home for session in side.sessions}.values():
         # Nothing is known without the file, or if it is damaged or of another version: the next
         # push writes it.
         with suppress(FileNotFoundError, ValueError, TypeError, AttributeError):
             for root, files in json.loads(read_whole(_file(home))).items():
                 for *session, file in files:
-                    one = OthersFile._make((*session, UnmergedFile._make(file)))
-                    whole = f"{root}/{one.file.path}"
-                    if whole.startswith(f"{side.root}/") and one.file.at >= oldest:
-                        found[whole[len(side.root) + 1 :], one.session] = one
-    return [(path, one) for (path, _), one in found.items()]
+                    others_file = OthersFile._make((*session, UnmergedFile._make(file)))
+                    whole = f"{root}/{others_file.file.path}"
+                    if whole.startswith(f"{side.root}/") and others_file.file.at >= oldest:
+                        files_by_place[whole[len(side.root) + 1 :], others_file.session] = (
+                            others_file
+                        )
+    return [(path, file) for (path, _), file in files_by_place.items()]
 
 
 def paths_in(side: Side) -> set[str]:
@@ -152,21 +154,26 @@ def conflict_with(
     The `commit` left the default branch at `base`. If their state is not here, only changes of the
     same lines of the same file may conflict. Return None if that cannot be judged either. Raises
     GitUnavailableError."""
-    own, before = merges.blob_at(commit, path), merges.blob_at(base, path) if base else ""
-    if own in (before, theirs.blob):
+    own_blob, before = merges.blob_at(commit, path), merges.blob_at(base, path) if base else ""
+    if own_blob in (before, theirs.blob):
         return None, True
     if theirs.blob and merges.blob_at(theirs.head, path) == theirs.blob:
         return next(
-            (one for one in merges.conflicts(commit, theirs.head) if one.path == path), None
+            (
+                conflict
+                for conflict in merges.conflicts(commit, theirs.head)
+                if conflict.path == path
+            ),
+            None,
         ), True
     if before != theirs.base:
         return None
-    objects = own, theirs.blob
-    if not own or not theirs.blob:
+    objects = own_blob, theirs.blob
+    if not own_blob or not theirs.blob:
         return Conflict(path, deleted_by=objects.index(""), objects=objects), True
     if not before:
         return Conflict(path, objects=objects), True
-    hunks = touching(merges.hunks(before, own), theirs.hunks)
+    hunks = touching(merges.hunks(before, own_blob), theirs.hunks)
     return Conflict(path, hunks, objects=objects) if hunks else None, False
 
 

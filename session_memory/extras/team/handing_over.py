@@ -22,27 +22,29 @@ if TYPE_CHECKING:
 
 
 def hand_to_team(
-    opened: OpenStore, last: Conversation, found: Handoff, *, is_confirmed: bool
+    opened: OpenStore, last: Conversation, handoff: Handoff, *, is_confirmed: bool
 ) -> int:
     """Show what would go to the team, and send it if a person agrees."""
     team, terminal = joined_team(opened.location.home), opened.terminal
     file, shared = shared_session(opened.store, opened.location, last)
-    if not found.branch:
+    if not handoff.branch:
         raise SessionMemoryError(
             f"{last.cwd}: no branch is checked out there, so nobody would be told"
         )
-    text = for_people(page(found, called_as(), is_shared=True)).replace(shared.root, shared.project)
+    text = for_people(page(handoff, called_as(), is_shared=True)).replace(
+        shared.root, shared.project
+    )
     readers = (
         "all members read it"
         if shared.share == "team"
         else "only your own machines read it, by your rules"
     )
-    told = f"who starts a session of {shared.project} on the branch {found.branch} is told"
-    terminal.line(f"{text}\nThis goes to {place_of(team.url)}: {readers}, and {told}.")
+    consequence = f"who starts a session of {shared.project} on the branch {handoff.branch} is told"
+    terminal.line(f"{text}\nThis goes to {place_of(team.url)}: {readers}, and {consequence}.")
     is_sent = is_confirmed or (terminal.can_ask() and terminal.ask("Send it?"))
     if is_sent:
-        hand_over(opened.store, opened.location, os.environ, file, found.branch, text)
-    terminal.show(SharedHandoff(text, found.branch, shared.share, is_sent, last.session_id))
+        hand_over(opened.store, opened.location, os.environ, file, handoff.branch, text)
+    terminal.show(SharedHandoff(text, handoff.branch, shared.share, is_sent, last.session_id))
     return 0
 
 

@@ -133,7 +133,7 @@ def push_new(
     is pushed before the whole store was redacted by the current rules. Raises DatabaseError."""
     pushed = team.pushed()
     files = {(file.home, file.file_path): file for file in stored_files(store)}
-    gone = [one for key, one in pushed.items() if key not in files and is_forgotten(one.session)]
+    gone = [sent for key, sent in pushed.items() if key not in files and is_forgotten(sent.session)]
     shares = {}
     for key, file in files.items():
         before = pushed.get(key)
@@ -148,13 +148,13 @@ def push_new(
         if not shared or not file.count_without(held[file.id]):
             gone += [before] if before else []
             continue
-        one = _Outgoing(file, shared, frozenset(held[file.id]), frozenset(copies[file.id]), before)
-        session = one.session(id, rules)
-        if before and _is_another(store, one, session, one.shape(id, before.next_number)):
+        push = _Outgoing(file, shared, frozenset(held[file.id]), frozenset(copies[file.id]), before)
+        session = push.session(id, rules)
+        if before and _is_another(store, push, session, push.shape(id, before.next_number)):
             gone.append(before)
-            one = one._replace(before=None)
-        if one.before is None or one.before.session != session or one.before.open_calls:
-            news.append((one, session))
+            push = push._replace(before=None)
+        if push.before is None or push.before.session != session or push.before.open_calls:
+            news.append((push, session))
     team.withdraw(gone)
     report = TeamPushReport(withdrawn=len(gone))
     if store.redacted_share() < 1:
@@ -217,78 +217,88 @@ def _with(
     batch, is_pushed = under_way
     if not is_pushed.result():
         return report._replace(is_complete=False)
-    items = sum([one.item_count for one in batch.sessions])
+    items = sum([session.item_count for session in batch.sessions])
     return report._replace(
         sessions=report.sessions + len(batch.sessions), items=report.items + items
     )
 
 
-def _is_another(store: SqliteStore, one: _Outgoing, session: SharedSession, shape: int) -> bool:
+def _is_another(
+    store: SqliteStore, outgoing: _Outgoing, session: SharedSession, shape: int
+) -> bool:
     """Check if the pushed items are no longer the beginning of the session, whose `shape` is given:
     the transcript was ingested again, part of it was forgotten or excluded, the rules for secrets
     or terms changed, or other people may read it."""
-    before = one.before
+    before = outgoing.before
     assert before is not None
     if (before.session.rules, before.session.share) != (session.rules, session.share):
         return True
-    if before.next_number > one.file.next_number:
+    if before.next_number > outgoing.file.next_number:
         return True
     if before.session.shape == shape:
         return False
-    items = _told(store, one, 0, before.next_number)
-    return mark_of(items, one.copies, frozenset(before.open_calls)) != before.mark
+    items = _told(store, outgoing, 0, before.next_number)
+    return mark_of(items, outgoing.copies, frozenset(before.open_calls)) != before.mark
 
 
 def _pieces(
     store: SqliteStore, news: list[tuple[_Outgoing, SharedSession]]
 ) -> Iterator[SessionPush]:
     """Yield the pushes, session by session, each with all its new items."""
-    for one, session in news:
-        before, until = one.before, one.file.next_number
+    for outgoing, session in news:
+        before, until = outgoing.before, outgoing.file.next_number
         first = before.next_number if before else 0
         numbers = [
-            number for number in (before.open_calls if before else ()) if number not in one.held
+            number
+            for number in (before.open_calls if before else ())
+            if number not in outgoing.held
         ]
-        ids = [one.file.id << ITEM_BITS | number for number in numbers]
+        ids = [outgoing.file.id << ITEM_BITS | number for number in numbers]
         ended = tuple([item for id in ids for item in store.items(id, id) if item.outcome])
         if before and before.session == session and not ended:
             continue
-        items = tuple(_told(store, one, first, until))
+        items = tuple(_told(store, outgoing, first, until))
         yield SessionPush(
-            before, session, items, one.copies, ended, tuple(_spans(store, one, first)), until
+            before,
+            session,
+            items,
+            outgoing.copies,
+            ended,
+            tuple(_spans(store, outgoing, first)),
+            until,
         )
 
 
-def _told(store: SqliteStore, one: _Outgoing, first: int, until: int) -> list[StoredEntry]:
+def _told(store: SqliteStore, outgoing: _Outgoing, first: int, until: int) -> list[StoredEntry]:
     """Return the items with numbers from `first` to below `until`, as they are shared."""
-    begin = one.file.id << ITEM_BITS
+    begin = outgoing.file.id << ITEM_BITS
     return [
         item._replace(
-            text=one.shared.file(item.text) if item.kind in _PATH_KINDS else item.text,
-            cwd=one.shared.directory(item.cwd),
+            text=outgoing.shared.file(item.text) if item.kind in _PATH_KINDS else item.text,
+            cwd=outgoing.shared.directory(item.cwd),
         )
         for item in store.items(begin + first, begin + until - 1)
-        if item.id & NUMBERS not in one.held
+        if item.id & NUMBERS not in outgoing.held
     ]
 
 
-def _spans(store: SqliteStore, one: _Outgoing, first: int) -> list[StoredSpan]:
+def _spans(store: SqliteStore, outgoing: _Outgoing, first: int) -> list[StoredSpan]:
     """Return the conversations that have items from the number `first` on, except those that are
     not shared."""
-    found = spans_from(store, one.file.id, first)
+    spans = spans_from(store, outgoing.file.id, first)
     return [
         span
-        for span in found
-        if not one.held.issuperset(range(span.first_number, span.last_number + 1))
+        for span in spans
+        if not outgoing.held.issuperset(range(span.first_number, span.last_number + 1))
     ]
 
 
 def _batches(pieces: Iterator[SessionPush]) -> Iterator[list[SessionPush]]:
     batch: list[SessionPush] = []
     size = 0
-    for one in pieces:
-        batch.append(one)
-        size += len(one.items) + 1
+    for piece in pieces:
+        batch.append(piece)
+        size += len(piece.items) + 1
         if size >= BATCH_ITEMS:
             yield batch
             batch, size = [], 0

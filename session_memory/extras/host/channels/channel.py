@@ -74,8 +74,8 @@ class Chats:
 
     def tell(self) -> None:
         """Wake those who wait for replies: they take `news` before they ask, and so miss none."""
-        told, self.news = self.news, asyncio.Event()
-        told.set()
+        event, self.news = self.news, asyncio.Event()
+        event.set()
 
     def chat_of(self, group: str) -> str:
         """Return the id of a group's chat. Raises UnknownGroupError."""
@@ -107,7 +107,7 @@ class Channel(Protocol):
 
 def channels_in(directory: str, chats: Chats) -> list[Channel]:
     """Load the channels in `directory`. Raises ChannelError, and the errors of those files."""
-    found = []
+    channels = []
     for path in sorted(Path(directory).glob("*.py")):
         if not is_name(path.stem):
             continue
@@ -119,5 +119,5 @@ def channels_in(directory: str, chats: Chats) -> list[Channel]:
         make = getattr(module, "Channel", None)
         if make is None:
             raise ChannelError(f"{path}: it has no class `Channel`", "docs/use/host.md shows one")
-        found.append(make(chats))
-    return found
+        channels.append(make(chats))
+    return channels

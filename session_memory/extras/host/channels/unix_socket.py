@@ -76,14 +76,14 @@ class UnixSocket:
                 sender, text = str(values.get("sender") or ""), values["text"]
                 if not isinstance(text, str) or not text.strip():
                     raise SocketError("invalid request: text is empty or not a string", UNDERSTOOD)
-                taken = self._chats.receive(
+                message_id = self._chats.receive(
                     self._chats.chat_of(group),
                     text,
                     sender=sender or "socket",
                     sender_name=sender,
                     message_id=str(values.get("id", "")),
                 )
-                return {"taken": {"group": group, "id": taken}}
+                return {"taken": {"group": group, "id": message_id}}
             if verb == "follow":
                 after = int(values.get("after", self._chats.last_reply()))
                 following.append(
@@ -128,10 +128,10 @@ def _bound(path: str) -> socket.socket:
         raise SocketError(f"{path}: too long for a socket", hint)
     if os.path.lexists(path):
         os.unlink(path)
-    found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o177)
     try:
-        found.bind(path)
+        bound.bind(path)
     finally:
         os.umask(before)
-    return found
+    return bound

@@ -25,10 +25,10 @@ def _judged(request: PageRequest) -> dict[str, Any]:
     each pair of branches once, and lines about those `not_judged`."""
     home = request.location.home
     sides = sides_of(live_sessions(home.root, request.environ, request.now), home.user_dir)
-    found: dict[str, dict[str, Any]] = {}
+    repositories: dict[str, dict[str, Any]] = {}
     for side in sides:
         name = for_people(side.common_dir.removesuffix("/.git").rpartition("/")[2])
-        shown = found.setdefault(
+        shown = repositories.setdefault(
             side.common_dir, {"name": name, "branches": [], "files": [], "not_judged": []}
         )
         shown["branches"].append(_branch(side))
@@ -41,22 +41,27 @@ def _judged(request: PageRequest) -> dict[str, Any]:
         )
         if pair not in seen:
             seen.add(pair)
-            found[clash.own.common_dir]["files"].append(_file(clash))
+            repositories[clash.own.common_dir]["files"].append(_file(clash))
     for pairs in unjudged[:SHOWN_FILES]:
-        found[pairs.own.common_dir]["not_judged"].append(pairs.line)
-    for one in found.values():
-        for branch in one["branches"]:
+        repositories[pairs.own.common_dir]["not_judged"].append(pairs.line)
+    for repository in repositories.values():
+        for branch in repository["branches"]:
             branch["files"] = sum(
-                branch["label"] in (file["own"], file["other"]) for file in one["files"]
+                branch["label"] in (file["own"], file["other"]) for file in repository["files"]
             )
-        one["left_out"] = max(0, len(one["files"]) - SHOWN_FILES)
-        one["files"] = one["files"][:SHOWN_FILES]
-    return {"repositories": sorted(found.values(), key=lambda one: not one["files"])}
+        repository["left_out"] = max(0, len(repository["files"]) - SHOWN_FILES)
+        repository["files"] = repository["files"][:SHOWN_FILES]
+    return {
+        "repositories": sorted(
+            repositories.values(), key=lambda repository: not repository["files"]
+        )
+    }
 
 
 def _branch(side: Side) -> dict[str, Any]:
     sessions = [
-        (one.id, for_people(one.name or "Untitled"), one.runtime.name) for one in side.sessions
+        (session.id, for_people(session.name or "Untitled"), session.runtime.name)
+        for session in side.sessions
     ]
     return {
         "label": _label(side),
@@ -73,22 +78,22 @@ def _label(side: Side | None) -> str:
 def _file(clash: Clash) -> dict[str, Any]:
     """Return a file that would not merge; of each hunk both sides, as pairs of the first line and
     the text."""
-    conflict, own, other = (
+    conflict, own_label, other = (
         clash.conflict,
         _label(clash.own),
         _label(clash.other) or for_people(clash.other_branch),
     )
     other = f"{other or _DETACHED} ({for_people(clash.change.who)})" if clash.change else other
     if clash.commits:
-        said = f"{other} got {counted(clash.commits, 'commit')} that {own} does not have"
+        said = f"{other} got {counted(clash.commits, 'commit')} that {own_label} does not have"
     elif conflict.deleted_by is not None:
-        deleted, changed = (own, other) if conflict.deleted_by == 0 else (other, own)
+        deleted, changed = (own_label, other) if conflict.deleted_by == 0 else (other, own_label)
         said = f"deleted on {deleted}, changed on {changed}"
     else:
-        said = f"changed on {own} and on {other}"
+        said = f"changed on {own_label} and on {other}"
     return {
         "path": for_people(conflict.path),
-        "own": own,
+        "own": own_label,
         "other": other,
         "said": said,
         "hunks": _hunks(clash, conflict),
@@ -103,11 +108,13 @@ def _hunks(clash: Clash, conflict: Conflict) -> list[tuple[tuple[int, str], tupl
         texts = clash.texts()
     except GitUnavailableError:
         return []
-    found = []
+    hunks = []
     for hunk in conflict.hunks[:SHOWN_HUNKS]:
-        own, other = [(span[0], for_people(_cut(lines, *span))) for lines, span in zip(texts, hunk)]
-        found.append((own, other))
-    return found
+        own_lines, other = [
+            (span[0], for_people(_cut(lines, *span))) for lines, span in zip(texts, hunk)
+        ]
+        hunks.append((own_lines, other))
+    return hunks
 
 
 def _cut(lines: list[str], first: int, last: int) -> str:

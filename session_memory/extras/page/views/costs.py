@@ -59,9 +59,13 @@ class CostBar(NamedTuple):
 
 def values(request: PageRequest) -> dict[str, Any]:
     """Return the filters; the rest reads transcripts, which is too slow for a page."""
-    found = filters(request, default=DEFAULT_PERIOD)
+    filter_values = filters(request, default=DEFAULT_PERIOD)
     split = request.one("by", SPLITS[0][0])
-    return {**found, "splits": chosen_of(SPLITS, split), "asked": {**found["asked"], "by": split}}
+    return {
+        **filter_values,
+        "splits": chosen_of(SPLITS, split),
+        "asked": {**filter_values["asked"], "by": split},
+    }
 
 
 def _counted(request: PageRequest) -> dict[str, Any]:
@@ -73,8 +77,8 @@ def _counted(request: PageRequest) -> dict[str, Any]:
     directories = places(request).directories
     wanted = Filter(directories=directories, since=since)
     sessions = SessionFiles(request.location.watched, request.store, wanted)
-    found = expenses(sessions.recent, prices, lambda *_: None, _ANSWERS)
-    answers = map(_shown, filter(sessions.shows, request.while_wanted(found)))
+    all_expenses = expenses(sessions.recent, prices, lambda *_: None, _ANSWERS)
+    answers = map(_shown, filter(sessions.shows, request.while_wanted(all_expenses)))
     split = request.one("by")
     split = split if split in dict(SPLITS) else SPLITS[0][0]
     spent: dict[str, dict[str, float]] = {}
@@ -106,10 +110,12 @@ def _counted(request: PageRequest) -> dict[str, Any]:
     }
 
 
-def _shown(one: Expense) -> Expense:
+def _shown(expense: Expense) -> Expense:
     """Return an answer with the page's names: a project's instead of a directory's."""
-    model = _shown_model(one.usage.model)
-    return one._replace(session=_shown_session(one.session), usage=one.usage._replace(model=model))
+    model = _shown_model(expense.usage.model)
+    return expense._replace(
+        session=_shown_session(expense.session), usage=expense.usage._replace(model=model)
+    )
 
 
 @lru_cache(maxsize=1000)
@@ -124,14 +130,17 @@ def _shown_model(model: str) -> str:
 
 
 def _noted(
-    found: Iterable[Expense], split: str, spent: dict[str, dict[str, float]]
+    all_expenses: Iterable[Expense], split: str, spent: dict[str, dict[str, float]]
 ) -> Iterator[Expense]:
     """Yield the expenses, and add the dollars of each to its day and part in `spent`."""
-    for one in found:
-        if one.dollars:
-            name, parts = name_of(one, split) or UNKNOWN, spent.setdefault(name_of(one, "day"), {})
-            parts[name] = parts.get(name, 0.0) + one.dollars
-        yield one
+    for expense in all_expenses:
+        if expense.dollars:
+            name, parts = (
+                name_of(expense, split) or UNKNOWN,
+                spent.setdefault(name_of(expense, "day"), {}),
+            )
+            parts[name] = parts.get(name, 0.0) + expense.dollars
+        yield expense
 
 
 def _chart(
@@ -144,24 +153,24 @@ def _chart(
         sums.update(parts)
     first = [name for name, _ in sums.most_common()]
     first = first[:PARTS] if len(first) > PARTS + 1 else first
-    unknown = {one.name for one in by_day if one.unpriced}
-    dates = {day: one.name for one in by_day if (day := _date_of(one.name))}
+    unknown = {day_costs.name for day_costs in by_day if day_costs.unpriced}
+    dates = {day: day_costs.name for day_costs in by_day if (day := _date_of(day_costs.name))}
     today = date.fromtimestamp(now)
     days = (today - min(dates, default=today)).days
     unit, length = next((unit, length) for most, unit, length in UNITS if days <= most)
-    found: dict[str, CostBar] = {}
+    bars: dict[str, CostBar] = {}
     for before in range(days, -1, -1) if dates else ():
         day = today - timedelta(before)
         key = day.isoformat()[:length]
-        bar = found.get(key) or CostBar(key, {}, False)
+        bar = bars.get(key) or CostBar(key, {}, False)
         name = dates.get(day, "")
         for part, dollars in spent.get(name, {}).items():
             shown = part if part in first else REST
             bar.parts[shown] = bar.parts.get(shown, 0.0) + dollars
-        found[key] = bar._replace(is_unknown=bar.is_unknown or name in unknown)
+        bars[key] = bar._replace(is_unknown=bar.is_unknown or name in unknown)
     return (
         unit,
-        list(found.values())[-MOST_BARS:],
+        list(bars.values())[-MOST_BARS:],
         first + ([REST] if len(first) < len(sums) else []),
     )
 

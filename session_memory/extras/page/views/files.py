@@ -63,9 +63,11 @@ def values(request: PageRequest) -> dict[str, Any]:
         ):
             if (step.timestamp or 0) >= (since or 0):
                 _add(edits.setdefault(path, {}), conversation, step)
-    latest = sorted(edits, key=lambda path: -max(one.at for one in edits[path].values()))
+    latest = sorted(edits, key=lambda path: -max(edit.at for edit in edits[path].values()))
     worktrees: dict[str, Worktree | None] = {}
-    held = Counter(path for one in request.active for path in {path for path, _, _ in one.hands})
+    held = Counter(
+        path for session in request.active for path in {path for path, _, _ in session.hands}
+    )
     return {
         "files": [
             _shown(path, list(edits[path].values()), request.active)._replace(
@@ -103,17 +105,22 @@ def _linked_worktree(path: str, known: dict[str, Worktree | None]) -> str:
 
 
 def _shown(path: str, by: list[EditedBy], active: list[ActiveSession]) -> EditedFile:
-    by.sort(key=lambda one: -one.at)
+    by.sort(key=lambda edit: -edit.at)
     cwd = by[0].conversation.cwd
-    holders = {one.id: (one, at) for one in active for held, _, at in one.hands if held == path}
+    holders = {
+        session.id: (session, at)
+        for session in active
+        for held, _, at in session.hands
+        if held == path
+    }
     named = [
-        one._replace(
-            title=for_people(one.conversation.title) or "Untitled",
-            is_in_hand=one.conversation.session_id in holders,
+        edit._replace(
+            title=for_people(edit.conversation.title) or "Untitled",
+            is_in_hand=edit.conversation.session_id in holders,
         )
-        for one in by
+        for edit in by
     ]
-    edited = {one.conversation.session_id for one in by}
+    edited = {edit.conversation.session_id for edit in by}
     readers = sorted(
         (pair for id, pair in holders.items() if id not in edited), key=lambda pair: -pair[1]
     )

@@ -39,33 +39,35 @@ def values(request: PageRequest) -> dict[str, Any]:
     wanted = MemoryFilter(with_superseded=bool(request.one("superseded")), limit=MOST)
     problem = ""
     try:
-        found = _found(request, query, wanted, notes)
+        memories = _found(request, query, wanted, notes)
     except SharedStoreError as error:
-        found, problem = [], problem_with(error)
-    projects = dict.fromkeys(filter(None, map(_project, found)))
-    found = [one for one in found if not project or _project(one) == project]
-    kinds = Counter(one.kind for one in found)
-    found = [one for one in found if not kind or one.kind == kind]
-    shown = found[: request.number("limit", LIMIT, MOST) or LIMIT]
+        memories, problem = [], problem_with(error)
+    projects = dict.fromkeys(filter(None, map(_project, memories)))
+    memories = [memory for memory in memories if not project or _project(memory) == project]
+    kinds = Counter(memory.kind for memory in memories)
+    memories = [memory for memory in memories if not kind or memory.kind == kind]
+    shown = memories[: request.number("limit", LIMIT, MOST) or LIMIT]
     is_shared = is_for_shared(request)
     if request.one("doubts") and not is_shared:
         shown = with_doubts(shown, user_dir(os.environ))
-    asked = {
+    requested = {
         name: request.one(name) for name in ("q", "whose", "kind", "project", "superseded", "limit")
     }
     return {
         "query": query,
         "whose": whose(request),
         "memories": _shown(request, shown),
-        "count": len(found),
+        "count": len(memories),
         "kinds": [
-            (Choice(one, one, one == kind), kinds[one])
-            for one in (*KINDS, EPISODE)
-            if kinds[one] or one == kind
+            (Choice(kind_offered, kind_offered, kind_offered == kind), kinds[kind_offered])
+            for kind_offered in (*KINDS, EPISODE)
+            if kinds[kind_offered] or kind_offered == kind
         ],
         "all_kinds": sum(kinds.values()),
-        "projects": chosen_of([("", "All projects"), *((one, one) for one in projects)], project),
-        "asked": asked,
+        "projects": chosen_of(
+            [("", "All projects"), *((name, name) for name in projects)], project
+        ),
+        "asked": requested,
         "is_limited": bool(query or kind or project),
         "notes": [for_people(note) for note in notes],
         "problem": problem,
@@ -91,10 +93,10 @@ def forget(request: PageRequest, fields: Mapping[str, str]) -> str:
     """Forget the memory `id`, which can be undone for a day. Raises NotFoundError."""
     wanted = fields.get("id", "")
     with open_index(request.location, lambda _: None) as index:
-        found = [one for one in index.beginning_with(wanted) if one.id == wanted]
-    if not found:
+        memories = [memory for memory in index.beginning_with(wanted) if memory.id == wanted]
+    if not memories:
         raise NotFoundError("there is no such memory", "it may already be forgotten")
-    forget_memories(request.location, found, lambda _: None)
+    forget_memories(request.location, memories, lambda _: None)
     return "/memories"
 
 
@@ -115,8 +117,8 @@ def _project(memory: IndexedMemory) -> str:
 
 def _forgotten(request: PageRequest) -> list[tuple[str, str]]:
     """Return ids and titles of the memories that can be restored, the latest first."""
-    found = [one for folder in folders_of(request.location) for one in read_undo(folder)]
-    return [(one.id, _title(one.part)) for one in sorted(found, key=lambda one: -one.time)]
+    undone = [undo for folder in folders_of(request.location) for undo in read_undo(folder)]
+    return [(undo.id, _title(undo.part)) for undo in sorted(undone, key=lambda undo: -undo.time)]
 
 
 def _title(part: str) -> str:
@@ -125,23 +127,23 @@ def _title(part: str) -> str:
 
 
 def _shown(
-    request: PageRequest, found: list[IndexedMemory]
+    request: PageRequest, memories: list[IndexedMemory]
 ) -> list[tuple[IndexedMemory, str, str]]:
     """Return the memories, redacted, each with its project and its page, which a person can
     edit."""
     return [
         (
-            one._replace(
-                title=for_people(one.title),
-                text=for_people(one.text),
-                subject=for_people(one.subject),
-                quote=for_people(one.quote),
-                who=for_people(one.who),
+            memory._replace(
+                title=for_people(memory.title),
+                text=for_people(memory.text),
+                subject=for_people(memory.subject),
+                quote=for_people(memory.quote),
+                who=for_people(memory.who),
             ),
-            _project(one),
-            file_of(folder_of(request.location, one.home), one.path),
+            _project(memory),
+            file_of(folder_of(request.location, memory.home), memory.path),
         )
-        for one in found
+        for memory in memories
     ]
 
 

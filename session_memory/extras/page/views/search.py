@@ -108,11 +108,11 @@ def _filters(
 ) -> tuple[choices.Places, list[choices.Choice], Filter]:
     """Return the possible filters, and the chosen one."""
     times, since = choices.period(request, "all")
-    found = choices.places(request)
+    places_offered = choices.places(request)
     who = request.one("who")
     role, kind = who if who in (*ENTRY_ROLES, TOOL_ROLE) else "", who if who in KINDS else ""
     wanted = Filter(
-        directories=found.directories,
+        directories=places_offered.directories,
         session=request.one("session"),
         since=since,
         role=role,
@@ -120,7 +120,7 @@ def _filters(
         runtime=request.one("runtime"),
         limit=limit,
     )
-    return found, times, wanted
+    return places_offered, times, wanted
 
 
 def _found(request: PageRequest, query: str, wanted: Filter) -> Hits:

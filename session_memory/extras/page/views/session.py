@@ -61,14 +61,16 @@ def _values(request: PageRequest) -> dict[str, Any]:
     latest = conversations[-1]
     named = request.number("conversation", 0, 1 << 62)
     at = request.number("at", 0, _HIGHEST) or next(
-        (one.first for one in chunks if one.conversation == named), 0
+        (chunk.first for chunk in chunks if chunk.conversation == named), 0
     )
     last_at = request.last_at(latest)
     is_active = last_at >= active_since(request.now)
-    shown = next((one for one in chunks if one.first <= at <= one.last), None)
+    shown = next((chunk for chunk in chunks if chunk.first <= at <= chunk.last), None)
     if shown is None:
         shown = chunks[-1] if is_active or at else chunks[0]
-    of = next(one for one in conversations if one.id == shown.conversation)
+    of = next(
+        conversation for conversation in conversations if conversation.id == shown.conversation
+    )
     return {
         **_facts(request, conversations),
         "name": for_people(conversations[0].title) or "Untitled",
@@ -97,11 +99,14 @@ def _cost(request: PageRequest) -> dict[str, Any]:
     latest = conversations[-1]
     file = request.location.transcript_of(latest)
     prices = all_prices(settings_of(request.location).prices)
-    found = expenses([(file, latest)] if file else [], prices, lambda *_: None, _ANSWERS)
+    all_expenses = expenses([(file, latest)] if file else [], prices, lambda *_: None, _ANSWERS)
     total, (models,) = sums_of(
-        (one for one in request.while_wanted(found) if not one.usage.is_copy), "model"
+        (expense for expense in request.while_wanted(all_expenses) if not expense.usage.is_copy),
+        "model",
     )
-    shown = [replace(one, name=for_people(one.name) or "unknown") for one in models]
+    shown = [
+        replace(model_sum, name=for_people(model_sum.name) or "unknown") for model_sum in models
+    ]
     return {**_facts(request, conversations), "total": total, "models": shown}
 
 
@@ -120,8 +125,8 @@ def _facts(request: PageRequest, conversations: list[Conversation]) -> dict[str,
         "group": latest.home,
         "first_at": (conversations[0].first_message_at or 0) / 1000,
         "last_at": request.last_at(latest),
-        "messages": sum(one.entry_count for one in conversations),
-        "active": next((one for one in request.active if one.id == latest.session_id), None),
+        "messages": sum(conversation.entry_count for conversation in conversations),
+        "active": next((card for card in request.active if card.id == latest.session_id), None),
     }
 
 
@@ -142,12 +147,12 @@ def _outline(request: PageRequest) -> dict[str, Any]:
     """Return the session's requests, changed files and memories. Of a long one, the latest requests
     and files; `part` requests the `requests` or the `files` before these."""
     conversations = _conversations(request)
-    start = next((one.cwd for one in conversations if one.cwd), "")
+    start = next((conversation.cwd for conversation in conversations if conversation.cwd), "")
     requests: list[StoredEntry] = []
     files: dict[str, list[int]] = {}
-    for one in conversations:
-        calls = request.store.sub_agent_calls(one.id)
-        for item in request.store.entries(one.id):
+    for conversation in conversations:
+        calls = request.store.sub_agent_calls(conversation.id)
+        for item in request.store.entries(conversation.id):
             if item.role == TOOL_ROLE:
                 calls.append(item)
             elif item.role == "user" and is_request(item.text):
@@ -157,42 +162,42 @@ def _outline(request: PageRequest) -> dict[str, Any]:
     part = request.one("part")
     earlier, latest = _split(requests, REQUESTS)
     files_before, last_files = _split(
-        [ChangedFile(relative(path, start), some) for path, some in files.items()], FILES
+        [ChangedFile(relative(path, start), edits) for path, edits in files.items()], FILES
     )
     return {
         "session_id": conversations[-1].session_id,
         "part": part,
         "requests": [
             ShownRequest(
-                one.number,
-                one.timestamp and one.timestamp / 1000,
-                quoted(one.text, REQUEST_CHARACTERS),
+                request_made.number,
+                request_made.timestamp and request_made.timestamp / 1000,
+                quoted(request_made.text, REQUEST_CHARACTERS),
             )
-            for one in (earlier if part == "requests" else latest)
+            for request_made in (earlier if part == "requests" else latest)
         ],
         "earlier": len(earlier),
         "files": [
-            one._replace(path=for_people(one.path))
-            for one in (files_before if part == "files" else last_files)[::-1]
+            file._replace(path=for_people(file.path))
+            for file in (files_before if part == "files" else last_files)[::-1]
         ],
         "files_before": len(files_before),
         "memories": [] if part else _memories_of(request, conversations[-1].session_id),
     }
 
 
-def _split(found: list[Found], most: int) -> tuple[list[Found], list[Found]]:
+def _split(listed: list[Found], most: int) -> tuple[list[Found], list[Found]]:
     """Return the last `most` of them, and those before."""
-    at = max(0, len(found) - most)
-    return found[:at], found[at:]
+    at = max(0, len(listed) - most)
+    return listed[:at], listed[at:]
 
 
 def _memories_of(request: PageRequest, session: str) -> list[tuple[str, str]]:
     """Return kind and title of each memory drawn from a session."""
     with open_index(request.location, lambda _: None, Patience(PATIENCE_SECONDS)) as index:
         return [
-            (for_people(one.kind), for_people(one.title))
-            for one in index.memories(MemoryFilter())
-            if any(origin[1] == session for origin in one.origins)
+            (for_people(memory.kind), for_people(memory.title))
+            for memory in index.memories(MemoryFilter())
+            if any(origin[1] == session for origin in memory.origins)
         ]
 
 
@@ -217,35 +222,37 @@ def shown_call(request: PageRequest) -> tuple[Conversation, StoredEntry]:
     NotFoundError."""
     conversation = _conversation(request)
     number = request.number("item", 0, _HIGHEST)
-    found = (
+    calls = (
         items_of(request.store, DialoguePart(conversation.id, number, number, False, 0))
         if number
         else []
     )
-    if not found or found[0].role != TOOL_ROLE:
+    if not calls or calls[0].role != TOOL_ROLE:
         raise NotFoundError("this tool call does not exist")
-    return conversation, found[0]
+    return conversation, calls[0]
 
 
 def _conversations(request: PageRequest) -> list[Conversation]:
     """Return the requested session's conversations, the earliest first. Raises NotFoundError."""
     wanted = request.path["session"]
-    found = request.store.conversations(Filter(session=wanted, limit=NO_LIMIT))
-    found = [one for one in found if one.session_id == wanted]
-    if not found:
+    conversations = request.store.conversations(Filter(session=wanted, limit=NO_LIMIT))
+    conversations = [
+        conversation for conversation in conversations if conversation.session_id == wanted
+    ]
+    if not conversations:
         raise NotFoundError(
             "there is no such session",
             "it may be excluded by a rule, forgotten, or not ingested yet",
         )
-    return found[::-1]
+    return conversations[::-1]
 
 
 def _conversation(request: PageRequest) -> Conversation:
     """Return the conversation `of` of the requested session. Raises NotFoundError."""
-    found = request.store.conversation(request.number("of", 0, _HIGHEST))
-    if found is None or found.session_id != request.path["session"]:
+    conversation = request.store.conversation(request.number("of", 0, _HIGHEST))
+    if conversation is None or conversation.session_id != request.path["session"]:
         raise NotFoundError("this part of the session no longer exists", "reload the page")
-    return found
+    return conversation
 
 
 def _commands(request: PageRequest, latest: Conversation) -> dict[str, str]:
@@ -253,7 +260,10 @@ def _commands(request: PageRequest, latest: Conversation) -> dict[str, str]:
 
     If its runtime no longer has it, the second command restores it from the kept copy; '' if there
     is none."""
-    runtime = next((one for one in all_runtimes() if one.name == latest.runtime), None)
+    runtime = next(
+        (known_runtime for known_runtime in all_runtimes() if known_runtime.name == latest.runtime),
+        None,
+    )
     handoff = f"session-memory handoff {shlex.quote(latest.session_id)}"
     if runtime is None or not runtime.install.RESUME or latest.home:
         return {"resume": "", "restore": "", "handoff": handoff}
@@ -267,7 +277,7 @@ def _commands(request: PageRequest, latest: Conversation) -> dict[str, str]:
         command = runtime.backup.resume_command(latest.session_id, present)
         return {"resume": command, "restore": "", "handoff": handoff}
     kept = kept_of(
-        request.location, lambda one: one.session_id == latest.session_id and not one.is_earlier
+        request.location, lambda kept: kept.session_id == latest.session_id and not kept.is_earlier
     )
     command = f"session-memory restore {shlex.quote(latest.session_id)}"
     return {"resume": "", "restore": command if kept else "", "handoff": handoff}

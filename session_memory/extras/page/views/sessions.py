@@ -26,24 +26,29 @@ def _now(request: PageRequest) -> dict[str, Any]:
     ones; `told`, those whose next update is shown in full: the ones that are not idle, or else the
     latest; `colliding`, see `_collisions`; `alarms`, the problems to fix."""
     since = active_since(request.now)
-    sessions = [one for one in request.active if one.last_at >= since]
+    sessions = [session for session in request.active if session.last_at >= since]
     first_at: dict[str, int] = {}
-    for position, one in enumerate(sessions):
-        first_at.setdefault(one.project, position)
-    idle = [one for one in sessions if one.is_idle(request.now)]
+    for position, session in enumerate(sessions):
+        first_at.setdefault(session.project, position)
+    idle = [session for session in sessions if session.is_idle(request.now)]
     ordered = sorted(
-        [one for one in sessions if one not in idle], key=lambda one: first_at[one.project]
+        [session for session in sessions if session not in idle],
+        key=lambda session: first_at[session.project],
     )
-    told = sorted([one for one in sessions if one.waiting], key=lambda one: not one.collisions)
+    waiting = sorted(
+        [session for session in sessions if session.waiting],
+        key=lambda session: not session.collisions,
+    )
     return {
         "projects": [
-            (project, list(some)) for project, some in groupby(ordered, key=lambda one: one.project)
+            (project, list(run))
+            for project, run in groupby(ordered, key=lambda session: session.project)
         ],
         "idle": idle,
-        "told": [one for one in told if one not in idle] or told[:1],
+        "told": [session for session in waiting if session not in idle] or waiting[:1],
         "colliding": _collisions(sessions),
         "count": len(sessions),
-        "working": sum(bool(one.work) for one in sessions),
+        "working": sum(bool(session.work) for session in sessions),
         "since": "today" if since == midnight(request.now) else f"in the last {NIGHT_HOURS} hours",
         "alarms": request.alarms,
     }
@@ -74,23 +79,25 @@ def _collisions(sessions: list[ActiveSession]) -> list[Collision]:
     A resolved collision is in no waiting update."""
     unaware: dict[str, set[str]] = {}
     others = []
-    for one in sessions:
-        for line in one.collisions:
+    for session in sessions:
+        for line in session.collisions:
             named = line.partition(": ")[0]
-            paths = [path for path, _, _ in one.hands if _as_told(path, one.cwd) in named]
+            paths = [path for path, _, _ in session.hands if _as_told(path, session.cwd) in named]
             for path in paths:
-                unaware.setdefault(path, set()).add(one.id)
+                unaware.setdefault(path, set()).add(session.id)
             if not paths:
-                others.append(Collision("", [Holder(one, "", one.last_at, True)], line))
-    found = []
+                others.append(Collision("", [Holder(session, "", session.last_at, True)], line))
+    collisions = []
     for path, ids in unaware.items():
-        hands = [(one, hand) for one in sessions for hand in one.hands if hand[0] == path]
-        holders = [Holder(one, did, at, one.id in ids) for one, (_, did, at) in hands]
-        shortest = min((relative(path, one.cwd) for one, _ in hands), key=len)
-        found.append(
+        hands = [
+            (session, hand) for session in sessions for hand in session.hands if hand[0] == path
+        ]
+        holders = [Holder(session, did, at, session.id in ids) for session, (_, did, at) in hands]
+        shortest = min((relative(path, session.cwd) for session, _ in hands), key=len)
+        collisions.append(
             Collision(for_people(shortest), sorted(holders, key=lambda holder: -holder.at))
         )
-    return found + others
+    return collisions + others
 
 
 def _as_told(path: str, directory: str) -> str:
@@ -102,12 +109,15 @@ def _listed(request: PageRequest) -> dict[str, Any]:
     """Return `days` as pairs of a day's name and its sessions; `here`, the id of the session shown;
     `working`, the ids of the sessions at work."""
     sessions = sorted(
-        latest_sessions(request, CONVERSATIONS), key=lambda one: -(one.last_message_at or 0)
+        latest_sessions(request, CONVERSATIONS),
+        key=lambda conversation: -(conversation.last_message_at or 0),
     )
-    days = groupby(sessions, key=lambda one: _day_name(one.last_message_at, request.now))
-    working = {one.id for one in request.active if one.work}
+    days = groupby(
+        sessions, key=lambda conversation: _day_name(conversation.last_message_at, request.now)
+    )
+    working = {session.id for session in request.active if session.work}
     return {
-        "days": [(day, list(some)) for day, some in days],
+        "days": [(day, list(run)) for day, run in days],
         "here": request.one("here"),
         "working": working,
     }
@@ -124,26 +134,30 @@ def _day_name(milliseconds: int | None, now: float) -> str:
     return time.strftime("%A" if days < 7 else "%B %Y", time.localtime(at))
 
 
-def text_of(one: Conversation) -> str:
+def text_of(conversation: Conversation) -> str:
     """Return what a session is found by in the palette, in lower case."""
-    return (
-        f"{one.title} {project_of(one.cwd)} {shown_runtime(one.runtime).title} {one.session_id}"
-    ).casefold()
+    project, runtime = project_of(conversation.cwd), shown_runtime(conversation.runtime).title
+    return f"{conversation.title} {project} {runtime} {conversation.session_id}".casefold()
 
 
 def latest_sessions(request: PageRequest, most: int, wanted: Filter = ALL) -> list[Conversation]:
     """Return the latest conversation of each session of the `most` latest, with the title of the
     session, redacted, and the time of its last entry, which the store may not have yet."""
-    found: dict[tuple[str, str], list[Conversation]] = {}
-    for one in request.store.conversations(wanted._replace(limit=most)):
-        found.setdefault((one.home, one.session_id), []).append(one)
+    conversations_by_session: dict[tuple[str, str], list[Conversation]] = {}
+    for conversation in request.store.conversations(wanted._replace(limit=most)):
+        conversations_by_session.setdefault(
+            (conversation.home, conversation.session_id), []
+        ).append(conversation)
     return [
         latest._replace(
             title=for_people(first.title) or "Untitled",
             cwd=for_people(latest.cwd),
             last_message_at=round(request.last_at(latest) * 1000) or None,
         )
-        for latest, *_, first in [(some[0], *some) for some in found.values()]
+        for latest, *_, first in [
+            (conversations[0], *conversations)
+            for conversations in conversations_by_session.values()
+        ]
     ]
 
 

@@ -147,24 +147,36 @@ def _lanes_of(bars: Iterable[Bar]) -> list[Lane]:
     return lanes
 
 
-def _bars(found: Sequence[Conversation], begin: float, end: float, span: str) -> list[Bar]:
+def _bars(conversations: Sequence[Conversation], begin: float, end: float, span: str) -> list[Bar]:
     """Return a bar for each conversation with a time."""
     bars = []
-    for one in found:
-        if one.first_message_at is None or one.last_message_at is None:
+    for conversation in conversations:
+        if conversation.first_message_at is None or conversation.last_message_at is None:
             continue
-        first, last = one.first_message_at / 1000, one.last_message_at / 1000
+        first, last = conversation.first_message_at / 1000, conversation.last_message_at / 1000
         left = max(0.0, (first - begin) / (end - begin) * 100)
         width = max(LEAST_WIDTH[span], min(100.0, (last - begin) / (end - begin) * 100) - left)
         begins_at = min(left, 100 - width)
         room = max(width, ROOM[span])
         left = min(begins_at, 100 - room)  # in the evening the title begins before its bar
-        project = project_of(for_people(one.cwd)) or "Without a project"
-        title, runtime = for_people(one.title) or "Untitled", shown_runtime(one.runtime)
+        project = project_of(for_people(conversation.cwd)) or "Without a project"
+        title, runtime = (
+            for_people(conversation.title) or "Untitled",
+            shown_runtime(conversation.runtime),
+        )
         left, width, room, offset = [
             round(number, 3) for number in (left, width, room, begins_at - left)
         ]
-        known = one.session_id, one.id, title, runtime, project, one.entry_count, first, last
+        known = (
+            conversation.session_id,
+            conversation.id,
+            title,
+            runtime,
+            project,
+            conversation.entry_count,
+            first,
+            last,
+        )
         bars.append(Bar(*known, left, width, room, 0, offset))
     return bars
 
@@ -200,8 +212,8 @@ def _title(span: str, begin: float, last: float) -> str:
 def _noon_of(day: str) -> float | None:
     """Return noon of `2026-02-21` in seconds since the epoch; None for an invalid day."""
     try:
-        found = date.fromisoformat(day)
-        return time.mktime((found.year, found.month, found.day, 12, 0, 0, 0, 0, -1))
+        date_named = date.fromisoformat(day)
+        return time.mktime((date_named.year, date_named.month, date_named.day, 12, 0, 0, 0, 0, -1))
     except (ValueError, OverflowError):
         return None
 

@@ -38,23 +38,24 @@ def _of_file(request: PageRequest) -> dict[str, Any]:
     inside = os.path.relpath(real, worktree.root)
     try:
         lines = [for_people(line[:SHOWN_CHARACTERS]) for line in worktree_lines(real)[:SHOWN_LINES]]
-        found = reasons.of_lines(inside, 1, SHOWN_LINES)
+        reasons_found = reasons.of_lines(inside, 1, SHOWN_LINES)
     except GitUnavailableError as error:
         raise NotFoundError(
             "git has no record of who wrote this file", "run session-memory why FILE"
         ) from error
     runs = [
-        (shown(one), list(enumerate(lines[one.first - 1 : one.last], one.first))) for one in found
+        (shown(reason), list(enumerate(lines[reason.first - 1 : reason.last], reason.first)))
+        for reason in reasons_found
     ]
     hunk = request.number("hunk", 0, SHOWN_LINES)
-    asked = (
+    numbers = (
         _added_by(call_detail(request.location, conversation, item), hunk, lines) if hunk else []
     )
     return {
         "path": for_people(inside),
         "runs": runs,
-        "asked": asked or [0],
-        "is_gone": bool(hunk) and not asked,
+        "asked": numbers or [0],
+        "is_gone": bool(hunk) and not numbers,
     }
 
 

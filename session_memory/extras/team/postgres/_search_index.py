@@ -100,10 +100,10 @@ class TeamTables:
         version = connection.execute(sql).fetchone() or (0, 0, 0, 0, 0)
         if self._known and self._known.version == version:
             return self._known
-        found = connection.cursor(binary=True).execute(
+        rows = connection.cursor(binary=True).execute(
             "SELECT segment, array_agg(id) FROM session GROUP BY segment"
         )
-        segments = {segment: frozenset(ids) for segment, ids in found}
+        segments = {segment: frozenset(ids) for segment, ids in rows}
         return KnownTeam(version, version[0], version[3], version[4], segments, _table(connection))
 
 
@@ -194,7 +194,7 @@ class PostgresSearchIndex:
         known = self._known
         segments = known.segments
         if files is not None:
-            segments = {id: some for id, every in segments.items() if (some := every & files)}
+            segments = {id: members for id, every in segments.items() if (members := every & files)}
         if among is not None:
             sessions = {item >> ITEM_BITS for item in among}
             segments = {
@@ -212,12 +212,12 @@ class PostgresSearchIndex:
             f"ORDER BY segment DESC LIMIT {MOST_SEGMENTS}) AS newest "
             f"WHERE newer < {most * ID_BYTES} ORDER BY segment DESC"
         )
-        found: list[int] = []
+        found_items: list[int] = []
         rows = self._rows(sql, values)
         for segment, items, _ in reversed(rows):
-            found += unpacked(items, segments.get(segment, frozenset()))
+            found_items += unpacked(items, segments.get(segment, frozenset()))
         older = rows[0][2] - sum([len(items) for _, items, _ in rows]) if rows else 0
-        return sorted(set(found)) if is_prefix else sorted(found), older // ID_BYTES
+        return sorted(set(found_items)) if is_prefix else sorted(found_items), older // ID_BYTES
 
     def items_saying(self, text: str, scope: Scope) -> list[int]:
         condition = ""
@@ -269,9 +269,9 @@ class PostgresSearchIndex:
         )
         named = list(items)
         rows = self._rows(sql, [characters, *_named(named)])
-        found = {item: TextStart(plain(text), size, is_tool) for item, text, size, is_tool in rows}
+        starts = {item: TextStart(plain(text), size, is_tool) for item, text, size, is_tool in rows}
         # a posting may name an item that does not exist
-        return {item: found.get(item, _NO_TEXT) for item in named}
+        return {item: starts.get(item, _NO_TEXT) for item in named}
 
     def items(self, ids: Iterable[int]) -> dict[int, StoredEntry]:
         return {
@@ -334,17 +334,17 @@ def items_of(expression: Expression, terms: Terms, postings: PostingsOf) -> list
     items are given, at least those among them."""
 
     def having(words: Words, among: list[int] | None = None) -> list[int]:
-        found, each = among, [terms.of_word(word) for word in words.each]
+        items, each = among, [terms.of_word(word) for word in words.each]
         if len(each) > 1:  # the rarest first: that is cheap to join
             each.sort(key=lambda term: len(postings(term, False, None)))
         for term in each:
-            one = postings(term, words.is_prefix, found)
-            found = one if found is None else both(found, one)
-        return found or []
+            postings_of_term = postings(term, words.is_prefix, items)
+            items = postings_of_term if items is None else both(items, postings_of_term)
+        return items or []
 
-    found = reduce(either, map(having, expression.parts)) if expression.parts else None
+    items = reduce(either, map(having, expression.parts)) if expression.parts else None
     for words in expression.required:
-        found = having(words, found)
+        items = having(words, items)
     for words in expression.unwanted:
-        found = without(found or [], having(words, found))
-    return found or []
+        items = without(items or [], having(words, items))
+    return items or []

@@ -79,22 +79,22 @@ def mark_of(
     It identifies them after a transcript was ingested again. It is a sum: the mark of further items
     is added to it (`sum_of`). The tool uses with the numbers `open_calls` count as unfinished."""
     marks = []
-    for one in items:
-        number = one.id & NUMBERS
+    for item in items:
+        number = item.id & NUMBERS
         marks.append(
             checksum(
                 number,
                 number in copies,
-                one.role,
-                one.timestamp,
-                one.cwd,
-                one.tool,
-                one.kind,
-                one.text,
+                item.role,
+                item.timestamp,
+                item.cwd,
+                item.tool,
+                item.kind,
+                item.text,
             )
         )
-        if one.outcome and number not in open_calls:
-            marks.append(mark_of_result(one))
+        if item.outcome and number not in open_calls:
+            marks.append(mark_of_result(item))
     return sum_of(marks)
 
 
@@ -213,37 +213,37 @@ def prepared(batch: Iterable[SessionPush], terms_in: Callable[[str], list[str]])
         lambda: defaultdict(list)
     )
     item_counts: Counter[int | str] = Counter()
-    for place, one in enumerate(batch):
-        before = one.before
-        segment = before.segment if before else one.session.share
-        item_counts[segment] += len(one.items)
+    for place, push in enumerate(batch):
+        before = push.before
+        segment = before.segment if before else push.session.share
+        item_counts[segment] += len(push.items)
         items_of = postings[segment].__getitem__
         text_count = term_count = 0
-        for item in one.items:
-            if item.text and item.id & NUMBERS not in one.copies:
+        for item in push.items:
+            if item.text and item.id & NUMBERS not in push.copies:
                 terms = terms_in(item.text)
                 text_count, term_count = text_count + 1, term_count + len(terms)
                 for items in map(items_of, set(terms)):
                     items.append(place << ITEM_BITS | item.id & NUMBERS)
-        ended = {item.id & NUMBERS for item in one.ended}
+        ended = {item.id & NUMBERS for item in push.ended}
         still_open = [
             number for number in (before.open_calls if before else ()) if number not in ended
         ]
         sessions.append(
             PreparedSession(
-                one._replace(items=()),
-                [_item_row(item, one.session.cwd) for item in one.items],
+                push._replace(items=()),
+                [_item_row(item, push.session.cwd) for item in push.items],
                 sum_of(
                     (
                         before.mark if before else 0,
-                        mark_of(one.items, one.copies),
-                        *map(mark_of_result, one.ended),
+                        mark_of(push.items, push.copies),
+                        *map(mark_of_result, push.ended),
                     )
                 ),
                 still_open
                 + [
                     item.id & NUMBERS
-                    for item in one.items
+                    for item in push.items
                     if item.role == TOOL_ROLE and not item.outcome
                 ],
                 text_count,
@@ -252,7 +252,7 @@ def prepared(batch: Iterable[SessionPush], terms_in: Callable[[str], list[str]])
         )
     return PreparedBatch(
         sessions,
-        {segment: _rows(item_counts[segment], found) for segment, found in postings.items()},
+        {segment: _rows(item_counts[segment], rows) for segment, rows in postings.items()},
     )
 
 

@@ -154,8 +154,11 @@ def cut(connection: TeamConnection) -> None:
     """End a connection as if the server had, even while another thread uses it."""
     import psycopg
 
-    with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as one:
-        one.shutdown(socket.SHUT_RDWR)
+    with (
+        suppress(OSError, psycopg.Error),
+        socket.socket(fileno=os.dup(connection.fileno())) as connected,
+    ):
+        connected.shutdown(socket.SHUT_RDWR)
 
 
 def _first_line(error: Exception) -> str:

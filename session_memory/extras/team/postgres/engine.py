@@ -114,11 +114,11 @@ class TeamStore(TeamDatabase):
         for (last,) in self._rows(sql, [session, first]):
             for begin in range(first, last + 1, _READ_ITEMS):
                 end = min(begin + _READ_ITEMS - 1, last)
-                some = (
+                page_sql = (
                     f"{select_items()} WHERE i.session = %s AND i.number BETWEEN %s AND %s "
                     f"ORDER BY i.number"
                 )
-                yield from [entry_of(row) for row in self._rows(some, [session, begin, end])]
+                yield from [entry_of(row) for row in self._rows(page_sql, [session, begin, end])]
 
     def search(self, query: str, wanted: Filter) -> Hits:
         with self.asking():
@@ -249,8 +249,8 @@ def recent_sessions(team: TeamPush, projects: Iterable[str]) -> list[RecentSessi
         sessions = cursor.execute(sql, (list(projects), team.machine)).fetchall()
         last_items: dict[int, list[StoredEntry]] = {}
         for row in cursor.execute(last, ([id for id, *_ in sessions],)):
-            one = entry_of(row)
-            last_items.setdefault(one.id >> ITEM_BITS, []).append(one)
+            entry = entry_of(row)
+            last_items.setdefault(entry.id >> ITEM_BITS, []).append(entry)
     return [
         RecentSession._make((*labels(session), tuple(last_items.get(session[0], ()))))
         for session in sessions
@@ -297,28 +297,30 @@ _OBJECT = re.compile("([0-9a-f]{40}|[0-9a-f]{64})?")
 def shared_edits(team: TeamPush, sessions: Iterable[int]) -> dict[int, set[str]]:
     """Return the files whose edits by these sessions the team has, by session. Raises TeamError."""
     sql = "SELECT DISTINCT session, text FROM item WHERE session = ANY(%s) AND kind = 'edit'"
-    found: dict[int, set[str]] = {}
+    edits_by_session: dict[int, set[str]] = {}
     with team.asking():
         for session, path in team.connection.execute(sql, (list(sessions),)):
-            found.setdefault(session, set()).add(path)
-    return found
+            edits_by_session.setdefault(session, set()).add(path)
+    return edits_by_session
 
 
 def push_changed_files(team: TeamPush, files: Mapping[int, Iterable[UnmergedFile]]) -> None:
     """Make these the changed files of this machine's sessions, by their numbers in the team. Raises
     TeamError."""
     rows = {
-        (id, *one._replace(hunks=json.dumps(one.hunks[:MOST_HUNKS])))  # type: ignore[arg-type]
+        (id, *file._replace(hunks=json.dumps(file.hunks[:MOST_HUNKS])))  # type: ignore[arg-type]
         for id, of in files.items()
-        for one in of
+        for file in of
     }
-    own = "WHERE session IN (SELECT id FROM session WHERE owner = current_user AND machine = %s)"
+    own_rows = (
+        "WHERE session IN (SELECT id FROM session WHERE owner = current_user AND machine = %s)"
+    )
     with team.asking(), team.connection.transaction():
         known = team.connection.execute(
-            f"SELECT * FROM changed_file {own}", (team.machine,)
+            f"SELECT * FROM changed_file {own_rows}", (team.machine,)
         ).fetchall()
         if rows != set(known):
-            team.connection.execute(f"DELETE FROM changed_file {own}", (team.machine,))
+            team.connection.execute(f"DELETE FROM changed_file {own_rows}", (team.machine,))
             insert = "INSERT INTO changed_file VALUES (%s, %s, %s, %s, %s, %s, %s)"
             team.connection.cursor().executemany(insert, sorted(rows))
 

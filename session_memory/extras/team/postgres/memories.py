@@ -81,8 +81,8 @@ class TeamMemories:
             scores = self._scores(expression, terms)
             at = f"coalesce({time_in('m.at')}, 0)"
             sql = f"SELECT m.number, {at} FROM memory AS m WHERE m.number = ANY(%s) AND {condition}"
-            found = self._store.connection.execute(sql, [list(scores), *values]).fetchall()
-            best = sorted(found, key=lambda row: (scores[row[0]], row[1], row[0]), reverse=True)
+            rows = self._store.connection.execute(sql, [list(scores), *values]).fetchall()
+            best = sorted(rows, key=lambda row: (scores[row[0]], row[1], row[0]), reverse=True)
             numbers = [number for number, _ in best][: _limit(wanted)]
             return self._memories(
                 "m.number = ANY(%s) ORDER BY array_position(%s, m.number)", [numbers, numbers]
@@ -101,15 +101,15 @@ class TeamMemories:
         total, average = self._store.connection.execute(sql).fetchone() or (0, 1.0)
         scores = dict.fromkeys(matching, 0.0)
         each = [
-            (terms.of_word(word), one.is_prefix)
-            for one in chain(*expression[:2])
-            for word in one.each
+            (terms.of_word(word), words.is_prefix)
+            for words in chain(*expression[:2])
+            for word in words.each
         ]
-        for found in [having[one] for one in each]:  # a repeated term counts twice
-            rarity = math.log((total - len(found) + 0.5) / (len(found) + 0.5))
+        for frequencies in [having[term] for term in each]:  # a repeated term counts twice
+            rarity = math.log((total - len(frequencies) + 0.5) / (len(frequencies) + 0.5))
             worth = max(rarity, _LEAST_RARITY) * (_K + 1)
-            for number in found.keys() & scores.keys():
-                often, length = found[number]
+            for number in frequencies.keys() & scores.keys():
+                often, length = frequencies[number]
                 scores[number] += worth * often / (often + _K * (1 - _B + _B * length / average))
         return scores
 
@@ -160,7 +160,7 @@ def _memory(row: tuple[Any, ...]) -> IndexedMemory:
     ) = labels(row)
     text, quote = plain(row[4]), plain(row[6])
     # others may have arrays in them
-    doubts = [one for one in labels(row[12][:MOST_DOUBTS]) if isinstance(one, str)]
+    doubts = [doubt for doubt in labels(row[12][:MOST_DOUBTS]) if isinstance(doubt, str)]
     origin = Origin(at, session, conversation, strategy, message, cwd)
     return IndexedMemory(
         home, "", id, kind, title, text, subject, quote, (origin,), doubts=tuple(doubts), who=who
@@ -236,15 +236,15 @@ def push_memories(team: TeamPush, memories: Sequence[MemoryPush], replaced: Coll
 
     Raises TeamError."""
     terms = local_terms()
-    found = {one.key: _frequencies(one, terms) for one in memories}
+    frequencies = {memory.key: _frequencies(memory, terms) for memory in memories}
     rows = [
         {
-            **one._asdict(),
+            **memory._asdict(),
             "machine": team.machine,
-            "mark": one.mark,
-            "term_count": found[one.key][1],
+            "mark": memory.mark,
+            "term_count": frequencies[memory.key][1],
         }
-        for one in memories
+        for memory in memories
     ]
     columns = f"machine, {', '.join(MemoryPush._fields)}, term_count, mark"
     sql = (
@@ -258,7 +258,7 @@ def push_memories(team: TeamPush, memories: Sequence[MemoryPush], replaced: Coll
         postings = [
             (term, number, often)
             for number, home, id in added
-            for term, often in found[home, id][0].items()
+            for term, often in frequencies[home, id][0].items()
         ]
         team.connection.execute(
             "INSERT INTO memory_posting SELECT * FROM unnest(%s::text[], %s::bigint[], %s::real[])",

@@ -109,12 +109,14 @@ class TeamPush(TeamDatabase):
         )
         with self.asking():
             rows = self.connection.cursor(binary=True).execute(sql, (self.machine,)).fetchall()
-        found = {}
+        pushed_sessions = {}
         for id, segment, *values in rows:
             *session, next_number, mark, open_calls = values
-            one = SharedSession._make(session)
-            found[one.key] = PushedSession(id, segment, one, next_number, mark, tuple(open_calls))
-        return found
+            shared_session = SharedSession._make(session)
+            pushed_sessions[shared_session.key] = PushedSession(
+                id, segment, shared_session, next_number, mark, tuple(open_calls)
+            )
+        return pushed_sessions
 
     def prepare(self, batch: Sequence[SessionPush]) -> PreparedBatch:
         """Return a batch for `push`, without asking the server: another thread may be pushing
@@ -142,8 +144,8 @@ class TeamPush(TeamDatabase):
         """Delete the copies of sessions, segment by segment: of too many at once the server makes
         too long a work."""
         by_segment: defaultdict[int, list[int]] = defaultdict(list)
-        for one in sessions:
-            by_segment[one.segment].append(one.id)
+        for pushed_session in sessions:
+            by_segment[pushed_session.segment].append(pushed_session.id)
         for segment, ids in sorted(by_segment.items()):
             with self.asking(), self.connection.transaction():
                 self.connection.execute("SELECT FROM segment WHERE id = %s FOR UPDATE", (segment,))
@@ -192,7 +194,7 @@ class TeamPush(TeamDatabase):
     ) -> list[int]:
         """Lock the sessions; return their numbers, 0 for one that another process has pushed since
         `before`."""
-        new = [one.push.session for one in sessions if one.push.before is None]
+        new = [session.push.session for session in sessions if session.push.before is None]
         added = {}
         if new:
             columns = ", ".join(("machine", "segment", *_SESSION))
@@ -202,13 +204,17 @@ class TeamPush(TeamDatabase):
                 "home, file_path, id"
             )
             rows = [
-                {**one._asdict(), "machine": self.machine, "segment": open_segments[one.share]}
-                for one in new
+                {
+                    **session._asdict(),
+                    "machine": self.machine,
+                    "segment": open_segments[session.share],
+                }
+                for session in new
             ]
             added = {
                 (home, path): id for home, path, id in self.connection.execute(sql, (_given(rows),))
             }
-        known = sorted([one.push.before.id for one in sessions if one.push.before])
+        known = sorted([session.push.before.id for session in sessions if session.push.before])
         sql = "SELECT id, next_number, mark FROM session WHERE id = ANY(%s) ORDER BY id FOR UPDATE"
         states = (
             {id: (number, mark) for id, number, mark in self.connection.execute(sql, (known,))}
@@ -216,12 +222,16 @@ class TeamPush(TeamDatabase):
             else {}
         )
         ids = []
-        for one, before in [(one.push.session, one.push.before) for one in sessions]:
+        for shared_session, before in [
+            (session.push.session, session.push.before) for session in sessions
+        ]:
             is_as_before = before is None or states.get(before.id) == (
                 before.next_number,
                 before.mark,
             )
-            ids.append((before.id if before else added.get(one.key, 0)) if is_as_before else 0)
+            ids.append(
+                (before.id if before else added.get(shared_session.key, 0)) if is_as_before else 0
+            )
         return ids
 
     def _open_segments(self, sessions: Sequence[PreparedSession]) -> dict[str, int]:
@@ -235,12 +245,12 @@ class TeamPush(TeamDatabase):
             "%s GROUP BY share) "
             "ORDER BY id FOR UPDATE"
         )
-        known = list({one.push.before.segment for one in sessions if one.push.before})
-        found = self.connection.execute(sql, (known, self.machine)).fetchall()
-        newest = {share: id for id, share, count in found}
-        full = {id for id, _, count in found if count >= SEGMENT_ITEMS}
+        known = list({session.push.before.segment for session in sessions if session.push.before})
+        segments = self.connection.execute(sql, (known, self.machine)).fetchall()
+        newest = {share: id for id, share, count in segments}
+        full = {id for id, _, count in segments if count >= SEGMENT_ITEMS}
         for share in sorted(
-            {one.push.session.share for one in sessions if one.push.before is None}
+            {session.push.session.share for session in sessions if session.push.before is None}
         ):
             if newest.get(share, 0) in full or share not in newest:
                 sql = "INSERT INTO segment (machine, share) VALUES (%s, %s) RETURNING id"
@@ -257,7 +267,8 @@ class TeamPush(TeamDatabase):
 
     def _write_items(self, sessions: Sequence[PreparedSession], ids: Sequence[int]) -> None:
         self._copy(
-            "staged_item", [(id, *row) for id, one in zip(ids, sessions) for row in one.rows]
+            "staged_item",
+            [(id, *row) for id, session in zip(ids, sessions) for row in session.rows],
         )
         cursor = self.connection.cursor()
         cursor.execute("INSERT INTO item SELECT * FROM staged_item")
@@ -270,8 +281,8 @@ class TeamPush(TeamDatabase):
                 id,
                 item.id & NUMBERS,
             )
-            for id, one in zip(ids, sessions)
-            for item in one.push.ended
+            for id, session in zip(ids, sessions)
+            for item in session.push.ended
         ]
         if ended:
             cursor.executemany(
@@ -327,7 +338,7 @@ class TeamPush(TeamDatabase):
     def _write_conversations(self, sessions: Sequence[PreparedSession], ids: Sequence[int]) -> None:
         """Write the conversations with one statement: for each its policy reads all sessions of the
         member."""
-        spans = [(id, *span) for id, one in zip(ids, sessions) for span in one.push.spans]
+        spans = [(id, *span) for id, session in zip(ids, sessions) for span in session.push.spans]
         if spans:
             self.connection.execute(
                 "INSERT INTO conversation SELECT * FROM unnest(%s::bigint[], %s::integer[], "
@@ -349,14 +360,14 @@ class TeamPush(TeamDatabase):
         raised = [f"{column} = session.{column} + given.{column}" for column in _COUNTS]
         rows = [
             {
-                **one.push.session._asdict(),
+                **session.push.session._asdict(),
                 "id": id,
-                "next_number": one.push.next_number,
-                "mark": one.mark,
-                "open_calls": one.open_calls,
-                **{column: getattr(one, column) for column in _COUNTS},
+                "next_number": session.push.next_number,
+                "mark": session.mark,
+                "open_calls": session.open_calls,
+                **{column: getattr(session, column) for column in _COUNTS},
             }
-            for id, one in zip(ids, sessions)
+            for id, session in zip(ids, sessions)
         ]
         self.connection.execute(
             f"UPDATE session SET {', '.join(set_to + raised)}, pushes = session.pushes + 1, "

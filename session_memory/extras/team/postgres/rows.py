@@ -114,9 +114,9 @@ def select_items(text_characters: int = TEXT_CHARACTERS) -> str:
 
 def conversation_of(row: Sequence[Any]) -> Conversation:
     """Return the conversation of a row, titled by its first words if it has no title."""
-    found = Conversation._make(labels(row[:-1]))
+    conversation = Conversation._make(labels(row[:-1]))
     said = plain(row[-1] or "")
-    return found._replace(title=first_words(said)) if said else found
+    return conversation._replace(title=first_words(said)) if said else conversation
 
 
 def entry_of(row: Sequence[Any]) -> StoredEntry:
@@ -137,7 +137,11 @@ def where(wanted: Filter, visible: Visible, of: str = "c") -> tuple[str, list[An
     """Return the condition on `conversation AS c` and `session AS s`, and its values. A `status` is
     unknown here; points in time are about the conversation, or the session with `of` "s"."""
     patterns = project_patterns(wanted.project, re.escape)
-    below = [value for one in wanted.directories for value in (one, f"{one.rstrip('/')}/")]
+    below = [
+        value
+        for directory in wanted.directories
+        for value in (directory, f"{directory.rstrip('/')}/")
+    ]
     is_in = " OR ".join(["s.cwd = %s OR starts_with(s.cwd, %s)"] * len(wanted.directories))
     return joined(
         (visible is not None, "s.home = ANY(%s)", [list(visible or ())]),

@@ -75,9 +75,9 @@ class SchemaState(NamedTuple):
 
 def schema_state(connection: TeamConnection) -> SchemaState:
     """Return the version of the store's schema, and the version that this program needs."""
-    [(found,)] = connection.execute(f"SELECT to_regclass('{SCHEMA}.schema_version') IS NOT NULL")
+    [(exists,)] = connection.execute(f"SELECT to_regclass('{SCHEMA}.schema_version') IS NOT NULL")
     version = 0
-    if found:
+    if exists:
         [(version,)] = connection.execute(
             f"SELECT coalesce(max(version), 0) FROM {SCHEMA}.schema_version"
         )
@@ -126,10 +126,10 @@ def lets_everybody_in(connection: TeamConnection) -> str:
     psycopg's errors."""
     from psycopg import sql
 
-    asked = (
+    privileges_sql = (
         "SELECT current_database(), has_database_privilege('public', current_database(), 'CONNECT')"
     )
-    [(database, is_open)] = connection.execute(asked)
+    [(database, is_open)] = connection.execute(privileges_sql)
     names = sql.SQL(", ").join([sql.Identifier(name) for name in members(connection)])
     statement = "REVOKE CONNECT ON DATABASE {0} FROM PUBLIC; GRANT CONNECT ON DATABASE {0} TO {1};"
     return (
@@ -171,8 +171,8 @@ def remove_member(connection: TeamConnection, name: str, *, purge: bool) -> int:
         connection.execute("SET LOCAL statement_timeout = 0")
         connection.execute("SELECT set_config('session_memory.purged', %s, true)", (name,))
         for table, column, parent, key in _BELONGING:
-            own = f"{column} IN (SELECT {key} FROM {SCHEMA}.{parent} WHERE owner = %s)"
-            connection.execute(f"DELETE FROM {SCHEMA}.{table} WHERE {own}", (name,))
+            own_rows = f"{column} IN (SELECT {key} FROM {SCHEMA}.{parent} WHERE owner = %s)"
+            connection.execute(f"DELETE FROM {SCHEMA}.{table} WHERE {own_rows}", (name,))
         deleted = [
             connection.execute(f"DELETE FROM {SCHEMA}.{table} WHERE owner = %s", (name,)).rowcount
             for table in _OWNED
