@@ -53,12 +53,12 @@ def waiting(store: SqliteStore, location: StoreLocation) -> tuple[Waiting, Spent
     """Return the pending work, the strategies' spending, and why the queue is unreadable, if so.
 
     Raises DatabaseError."""
-    new = pending(store, [one for one in location.watched if one.is_expected()])
+    new = pending(store, [directory for directory in location.watched if directory.is_expected()])
     unread = {
-        f"{one.root}/{key}": one.problem
-        for home in sorted({one.home for one in location.watched})
-        for key, one in store.unread_files(home).items()
-        if one.problem != FOREIGN
+        f"{file.root}/{key}": file.problem
+        for home in sorted({directory.home for directory in location.watched})
+        for key, file in store.unread_files(home).items()
+        if file.problem != FOREIGN
     }
     try:
         each, retries, spent = _in_queue(location)
@@ -91,7 +91,7 @@ def retry_lines(retries: list[Retry]) -> list[str]:
     """Return a line for each strategy with conversations to retry: how many, when the next is due,
     why."""
     lines = []
-    for strategy, waiting in groupby(retries, key=lambda one: one.strategy):
+    for strategy, waiting in groupby(retries, key=lambda retry: retry.strategy):
         first, *others = waiting
         wait = counted(len(others) + 1, "conversation waits", "conversations wait")
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(first.at / 1000))

@@ -133,21 +133,23 @@ def _archive_all(chosen: list[FoundSession], terminal: Terminal) -> list[Archive
 
 
 def _archive(
-    one: FoundSession, privacy: Privacy, known: KnownArchives, progress: str, terminal: Terminal
+    session: FoundSession, privacy: Privacy, known: KnownArchives, progress: str, terminal: Terminal
 ) -> ArchiveOutcome:
     """Archive a session, and print the path or the problem."""
     path, problem = None, ""
     try:
-        with terminal.working(f"{progress} {one.name}"):
-            source = ArchiveSource(one.id, one.session.path, one.runtime, name=one.session.name)
-            directory, settings = one.home.conversations_dir, one.home.settings()
+        with terminal.working(f"{progress} {session.name}"):
+            source = ArchiveSource(
+                session.id, session.session.path, session.runtime, name=session.session.name
+            )
+            directory, settings = session.home.conversations_dir, session.home.settings()
             path = archive_transcript(
                 source, directory, settings, time.time(), privacy=privacy, known=known
             )
     except Exception as error:  # it is that session's, and no other's
         is_foreseen = isinstance(error, SessionMemoryError | OSError)
         problem = (is_foreseen and str(error)) or f"{type(error).__name__}: {error}"
-        terminal.note(f"{one.name}: {problem}")
+        terminal.note(f"{session.name}: {problem}")
     if path and not is_private_path(path):
         terminal.line(f"  {terminal.short(path)}")
-    return ArchiveOutcome(one.id, one.name, path, problem)
+    return ArchiveOutcome(session.id, session.name, path, problem)

@@ -238,21 +238,21 @@ class ShownRules(Result):
             terminal.line(name_for_people(text))
 
 
-def _value(key: Key, own: FileCheck | None) -> tuple[Any, str]:
+def _value(key: Key, file: FileCheck | None) -> tuple[Any, str]:
     """Return the current value of a key, and the file that sets it, or ''."""
-    found: Any = own.values if own else {}
+    value: Any = file.values if file else {}
     for part in key.name.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    if found is None or own is None:
+        value = value.get(part) if isinstance(value, dict) else None
+    if value is None or file is None:
         return key.default, ""
-    line = own.lines.get(tuple(key.name.split(".")))
-    return found, f"{own.path}:{line}" if line else own.path
+    line = file.lines.get(tuple(key.name.split(".")))
+    return value, f"{file.path}:{line}" if line else file.path
 
 
-def _rules(home: Home, own: FileCheck | None) -> list[dict[str, Any]]:
+def _rules(home: Home, own_file: FileCheck | None) -> list[dict[str, Any]]:
     """Return the rules that apply in a home, each with its file."""
     shared = [FileCheck(path) for path in home.rules_files if os.path.lexists(path)]
-    files = [*([own] if own else []), *shared]
+    files = [*([own_file] if own_file else []), *shared]
     return [
         {"section": section, "pattern": pattern, "rule": rule, "source": file.path}
         for section in SECTIONS
@@ -305,8 +305,8 @@ def _meant(name: str, text: str | None) -> tuple[tuple[str, ...], Any]:
 
     To unset the key, `text` is None: then the value is its default, or None for a rule. Raises
     WrongCallError."""
-    section, _, rest = name.partition(".")
-    pattern, _, rule_key = rest.rpartition(".")
+    section, _, pattern_and_key = name.partition(".")
+    pattern, _, rule_key = pattern_and_key.rpartition(".")
     if section in SECTIONS:
         if text is None and not pattern:
             hint = "for example: session-memory config sessions.email.quote --unset"
@@ -350,13 +350,13 @@ def _default(value: Any) -> str:
 def _key(name: str) -> Key:
     """Return the key called `name`, with its sections, or without them if unambiguous. Raises
     WrongCallError."""
-    found = [key for key in KEYS if key.name == name] or [
+    keys = [key for key in KEYS if key.name == name] or [
         key for key in KEYS if key.last_name == name
     ]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise WrongCallError(f"{name} could be any of {', '.join(key.name for key in found)}")
+    if len(keys) == 1:
+        return keys[0]
+    if keys:
+        raise WrongCallError(f"{name} could be any of {', '.join(key.name for key in keys)}")
     meant = closest(name, [key.name for key in KEYS]) or closest(
         name, [key.last_name for key in KEYS]
     )

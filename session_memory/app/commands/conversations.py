@@ -35,16 +35,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     wanted = wanted_of(opened, arguments)._replace(status=arguments.status)
-    found = opened.store.conversations(wanted._replace(limit=wanted.limit + 1))
-    is_cut = len(found) > wanted.limit
-    found = found[: wanted.limit]
-    if not found:
+    conversations = opened.store.conversations(wanted._replace(limit=wanted.limit + 1))
+    is_cut = len(conversations) > wanted.limit
+    conversations = conversations[: wanted.limit]
+    if not conversations:
         check_names(opened, wanted)
     is_limited = wanted._replace(limit=0) != Filter(limit=0)
     opened.terminal.show(
-        FoundConversations(found, is_cut, is_limited=is_limited, is_shared=bool(opened.shared))
+        FoundConversations(
+            conversations, is_cut, is_limited=is_limited, is_shared=bool(opened.shared)
+        )
     )
-    return 0 if found or not is_limited else 1
+    return 0 if conversations or not is_limited else 1
 
 
 @dataclass(frozen=True)
@@ -74,11 +76,21 @@ class FoundConversations(Result):
             )
 
     def as_json(self) -> dict[str, Any]:
-        return {"conversations": [fields(one) for one in self.conversations], "more": self.is_cut}
+        return {
+            "conversations": [fields(conversation) for conversation in self.conversations],
+            "more": self.is_cut,
+        }
 
 
-def _row(one: Conversation) -> tuple[str, ...]:
-    project = shorten(os.path.basename(one.cwd) or "-", PROJECT_CHARACTERS)
-    title = shorten(one_line(for_prompt(one.title)), TITLE_CHARACTERS) or "-"
-    who = brief(one.who or one.origin, 40) or one.status
-    return str(one.id), moment(one.last_message_at), str(one.entry_count), who, project, title
+def _row(conversation: Conversation) -> tuple[str, ...]:
+    project = shorten(os.path.basename(conversation.cwd) or "-", PROJECT_CHARACTERS)
+    title = shorten(one_line(for_prompt(conversation.title)), TITLE_CHARACTERS) or "-"
+    who = brief(conversation.who or conversation.origin, 40) or conversation.status
+    return (
+        str(conversation.id),
+        moment(conversation.last_message_at),
+        str(conversation.entry_count),
+        who,
+        project,
+        title,
+    )

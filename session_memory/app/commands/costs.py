@@ -80,9 +80,11 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     files = sessions.recent
     size = sum(file.size for file, _ in files)
     with shown(opened.terminal, lambda: (len(files), size)) as advance:
-        found = (one for one in expenses(files, prices, advance) if sessions.shows(one))
-        total, [rows] = sums_of(found, arguments.by)
-    told = told_tokens(sessions.shown, wanted.since, wanted.until) if rows else 0
+        own_expenses = (
+            expense for expense in expenses(files, prices, advance) if sessions.shows(expense)
+        )
+        total, [rows] = sums_of(own_expenses, arguments.by)
+    tokens = told_tokens(sessions.shown, wanted.since, wanted.until) if rows else 0
     is_of_all = opened.location.visible is None and not (
         wanted.project or wanted.directories or wanted.session
     )
@@ -92,7 +94,7 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
             rows=rows,
             limit=wanted.limit,
             total=total,
-            told=told,
+            told=tokens,
             missing=sessions.missing,
             memories=_memory_costs(opened, wanted, prices) if is_of_all else [],
         )
@@ -186,22 +188,29 @@ def _show_table(terminal: Terminal, first: str, rows: list[tuple[CostSum, str]])
     terminal.table([headings, *cells], range(1, 6))
 
 
-def _cells(one: CostSum, name: str) -> tuple[str, ...]:
+def _cells(costs: CostSum, name: str) -> tuple[str, ...]:
     """Its row in a table, the title last."""
-    tokens = (one.input, one.output, one.cached, one.written)
+    tokens = (costs.input, costs.output, costs.cached, costs.written)
     dollars = (
-        "unknown" if one.dollars is None else f"{one.dollars:,.2f}{'+' if one.unpriced else ''}"
+        "unknown"
+        if costs.dollars is None
+        else f"{costs.dollars:,.2f}{'+' if costs.unpriced else ''}"
     )
-    return (name, *(f"{number:,}" for number in tokens), dollars, brief(one.title, NAME_CHARACTERS))
+    return (
+        name,
+        *(f"{number:,}" for number in tokens),
+        dollars,
+        brief(costs.title, NAME_CHARACTERS),
+    )
 
 
-def _as_json(one: CostSum) -> dict[str, Any]:
+def _as_json(costs: CostSum) -> dict[str, Any]:
     return {
-        "input_tokens": one.input,
-        "output_tokens": one.output,
-        "cache_read_tokens": one.cached,
-        "cache_written_tokens": one.written,
-        "cache_hits": one.cache_hits,
-        "dollars": one.dollars,
-        "unpriced": sorted(one.unpriced),
+        "input_tokens": costs.input,
+        "output_tokens": costs.output,
+        "cache_read_tokens": costs.cached,
+        "cache_written_tokens": costs.written,
+        "cache_hits": costs.cache_hits,
+        "dollars": costs.dollars,
+        "unpriced": sorted(costs.unpriced),
     }

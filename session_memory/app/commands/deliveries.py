@@ -110,15 +110,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ, is_json=arguments.json)
-    found = find_sessions(arguments.home, False, os.environ)
+    sessions = find_sessions(arguments.home, False, os.environ)
     if arguments.session:
         chosen = [chosen_session(arguments.session, arguments, os.environ)]
     else:
         prompted = [
-            one for one in found if is_file(one.home.cursor_file(one.session.key) + ".lock")
+            session
+            for session in sessions
+            if is_file(session.home.cursor_file(session.session.key) + ".lock")
         ]
         chosen = prompted[: arguments.limit]
-    names = {one.session.key: one.name for one in found}
+    names = {session.session.key: session.name for session in sessions}
     terminal.show(Deliveries([_delivery_of(session, names) for session in chosen]))
     return 0
 

@@ -252,10 +252,10 @@ def examine(path: str | None, environ: Mapping[str, str]) -> Iterator[DoctorRepo
         yield DoctorReport(
             target.root,
             target.title,
-            [one for one in findings if (place, one) not in shared],
+            [finding for finding in findings if (place, finding) not in shared],
             trial,
         )
-        shared.update((place, one) for one in findings if one.about in _SHARED)
+        shared.update((place, finding) for finding in findings if finding.about in _SHARED)
 
 
 def _targets(
@@ -267,8 +267,8 @@ def _targets(
     for root in [path] if path else ledger.records:
         try:
             at = os.path.abspath(expanded(root, os.environ))
-            found = templated_home(at, ledger, environ) or known_home(at, ledger, environ)
-            targets.append(found or identify(root, environ))
+            target = templated_home(at, ledger, environ) or known_home(at, ledger, environ)
+            targets.append(target or identify(root, environ))
         except NoHomeError as error:
             is_gone = root in ledger.records and not os.path.exists(root)
             mend = (

@@ -49,12 +49,12 @@ def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
     everywhere = conversation_steps(
         opened.store, wanted._replace(limit=NO_LIMIT), failing=query.similarity
     )
-    found = matching_errors(query, everywhere)
-    shown = found[: wanted.limit]
-    if not found:
+    matches = matching_errors(query, everywhere)
+    shown = matches[: wanted.limit]
+    if not matches:
         check_names(opened, wanted)
-    opened.terminal.show(SeenErrors(shown, len(found)))
-    return 0 if found else 1
+    opened.terminal.show(SeenErrors(shown, len(matches)))
+    return 0 if matches else 1
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ class SeenErrors(Result):
     number: int
 
     def show(self, terminal: Terminal) -> None:
-        for index, one in enumerate(self.seen):
+        for index, match in enumerate(self.seen):
             if index:
                 terminal.line()
-            _show(terminal, one)
+            _show(terminal, match)
         if self.number > len(self.seen):
             terminal.line(f"\n{self.number - len(self.seen)} more like it: --limit N shows them.")
         if not self.number:
@@ -78,12 +78,12 @@ class SeenErrors(Result):
             )
 
     def as_json(self) -> dict[str, Any]:
-        return {"seen": [_as_json(one) for one in self.seen], "all": self.number}
+        return {"seen": [_as_json(match) for match in self.seen], "all": self.number}
 
 
-def _show(terminal: Terminal, one: ErrorMatch) -> None:
-    tool, conversation = one.failure.tool, one.conversation
-    times = f" ({counted(one.failure.times, 'time')})" if one.failure.times > 1 else ""
+def _show(terminal: Terminal, match: ErrorMatch) -> None:
+    tool, conversation = match.failure.tool, match.conversation
+    times = f" ({counted(match.failure.times, 'time')})" if match.failure.times > 1 else ""
     terminal.line(
         terminal.paint("bold", brief(tool.error, ERROR_CHARACTERS) or "(no output)") + times
     )
@@ -99,24 +99,24 @@ def _show(terminal: Terminal, one: ErrorMatch) -> None:
     )
     terminal.line(
         f"  solved  "
-        f"{'it worked ' + brief(one.solved, ERROR_CHARACTERS) if one.solved else 'none recorded'}"
+        f"{'it worked ' + brief(match.solved, ERROR_CHARACTERS) if match.solved else 'none recorded'}"
     )
 
 
-def _as_json(one: ErrorMatch) -> dict[str, Any]:
-    tool, conversation, fixed = one.failure.tool, one.conversation, one.failure.fixed
+def _as_json(match: ErrorMatch) -> dict[str, Any]:
+    tool, conversation, fixed = match.failure.tool, match.conversation, match.failure.fixed
     return {
         "error": tool.error,
         "tool": tool.tool,
         "argument": tool.text,
-        "times": one.failure.times,
+        "times": match.failure.times,
         "at": iso(tool.timestamp),
         "conversation": conversation.id,
         "session": conversation.session_id,
         "title": conversation.title,
         "directory": conversation.cwd,
-        "similarity": round(one.similarity, 3),
-        "solved": one.solved,
+        "similarity": round(match.similarity, 3),
+        "solved": match.solved,
         "worked": fixed.text if fixed else "",
-        "changed": [step.text for step in one.failure.steps if step.kind == "edit"],
+        "changed": [step.text for step in match.failure.steps if step.kind == "edit"],
     }

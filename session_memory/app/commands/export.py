@@ -139,10 +139,10 @@ def _preview(opened: OpenStore, out: str, ids: Sequence[int]) -> int:
     return 0
 
 
-def as_filtered_here(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
+def as_filtered_here(exported: Iterable[Exported], head: ExportHead) -> Iterator[str]:
     """Yield the conversations as the strategies of the store at the head's location read them."""
     filtering = settings_of(head.location).filtering if head.location else Filtering()
-    return as_filtered(found, head, filtering)
+    return as_filtered(exported, head, filtering)
 
 
 def _export_trajectories(
@@ -152,8 +152,10 @@ def _export_trajectories(
     OSError."""
     sessions: dict[tuple[str, str], list[Conversation]] = {}
     for id in ids:
-        if found := opened.store.conversation(id):
-            sessions.setdefault((found.home, found.session_id), []).append(found)
+        if conversation := opened.store.conversation(id):
+            sessions.setdefault((conversation.home, conversation.session_id), []).append(
+                conversation
+            )
     out = expanded(arguments.out, os.environ)
     if len(sessions) > 1 and not os.path.isdir(out):
         raise WrongCallError(
@@ -188,14 +190,15 @@ def _sessions_called(opened: OpenStore, name: str) -> list[str]:
     A title must be one that may be shown."""
     location = opened.location
     called = [
-        (one.title, one.session_id) for one in opened.store.conversations(Filter(limit=NO_LIMIT))
+        (conversation.title, conversation.session_id)
+        for conversation in opened.store.conversations(Filter(limit=NO_LIMIT))
     ]
     rules = location.rules()
     for file in location.known_files(opened.store):
         called += [(known, file.session_id) for known in rules.names(file.subject)]
-    found = list(dict.fromkeys(id for known, id in called if known == name))
+    ids = list(dict.fromkeys(id for known, id in called if known == name))
     begun = {id for known, id in called if known.casefold().startswith(name.casefold())}
-    return found or (list(begun) if len(begun) == 1 else [])
+    return ids or (list(begun) if len(begun) == 1 else [])
 
 
 def _print(pieces: Iterator[str], terminal: Terminal) -> None:

@@ -227,9 +227,9 @@ def _delete_transcripts(opened: OpenStore, paths: list[str], *, is_asked: bool) 
         try:
             with Opened(path) as descriptor:
                 runtime = runtime_of(descriptor)
-            for one in (*(runtime.sub_agents(path) if runtime else ()), path):
-                if one == path or one.startswith(folder):
-                    os.unlink(one)
+            for transcript in (*(runtime.sub_agents(path) if runtime else ()), path):
+                if transcript == path or transcript.startswith(folder):
+                    os.unlink(transcript)
             deleted.append(path)
         except OSError as error:
             opened.note(
@@ -414,35 +414,40 @@ def _named(
     if several match."""
     by_id: dict[str, Conversation] = {}
     by_name: dict[str, Conversation] = {}
-    for one in every:
-        if one.session_id == session:
+    for conversation in every:
+        if conversation.session_id == session:
             return session
-        state = files.get((one.home, one.source_file))
-        if one.session_id.startswith(session):
-            by_id[one.session_id] = one
+        state = files.get((conversation.home, conversation.source_file))
+        if conversation.session_id.startswith(session):
+            by_id[conversation.session_id] = conversation
         elif state and session in rules.names(state.subject):
-            by_name[one.session_id] = one
-    found = by_name or by_id
-    if len(found) > 1:
-        shown = [f"  {line_of(one)}" for one in _shown(opened, found.values())[-SHOWN:]]
+            by_name[conversation.session_id] = conversation
+    by_session = by_name or by_id
+    if len(by_session) > 1:
+        shown = [
+            f"  {line_of(conversation)}"
+            for conversation in _shown(opened, by_session.values())[-SHOWN:]
+        ]
         hint = "\n".join(["give the whole id of one:", *shown])
-        raise SessionMemoryError(f"{counted(len(found), 'session')} go by {session!r}", hint)
-    return next(iter(found), "")
+        raise SessionMemoryError(f"{counted(len(by_session), 'session')} go by {session!r}", hint)
+    return next(iter(by_session), "")
 
 
 def _shown(opened: OpenStore, conversations: Iterable[Conversation]) -> list[Conversation]:
     """Return the conversations that the caller may see; an agent may see no excluded ones."""
     if not is_started_by_agent(os.environ):
         return list(conversations)
-    visible = {one.id for one in opened.store.conversations(Filter(limit=NO_LIMIT))}
-    return [one for one in conversations if one.id in visible]
+    visible = {
+        conversation.id for conversation in opened.store.conversations(Filter(limit=NO_LIMIT))
+    }
+    return [conversation for conversation in conversations if conversation.id in visible]
 
 
 def _visible(opened: OpenStore, chosen: Chosen) -> Chosen:
     shown = _shown(opened, chosen.conversations)
     if len(shown) == len(chosen.conversations):
         return chosen
-    files = tuple(f"/{one.source_file}" for one in shown)
+    files = tuple(f"/{conversation.source_file}" for conversation in shown)
     transcripts = [path for path in chosen.transcripts if path.endswith(files)]
     copies = [path for path in chosen.copies if path.endswith(files)]
     hidden: dict[str, Any] = {"memories": {}, "archives": [], "rewritten": []}
@@ -451,15 +456,15 @@ def _visible(opened: OpenStore, chosen: Chosen) -> Chosen:
 
 def _memories(opened: OpenStore, until: dict[tuple[str, str], int]) -> dict[str, list[str]]:
     """Return the ids of the memories made from the selection, by group."""
-    found: dict[str, list[str]] = {}
+    ids_by_home: dict[str, list[str]] = {}
     with open_index(opened.location, opened.note) as index:
         every = index.memories(MemoryFilter(with_superseded=True, with_excluded=True))
     for memory in every:
         if any(
             (at or 0) <= until.get((memory.home, session), -1) for at, session, *_ in memory.origins
         ):
-            found.setdefault(memory.home, []).append(memory.id)
-    return found
+            ids_by_home.setdefault(memory.home, []).append(memory.id)
+    return ids_by_home
 
 
 def _archives(
@@ -476,7 +481,11 @@ def _archives(
             if confined_to
             else nullcontext(archives.directory) as directory
         ):
-            below = [one.name for one in os.scandir(directory) if one.is_dir(follow_symlinks=False)]
+            below = [
+                folder.name
+                for folder in os.scandir(directory)
+                if folder.is_dir(follow_symlinks=False)
+            ]
     except (OSError, OutsideGroupError):
         below = []
     folders = [archives.directory, *(f"{archives.directory}/{name}" for name in below)]

@@ -31,7 +31,7 @@ CONFLICT_SECONDS = 2.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     named = "its id, the beginning of it, its title, or words of the title"
     parser.add_argument("session", metavar="SESSION", help=named)
-    runtimes = [one.name for one in all_runtimes() if one.install.START]
+    runtimes = [runtime.name for runtime in all_runtimes() if runtime.install.START]
     command = "print the command that starts this runtime with the page"
     parser.add_argument(
         "--to", metavar="RUNTIME", choices=runtimes, help=f"{command}: {', '.join(runtimes)}"
@@ -65,7 +65,7 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
         )
     ids = opened.store.conversation_ids(Filter(session=last.session_id, limit=NO_LIMIT))
     items = sorted(
-        (item for id in ids for item in opened.store.entries(id)), key=lambda one: one.id
+        (item for id in ids for item in opened.store.entries(id)), key=lambda item: item.id
     )
     if not items:
         raise SessionMemoryError(
@@ -73,11 +73,15 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
         )
     calls = [*items, *(call for id in ids for call in opened.store.sub_agent_calls(id))]
     edited = [path for _, path in edits_in(calls, last.cwd)]
-    found = handed_over(last, items, _conflicts(last, arguments.home), user_dir(os.environ), edited)
+    handoff = handed_over(
+        last, items, _conflicts(last, arguments.home), user_dir(os.environ), edited
+    )
     if arguments.is_shared:
-        return int(load(HANDOFFS.get("team", ""))(opened, last, found, is_confirmed=arguments.yes))
-    values = {**fields(found), "files": [one._asdict() for one in found.files]}
-    text = page(found, called_as())
+        return int(
+            load(HANDOFFS.get("team", ""))(opened, last, handoff, is_confirmed=arguments.yes)
+        )
+    values = {**fields(handoff), "files": [file._asdict() for file in handoff.files]}
+    text = page(handoff, called_as())
     opened.terminal.show(HandoffPage(last.session_id, values, text, arguments.to, last.cwd))
     return 0
 
@@ -100,7 +104,7 @@ class HandoffPage(Result):
         """The command that starts the runtime with the page; '' without a runtime."""
         if not self.to:
             return ""
-        [runtime] = [one for one in all_runtimes() if one.name == self.to]
+        [runtime] = [runtime for runtime in all_runtimes() if runtime.name == self.to]
         page = f'"$({called_as()} handoff {shlex.quote(self.session)})"'
         command = runtime.install.START.format(prompt=page)
         return f"cd {shlex.quote(self.directory)} && {command}" if self.directory else command
@@ -120,13 +124,15 @@ def _conflicts(last: Conversation, home: str) -> dict[str, str]:
     """Return the session's files that would not merge with other live sessions, each with whose."""
     now = time.time()
     sides = sides_of(live_sessions(home, os.environ, now), user_dir(os.environ))
-    own = {
-        side.common_dir for side in sides if any(one.id == last.session_id for one in side.sessions)
+    own_repositories = {
+        side.common_dir
+        for side in sides
+        if any(session.id == last.session_id for session in side.sessions)
     }
-    same = [side for side in sides if side.common_dir in own]
-    found = {}
+    same = [side for side in sides if side.common_dir in own_repositories]
+    conflicts_by_file = {}
     for clash in find_conflicts(same, CONFLICT_SECONDS):
-        if any(one.id == last.session_id for one in clash.own.sessions):
-            one = clash.as_kept(now)
-            found[one.file] = f"with {one.name or one.branch}"
-    return found
+        if any(session.id == last.session_id for session in clash.own.sessions):
+            conflict = clash.as_kept(now)
+            conflicts_by_file[conflict.file] = f"with {conflict.name or conflict.branch}"
+    return conflicts_by_file

@@ -105,7 +105,7 @@ def _plan(arguments: argparse.Namespace) -> int:
         from ...history.store.ingest.intake import pending
         from .opened_store import with_store
 
-        here = [one for one in directories if one.is_expected()]
+        here = [directory for directory in directories if directory.is_expected()]
         amounts = with_store(arguments, lambda opened: pending(opened.store, here)[:2])
     terminal.show(IngestPlan(*amounts, is_again=arguments.reimport))
     return 0
@@ -152,8 +152,8 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if arguments.reimport:
         # Only files that still exist can be ingested again: the entries of others would be lost.
         by_home: dict[str, list[str]] = {}
-        for one in [file] if file else _files(directories):
-            by_home.setdefault(one.directory.home, []).append(one.key)
+        for source_file in [file] if file else _files(directories):
+            by_home.setdefault(source_file.directory.home, []).append(source_file.key)
         for home, keys in by_home.items():
             opened.store.forget(home, *keys)
     elif file is None:
@@ -237,11 +237,11 @@ class Ingested(Result):
                 f"{counted(report.unreadable, 'record')} could not be read and were left out."
             )
         if report.foreign:
-            some = ", ".join([terminal.short(path) for path in report.foreign[:SHOWN_FOREIGN]])
+            paths = ", ".join([terminal.short(path) for path in report.foreign[:SHOWN_FOREIGN]])
             others = len(report.foreign) - SHOWN_FOREIGN
             more = f" and {others} more" if others > 0 else ""
             number = counted(len(report.foreign), "file")
-            terminal.note(f"{number} left out, being {FOREIGN}: {some}{more}")
+            terminal.note(f"{number} left out, being {FOREIGN}: {paths}{more}")
         for path, why in report.problems[:SHOWN_PROBLEMS]:
             terminal.note(f"{terminal.short(path)}: {why}")
         if len(report.problems) > SHOWN_PROBLEMS:
@@ -298,19 +298,19 @@ def _roots_in(directory: str, levels: int) -> dict[str, int]:
     """Return the directories at or below this one with transcripts in a runtime's layout.
 
     Each has the depth of the transcripts, which are sorted by project."""
-    found: dict[str, int] = {}
+    depths: dict[str, int] = {}
     for runtime in all_runtimes():
         for root in [
             runtime.transcripts_dir(place)
             for place in (directory, f"{directory}/{runtime.USUAL_DIR}")
         ]:
             if _holds_transcripts(root, runtime.DEEPEST):
-                found[root] = max(runtime.DEEPEST, found.get(root, 0))
-    for root in list(found):  # the runtime may keep archived ones beside it
-        beside = [folder for folder in _folders(os.path.dirname(root)) if folder not in found]
-        found.update({folder: DEEPEST for folder in beside if any(map(_place_of, _names(folder)))})
-    if found or not levels:
-        return found
+                depths[root] = max(runtime.DEEPEST, depths.get(root, 0))
+    for root in list(depths):  # the runtime may keep archived ones beside it
+        beside = [folder for folder in _folders(os.path.dirname(root)) if folder not in depths]
+        depths.update({folder: DEEPEST for folder in beside if any(map(_place_of, _names(folder)))})
+    if depths or not levels:
+        return depths
     if _holds_transcripts(directory, DEEPEST):
         return {directory: DEEPEST}
     return {
@@ -373,12 +373,12 @@ def file_at(path: str, location: StoreLocation) -> SourceFile:
     directory = SourceDirectory(
         root or parent, _home_name(absolute, location), is_backup=True, place_of=_place_of
     )
-    found = directory.file_at(absolute)
-    if found is None or not os.path.isfile(absolute):
+    file = directory.file_at(absolute)
+    if file is None or not os.path.isfile(absolute):
         raise SessionMemoryError(
             f"{path}: there is no such file", "what the store holds of a file that is gone stays"
         )
-    return found
+    return file
 
 
 def _place_of(file: str) -> str:

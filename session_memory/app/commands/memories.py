@@ -115,18 +115,18 @@ def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 
 def _list(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
-    found = _doubted(opened, index.memories(_filter(opened, arguments)))
+    memories = _doubted(opened, index.memories(_filter(opened, arguments)))
     opened.terminal.show(
-        ListedMemories(found, options_of(arguments), is_shared=bool(opened.shared))
+        ListedMemories(memories, options_of(arguments), is_shared=bool(opened.shared))
     )
     return 0
 
 
 def _search(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
     query = " ".join(arguments.words)
-    found = _doubted(opened, index.search(query, _filter(opened, arguments)))
-    opened.terminal.show(FoundMemories(found, options_of(arguments), query))
-    return 0 if found else 1
+    memories = _doubted(opened, index.search(query, _filter(opened, arguments)))
+    opened.terminal.show(FoundMemories(memories, options_of(arguments), query))
+    return 0 if memories else 1
 
 
 @dataclass(frozen=True)
@@ -226,13 +226,13 @@ def _filter(opened: OpenStore, arguments: argparse.Namespace) -> MemoryFilter:
     return MemoryFilter(kinds, arguments.untrusted, arguments.superseded, arguments.limit)
 
 
-def _doubted(opened: OpenStore, found: list[IndexedMemory]) -> list[IndexedMemory]:
+def _doubted(opened: OpenStore, memories: list[IndexedMemory]) -> list[IndexedMemory]:
     if opened.shared:
-        return found  # each machine reports doubts about its own memories
+        return memories  # each machine reports doubts about its own memories
     # starts processes, whose module takes a while to load
     from ...memory.doubts import with_doubts
 
-    return with_doubts(found, user_dir(os.environ))
+    return with_doubts(memories, user_dir(os.environ))
 
 
 def show_hit(terminal: Terminal, memory: IndexedMemory, options: str) -> None:
@@ -286,20 +286,20 @@ def as_json(memory: IndexedMemory) -> dict[str, Any]:
 
 def _show(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
     every = index.memories(_filter(opened, arguments)._replace(limit=NO_LIMIT))
-    found = [_chosen(opened, index, id, every) for id in arguments.words]
-    opened.terminal.show(whole_memories(opened, found, options_of(arguments)))
+    memories = [_chosen(opened, index, id, every) for id in arguments.words]
+    opened.terminal.show(whole_memories(opened, memories, options_of(arguments)))
     return 0
 
 
 def whole_memories(opened: OpenStore, memories: list[IndexedMemory], options: str) -> WholeMemories:
     """Return memories to show in full. `options` select their store."""
-    found = _doubted(opened, memories)
+    doubted = _doubted(opened, memories)
     files = {
         memory.id: file_of(folder_of(opened.location, memory.home), memory.path)
-        for memory in found
+        for memory in doubted
         if not memory.who
     }
-    return WholeMemories(found, options, files)
+    return WholeMemories(doubted, options, files)
 
 
 def _show_one(terminal: Terminal, memory: IndexedMemory, options: str, file: str) -> None:
@@ -359,10 +359,10 @@ def _show_changed(terminal: Terminal, memories: Collection[IndexedMemory], chang
 
 def _take_back(opened: OpenStore, arguments: argparse.Namespace) -> int:
     ids = [word.removeprefix("^").lower() for word in arguments.words if word.strip("^ ")]
-    found = take_back(opened.location, ids, opened.note)
-    if not found:
+    memories = take_back(opened.location, ids, opened.note)
+    if not memories:
         raise UnknownMemoryError("nothing like that was forgotten within a day")
-    opened.terminal.show(TakenBack(found))
+    opened.terminal.show(TakenBack(memories))
     return 0
 
 
@@ -373,14 +373,14 @@ def _chosen(
 
     Raises UnknownMemoryError."""
     wanted = id.removeprefix("^").lower()
-    found = index.beginning_with(wanted) if wanted else []
-    found = found or [memory for memory in titled if has_words(memory.title, id)]
-    if not found:
+    memories = index.beginning_with(wanted) if wanted else []
+    memories = memories or [memory for memory in titled if has_words(memory.title, id)]
+    if not memories:
         raise UnknownMemoryError(
             f"no memory has the id {id!r}", "session-memory memories lists them"
         )
-    if len({memory.id for memory in found}) > 1:
+    if len({memory.id for memory in memories}) > 1:
         raise UnknownMemoryError(
-            f"{id!r} could be any of:", "\n".join([f"  {line_of(memory)}" for memory in found])
+            f"{id!r} could be any of:", "\n".join([f"  {line_of(memory)}" for memory in memories])
         )
-    return found[0]
+    return memories[0]

@@ -164,9 +164,9 @@ def check_names(opened: OpenStore, wanted: Filter) -> None:
     if wanted.session and not store.conversations(Filter(session=wanted.session, limit=1)):
         talks = store.conversations(Filter(limit=NO_LIMIT))
         by_name = {
-            name: f"{one.session_id} {shorten(one_line(one.title), SHORT_TITLE_CHARACTERS)}"
-            for one in talks[::-1]
-            for name in (one.title, one.session_id)
+            name: f"{conversation.session_id} {shorten(one_line(conversation.title), SHORT_TITLE_CHARACTERS)}"
+            for conversation in talks[::-1]
+            for name in (conversation.title, conversation.session_id)
         }
         hint = _hint(wanted.session, by_name, "session-memory conversations lists them")
         raise SessionMemoryError(f"no session is called {wanted.session!r}", hint)
@@ -175,7 +175,11 @@ def check_names(opened: OpenStore, wanted: Filter) -> None:
     )
     if of_project != Filter(limit=1) and not store.conversations(of_project):
         talks = store.conversations(Filter(limit=NO_LIMIT))
-        directories = [opened.terminal.short(one.cwd) for one in talks[::-1] if one.cwd]
+        directories = [
+            opened.terminal.short(conversation.cwd)
+            for conversation in talks[::-1]
+            if conversation.cwd
+        ]
         by_name = {os.path.basename(path): path for path in directories}
         named = wanted.project or wanted.directories[0]
         hint = _hint(
@@ -196,13 +200,13 @@ def _hint(name: str, by_name: dict[str, str], otherwise: str) -> str:
 
     by_lower = {known.lower(): shown for known, shown in by_name.items()}
     near = _different(
-        by_lower[one]
-        for one in get_close_matches(name.lower(), list(by_lower), 2 * NAMES, _LIKENESS)
+        by_lower[match]
+        for match in get_close_matches(name.lower(), list(by_lower), 2 * NAMES, _LIKENESS)
     )
-    found = near or _different(list(by_name.values())[::-1])
-    if not found:
+    suggestions = near or _different(list(by_name.values())[::-1])
+    if not suggestions:
         return otherwise
-    return "\n  ".join(["the nearest:" if near else "the latest:", *found])
+    return "\n  ".join(["the nearest:" if near else "the latest:", *suggestions])
 
 
 def _different(names: Iterable[str]) -> list[str]:
@@ -213,10 +217,10 @@ def session_behind(word: str, arguments: argparse.Namespace) -> str:
     """Return the session id for a conversation's number or a memory's id; '' if there is none.
 
     It is also '' without a store."""
-    asked = argparse.Namespace(home=arguments.home, json=False)
+    store_arguments = argparse.Namespace(home=arguments.home, json=False)
     try:
         if os.path.exists(find_location(arguments.home, os.environ).database):
-            return with_store(asked, lambda opened: _session_behind(opened, word))
+            return with_store(store_arguments, lambda opened: _session_behind(opened, word))
     except (SessionMemoryError, ImportError, OSError):  # then it is unknown
         pass
     return ""
@@ -235,8 +239,10 @@ def wanted_of(opened: OpenStore, arguments: argparse.Namespace) -> Filter:
     wanted = filter_of(arguments, opened.location)
     if not wanted.session or opened.store.conversations(Filter(session=wanted.session, limit=1)):
         return wanted
-    found = sessions_called(opened, wanted.session)
-    session = found[0].session_id if found else _session_behind(opened, wanted.session)
+    conversations = sessions_called(opened, wanted.session)
+    session = (
+        conversations[0].session_id if conversations else _session_behind(opened, wanted.session)
+    )
     return wanted._replace(session=session or wanted.session)
 
 
@@ -256,10 +262,10 @@ def last_conversation(opened: OpenStore, word: str) -> Conversation | None:
 
     `word` may also be the number of a conversation or the id of a memory. Raises
     AmbiguousSessionError."""
-    found = sessions_called(opened, word)
-    if not found and (session := _session_behind(opened, word)):
-        found = sessions_called(opened, session)
-    return found[0] if found else None
+    conversations = sessions_called(opened, word)
+    if not conversations and (session := _session_behind(opened, word)):
+        conversations = sessions_called(opened, session)
+    return conversations[0] if conversations else None
 
 
 def sessions_called(opened: OpenStore, word: str) -> list[Conversation]:
@@ -267,25 +273,38 @@ def sessions_called(opened: OpenStore, word: str) -> list[Conversation]:
 
     Raises AmbiguousSessionError."""
     every = opened.store.conversations(Filter(limit=NO_LIMIT))
-    found = (
-        [one for one in every if one.session_id == word]
-        or [one for one in every if word and one.session_id.startswith(word)]
-        or [one for one in every if one.title.casefold() == word.casefold()]
-        or [one for one in every if has_words(one.title, word)]
+    conversations = (
+        [conversation for conversation in every if conversation.session_id == word]
+        or [
+            conversation
+            for conversation in every
+            if word and conversation.session_id.startswith(word)
+        ]
+        or [
+            conversation
+            for conversation in every
+            if conversation.title.casefold() == word.casefold()
+        ]
+        or [conversation for conversation in every if has_words(conversation.title, word)]
     )
-    sessions = {one.session_id: one for one in reversed(found)}
+    sessions = {conversation.session_id: conversation for conversation in reversed(conversations)}
     if len(sessions) > 1:
         # only then, because it loads all code that reads transcripts
         from ...sessions.transcripts.sessions import AmbiguousSessionError
 
-        lines = [f"  {line_of(one)}" for one in list(sessions.values())[::-1][:CANDIDATES]]
+        lines = [
+            f"  {line_of(conversation)}"
+            for conversation in list(sessions.values())[::-1][:CANDIDATES]
+        ]
         raise AmbiguousSessionError(
             f"{word!r} fits {len(sessions)} sessions; give the id of one:", "\n".join(lines)
         )
-    return found
+    return conversations
 
 
-def line_of(one: Conversation) -> str:
+def line_of(conversation: Conversation) -> str:
     """Return a line that identifies a session, by one of its conversations."""
-    id, project = map(name_for_people, (one.session_id, os.path.basename(one.cwd) or "-"))
-    return f"{id}  {moment(one.last_message_at)}  {project}  {brief(one.title, TITLE_CHARACTERS)}"
+    id, project = map(
+        name_for_people, (conversation.session_id, os.path.basename(conversation.cwd) or "-")
+    )
+    return f"{id}  {moment(conversation.last_message_at)}  {project}  {brief(conversation.title, TITLE_CHARACTERS)}"

@@ -31,7 +31,7 @@ def fields(value: NamedTuple) -> dict[str, Any]:
 
     Times, which are milliseconds in the store, have the form of `iso`."""
     return {
-        name: iso(found) if name in _TIMES else found for name, found in value._asdict().items()
+        name: iso(field) if name in _TIMES else field for name, field in value._asdict().items()
     }
 
 

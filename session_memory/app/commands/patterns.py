@@ -32,10 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     wanted = wanted_of(opened, arguments)._replace(limit=NO_LIMIT)
-    found = find_habits(conversation_steps(opened.store, wanted))
-    if not found.tool_uses:
+    habits = find_habits(conversation_steps(opened.store, wanted))
+    if not habits.tool_uses:
         check_names(opened, wanted)
-    opened.terminal.show(FoundHabits(found, arguments.limit))
+    opened.terminal.show(FoundHabits(habits, arguments.limit))
     return 0
 
 
@@ -62,17 +62,17 @@ class FoundHabits(Result):
 
     def _orders(self) -> list[str]:
         return [
-            f"{one.times:>4} times  {for_prompt(' → '.join(one.tools))}: "
-            f"the last succeeds {(one.times - one.failures) / one.times:.0%}"
-            for one in self.habits.orders[: self.limit]
+            f"{habit.times:>4} times  {for_prompt(' → '.join(habit.tools))}: "
+            f"the last succeeds {(habit.times - habit.failures) / habit.times:.0%}"
+            for habit in self.habits.orders[: self.limit]
         ]
 
     def _together(self) -> list[str]:
         names = {path: _brief(name) for path, name in self.habits.short_names().items()}
         return [
-            f"{one.times:>4} times  {names[one.first]} ({one.first_times})  with  "
-            f"{names[one.second]} ({one.second_times})"
-            for one in self.habits.together[: self.limit]
+            f"{pair.times:>4} times  {names[pair.first]} ({pair.first_times})  with  "
+            f"{names[pair.second]} ({pair.second_times})"
+            for pair in self.habits.together[: self.limit]
         ]
 
     def as_json(self) -> dict[str, Any]:
@@ -82,31 +82,29 @@ class FoundHabits(Result):
             "tool_uses": habits.tool_uses,
             "commands": [
                 {
-                    **one._asdict(),
-                    "errors": [{"error": error, "times": times} for error, times in one.errors],
+                    **command._asdict(),
+                    "errors": [{"error": error, "times": times} for error, times in command.errors],
                     "then_worked": [
-                        {"what": what, "times": times} for what, times in one.then_worked
+                        {"what": what, "times": times} for what, times in command.then_worked
                     ],
                 }
-                for one in habits.commands[:limit]
+                for command in habits.commands[:limit]
             ],
-            "together": [one._asdict() for one in habits.together[:limit]],
-            "tools": [one._asdict() for one in habits.tools[:limit]],
-            "orders": [one._asdict() for one in habits.orders[:limit]],
+            "together": [pair._asdict() for pair in habits.together[:limit]],
+            "tools": [tool._asdict() for tool in habits.tools[:limit]],
+            "orders": [order._asdict() for order in habits.orders[:limit]],
         }
 
 
 def _show_commands(terminal: Terminal, commands: Sequence[FailingCommand]) -> None:
     if commands:
         terminal.heading("Commands that fail")
-    for one in commands:
-        share = (
-            f"{one.failures} of {counted(one.runs, 'run')} failed ({one.failures / one.runs:.0%})"
-        )
-        terminal.line(f"  {_brief(one.command)}: {share}")
-        for error, times in one.errors:
+    for command in commands:
+        share = f"{command.failures} of {counted(command.runs, 'run')} failed ({command.failures / command.runs:.0%})"
+        terminal.line(f"  {_brief(command.command)}: {share}")
+        for error, times in command.errors:
             terminal.line(f"      {times}x  {_brief(error) or 'no output'}")
-        for followed, times in one.then_worked:
+        for followed, times in command.then_worked:
             terminal.line(
                 f"      worked {_brief(followed)}" + (f" ({times} times)" if times > 1 else "")
             )

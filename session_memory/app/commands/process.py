@@ -174,7 +174,8 @@ def numbers_of(finished: Sequence[PartResult]) -> dict[str, int]:
         if done.conversation:
             of_each.setdefault(done.conversation.id, set()).add(done.status)
     firsts = [
-        next((status for status in statuses if status in found), "") for found in of_each.values()
+        next((status for status in statuses if status in statuses_of_part), "")
+        for statuses_of_part in of_each.values()
     ]
     return {status: firsts.count(status) for status in ("archived", "skipped", "waiting")}
 
@@ -241,11 +242,11 @@ class WorkPlan(Result):
 
 def _spending(planned: Sequence[PlannedPart]) -> str:
     """Return `at most 12,000 tokens, $0.05`."""
-    tokens = sum(one.usage.tokens for one in planned)
+    tokens = sum(part.usage.tokens for part in planned)
     if not tokens:
         return "no tokens"
-    models = sorted({one.usage.model for one in planned if one.dollars is None})
-    dollars = sum(one.dollars or 0.0 for one in planned)
+    models = sorted({part.usage.model for part in planned if part.dollars is None})
+    dollars = sum(part.dollars or 0.0 for part in planned)
     unknown = (
         f"no price is known for {', '.join(for_prompt(model) or 'the model' for model in models)}"
     )

@@ -81,14 +81,14 @@ class LastEntries(Result):
         return ("entries",) if self.is_raw else ()
 
     def show(self, terminal: Terminal) -> None:
-        one, entries, folds = self.session, self.entries, not self.with_tools
+        session, entries, folds = self.session, self.entries, not self.with_tools
         if not entries:
-            terminal.line(f"{one.name}: nothing was said yet.")
+            terminal.line(f"{session.name}: nothing was said yet.")
             return
         said = sum([bool(entry.text) for entry in entries])
         shown = counted(said, "message") if folds else counted(len(entries), "entry", "entries")
         terminal.line(
-            f"Session {one.name} ({one.id}, {one.runtime.TITLE}, {one.project}), the last "
+            f"Session {session.name} ({session.id}, {session.runtime.TITLE}, {session.project}), the last "
             f"{shown}:\n"
         )
         text = render(entries, self.unreadable, raw=self.is_raw, folds=folds)

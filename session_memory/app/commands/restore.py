@@ -96,10 +96,12 @@ def _restored(
 ) -> RestoredSession:
     """Restore a session into a directory, '' for its runtime's. Raises SessionMemoryError,
     OSError."""
-    runtime = next(one for one in all_runtimes() if one.name == session.runtime)
+    runtime = next(
+        known_runtime for known_runtime in all_runtimes() if known_runtime.name == session.runtime
+    )
     to = os.path.abspath(expanded(directory, os.environ)) if directory else ""
     config_dir = runtime.config_dir({runtime.CONFIG_VARIABLE: to}) if to else session.config_dir
-    deletion = runtime.backup.deletion(config_dir, {one.cwd for one in pack.sessions()})
+    deletion = runtime.backup.deletion(config_dir, {kept.cwd for kept in pack.sessions()})
     days = deletion.days if deletion.shortest is None else deletion.shortest
     place = RestorePlace(config_dir, days, partial(present_directory, _notes_file(location)))
     files = restore(pack, session, runtime, place, os.environ)
@@ -159,7 +161,7 @@ class KeptSessions(Result):
     @property
     def gone(self) -> list[KeptSession]:
         """The sessions that their runtime has deleted."""
-        return [one for one in self.sessions if one.gone_at is not None]
+        return [session for session in self.sessions if session.gone_at is not None]
 
     def show(self, terminal: Terminal) -> None:
         if self.hint:
@@ -169,21 +171,21 @@ class KeptSessions(Result):
                 f"{counted(len(self.sessions), 'session')} kept, {len(self.gone)} of them deleted "
                 "by the runtime."
             )
-        for one in self.gone:
-            terminal.line(f"  {_line(one)}")
+        for session in self.gone:
+            terminal.line(f"  {_line(session)}")
 
     def as_json(self) -> dict[str, Any]:
         gone = [
             {
-                "session": one.session_id,
-                "runtime": one.runtime,
-                "title": one.title,
-                "cwd": one.cwd,
-                "form": one.form,
-                "modified": iso(one.modified),
-                "gone_at": iso(one.gone_at),
+                "session": session.session_id,
+                "runtime": session.runtime,
+                "title": session.title,
+                "cwd": session.cwd,
+                "form": session.form,
+                "modified": iso(session.modified),
+                "gone_at": iso(session.gone_at),
             }
-            for one in self.gone
+            for session in self.gone
         ]
         return {"kept": len(self.sessions), "gone": gone}
 
@@ -199,29 +201,34 @@ def _notes_file(location: StoreLocation) -> str:
     return home.repositories_file
 
 
-def _line(one: KeptSession) -> str:
-    id, title = name_for_people(one.session_id), brief(one.title, TITLE_CHARACTERS)
-    return f"{id}  {moment(one.modified)}  {one.runtime}  {title}"
+def _line(session: KeptSession) -> str:
+    id, title = name_for_people(session.session_id), brief(session.title, TITLE_CHARACTERS)
+    return f"{id}  {moment(session.modified)}  {session.runtime}  {title}"
 
 
 def _chosen(sessions: list[KeptSession], wanted: str, *, is_earlier: bool) -> KeptSession:
     """Return the one session that is meant. Raises SessionMemoryError."""
-    every = [one for one in sessions if bool(one.is_earlier) == is_earlier]
-    found = [one for one in every if one.session_id == wanted]
-    found = found or [
-        one for one in every if one.session_id.startswith(wanted) or one.title == wanted
+    every = [session for session in sessions if bool(session.is_earlier) == is_earlier]
+    matching = [session for session in every if session.session_id == wanted]
+    matching = matching or [
+        session
+        for session in every
+        if session.session_id.startswith(wanted) or session.title == wanted
     ]
-    found = found or [one for one in every if wanted.casefold() in one.title.casefold()]
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    matching = matching or [
+        session for session in every if wanted.casefold() in session.title.casefold()
+    ]
+    if len(matching) == 1:
+        return matching[0]
+    if not matching:
         raise SessionMemoryError(
             f"there is no kept session called {wanted!r}",
             "session-memory restore lists the kept sessions",
         )
-    shown = "\n".join([f"  {_line(one)}" for one in found[:SHOWN]])
+    shown = "\n".join([f"  {_line(session)}" for session in matching[:SHOWN]])
     raise SessionMemoryError(
-        f"{counted(len(found), 'kept session')} go by {wanted!r}", f"give the id of one:\n{shown}"
+        f"{counted(len(matching), 'kept session')} go by {wanted!r}",
+        f"give the id of one:\n{shown}",
     )
 
 
@@ -233,6 +240,10 @@ def _variable(runtime: Runtime, config_dir: str) -> str:
         return ""
     values = (config_dir, os.path.dirname(config_dir))
     return next(
-        (one for one in values if runtime.config_dir({runtime.CONFIG_VARIABLE: one}) == config_dir),
+        (
+            directory
+            for directory in values
+            if runtime.config_dir({runtime.CONFIG_VARIABLE: directory}) == config_dir
+        ),
         "",
     )

@@ -322,8 +322,8 @@ def _absent_words(opened: OpenStore, query: str, wanted: Filter, hits: Hits) -> 
     if len(words) < 2 or len(words) > MOST_WORDS:
         return []
     marked = {verbatim_form(hit.pieces[index]) for hit in hits for index in _marked(hit.pieces)}
-    rest = [word for word in words if verbatim_form(word) not in marked]
-    return [word for word in rest if not opened.store.search(word, wanted._replace(limit=1))]
+    unmarked = [word for word in words if verbatim_form(word) not in marked]
+    return [word for word in unmarked if not opened.store.search(word, wanted._replace(limit=1))]
 
 
 def _missing_words(query: str, hit: Hit) -> list[str]:
@@ -336,7 +336,7 @@ def _missing_words(query: str, hit: Hit) -> list[str]:
     return [
         word
         for word, form in forms.items()
-        if form not in text and not any(_are_forms(form, one) for one in shown)
+        if form not in text and not any(_are_forms(form, word_shown) for word_shown in shown)
     ]
 
 

@@ -112,8 +112,8 @@ def chosen_session(
             raise unknown from None
 
 
-def is_own(one: FoundSession, environ: Mapping[str, str]) -> bool:
-    return one.id == environ.get(one.runtime.OWN_ID_VARIABLE)
+def is_own(session: FoundSession, environ: Mapping[str, str]) -> bool:
+    return session.id == environ.get(session.runtime.OWN_ID_VARIABLE)
 
 
 @dataclass(frozen=True)
@@ -127,23 +127,25 @@ class ListedSessions(Result):
     @cached_property
     def counts(self) -> list[int]:
         """The number of messages of each, up to COUNTED."""
-        return [one.message_count(COUNTED) for one in self.sessions]
+        return [session.message_count(COUNTED) for session in self.sessions]
 
     def show(self, terminal: Terminal) -> None:
         if not self.sessions:
             terminal.line("No sessions yet: start one of your agents, then ask again.")
             return
-        if all(one.session.is_elsewhere for one in self.sessions):
+        if all(session.session.is_elsewhere for session in self.sessions):
             terminal.line("This directory's project has no session yet. These are of all projects:")
-        length, ids = SHORT_ID, {one.id for one in self.sessions}
+        length, ids = SHORT_ID, {session.id for session in self.sessions}
         while len({id[:length] for id in ids}) < len(ids):  # they must be distinguishable
             length += 1
         rows = [("ID", "PROJECT", "RUNTIME", "MESSAGES", "AGE", "TITLE")]
-        for one, count in zip(self.sessions, self.counts):
+        for session, count in zip(self.sessions, self.counts):
             number = f"{count}{'+' if count >= COUNTED else ''}"
-            runtime = f"{one.runtime.name}{' (this one)' if is_own(one, self.environ) else ''}"
-            when, title = age(time.time() - one.modified), for_people(one.name)
-            rows.append((one.id[:length], one.project, runtime, number, when, title))
+            runtime = (
+                f"{session.runtime.name}{' (this one)' if is_own(session, self.environ) else ''}"
+            )
+            when, title = age(time.time() - session.modified), for_people(session.name)
+            rows.append((session.id[:length], session.project, runtime, number, when, title))
         terminal.table(rows, [3])
         if self.is_cut:
             terminal.line(
@@ -152,21 +154,21 @@ class ListedSessions(Result):
 
     def as_json(self) -> dict[str, Any]:
         listed = [
-            {**_as_json(one, count), "is_this_one": is_own(one, self.environ)}
-            for one, count in zip(self.sessions, self.counts)
+            {**_as_json(session, count), "is_this_one": is_own(session, self.environ)}
+            for session, count in zip(self.sessions, self.counts)
         ]
         return {"sessions": listed, "more": self.is_cut}
 
 
-def _as_json(one: FoundSession, count: int) -> dict[str, Any]:
+def _as_json(session: FoundSession, count: int) -> dict[str, Any]:
     return {
-        "name": one.name,
-        "id": one.id,
-        "runtime": one.runtime.name,
-        "project": one.start if one.has_text else None,
+        "name": session.name,
+        "id": session.id,
+        "runtime": session.runtime.name,
+        "project": session.start if session.has_text else None,
         "messages": count,
-        "modified": iso_time(one.modified),
-        "at_work": one.is_at_work(time.time()),
-        "bytes": one.size,
-        "path": one.session.path if one.has_text else None,  # a path names a directory
+        "modified": iso_time(session.modified),
+        "at_work": session.is_at_work(time.time()),
+        "bytes": session.size,
+        "path": session.session.path if session.has_text else None,  # a path names a directory
     }

@@ -87,7 +87,7 @@ class ShownConversation(Result):
     def as_json(self) -> dict[str, Any]:
         return {
             "conversation": fields(self.conversation),
-            "entries": [{"number": one.number, **fields(one)} for one in self.entries],
+            "entries": [{"number": entry.number, **fields(entry)} for entry in self.entries],
             "before": self.before,
             "after": self.after,
         }
@@ -102,7 +102,7 @@ def _part(
         before = max(0, len(entries) - lines) if lines else 0
         return entries[before:], before, 0
     lines = lines or AROUND
-    at = next((index for index, one in enumerate(entries) if one.number == around), None)
+    at = next((index for index, entry in enumerate(entries) if entry.number == around), None)
     if at is None:
         raise SessionMemoryError(
             f"there is no message {around} in this conversation", "search shows their numbers"
@@ -147,8 +147,10 @@ def _print_items(
             )
         previous = (entry.message, entry.role)
         kept = text if arguments.full else shorten(text, MESSAGE_CHARACTERS)
-        rest = f"\n[{len(text) - len(kept) + 1:,} more characters: --full]" if kept != text else ""
-        terminal.line(kept + rest)
+        remainder = (
+            f"\n[{len(text) - len(kept) + 1:,} more characters: --full]" if kept != text else ""
+        )
+        terminal.line(kept + remainder)
 
 
 def _tool_line(entry: StoredEntry, argument: str, error: str) -> str:

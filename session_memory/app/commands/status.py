@@ -166,9 +166,9 @@ def show_overview() -> int:
     terminal = Terminal(os.environ)
     location = find_location(None, os.environ)
     runs = upkeep_runs(location)
-    found, obstacles = _store_state(argparse.Namespace(home=None, json=False), location)
+    state, obstacles = _store_state(argparse.Namespace(home=None, json=False), location)
     disk = _disk_problems(disk_usage(location), location.home.settings().disk_bytes)
-    problems = [*_problems(runs, found), *obstacles, *notices(location.home), *disk]
+    problems = [*_problems(runs, state), *obstacles, *notices(location.home), *disk]
     is_installed = program_paths(os.environ).ledger_file.exists() or os.path.exists(
         location.home.state_dir
     )
@@ -176,8 +176,8 @@ def show_overview() -> int:
         problems.insert(0, "no agent has the hooks yet")
     about = "all is well" if not problems else counted(len(problems), "thing") + " to look at"
     holds = (
-        f"; {counted(sum(found.counts.conversations.values()), 'conversation')} in the store"
-        if found
+        f"; {counted(sum(state.counts.conversations.values()), 'conversation')} in the store"
+        if state
         else ""
     )
     terminal.line(terminal.paint("bold", f"{NAME} {__version__}: {about}{holds}"))
@@ -194,8 +194,8 @@ def show_overview() -> int:
         if not is_installed
         else []
     )
-    soon = sum(one.soon for one in found.deletions) if found else 0
-    if found and soon and found.kept.form in ("text", "none"):
+    soon = sum(deletion.soon for deletion in state.deletions) if state else 0
+    if state and soon and state.kept.form in ("text", "none"):
         steps += [
             ("config keep whole", f"keep {counted(soon, 'session')} that runtimes delete in 7 days")
         ]
@@ -223,8 +223,8 @@ def _show_now(terminal: Terminal, *, of_all_projects: bool) -> None:
     )
     terminal.heading(f"Now: {more if listed else 'no session in the last day'}")
     rows = [
-        (age(now - one.modified), one.runtime.TITLE, one.project, one.name)
-        for one in listed[:SHOWN]
+        (age(now - session.modified), session.runtime.TITLE, session.project, session.name)
+        for session in listed[:SHOWN]
     ]
     widths = [max(map(len, column)) for column in zip(*rows)]
     for when, runtime, project, name in rows:
@@ -233,13 +233,13 @@ def _show_now(terminal: Terminal, *, of_all_projects: bool) -> None:
             f"{for_people(name)}"
         )
         terminal.line(shorten(line, terminal.width))
-    for one in listed if listed else ():
-        if is_file(one.home.cursor_file(one.session.key) + ".lock"):
-            waiting = delivery_state(one, os.environ).waiting.splitlines()
+    for session in listed if listed else ():
+        if is_file(session.home.cursor_file(session.session.key) + ".lock"):
+            waiting = delivery_state(session, os.environ).waiting.splitlines()
             collision = next((line for line in waiting if line.startswith("! ")), "")
             if collision:
-                told = shorten(one_line(for_people(one.name)), 24)
-                text = f'  ! next update of "{told}": {for_people(collision[2:])}'
+                title = shorten(one_line(for_people(session.name)), 24)
+                text = f'  ! next update of "{title}": {for_people(collision[2:])}'
                 terminal.line(shorten(text, terminal.width))
                 return
 
@@ -272,14 +272,14 @@ def _store_state(
         return None, [described(error)]
 
 
-def _problems(runs: UpkeepRuns, found: StoreState | None) -> list[str]:
+def _problems(runs: UpkeepRuns, state: StoreState | None) -> list[str]:
     """Return the errors of the last run, of its strategies and of files, and which conversations
     wait for a retry; then the errors of earlier runs, each once."""
     last = runs.runs[-1] if runs.runs else None
     said = [f"{age(time.time() - last.began)}: {last.problem}"] if last and last.problem else []
     said += last.stopped if last else []
-    said += found.waits.retries if found else []
-    said += [f"{path}: {why}" for path, why in found.waits.unread.items()] if found else []
+    said += state.waits.retries if state else []
+    said += [f"{path}: {why}" for path, why in state.waits.unread.items()] if state else []
     before = {
         run.problem: run
         for run in runs.runs[:-1]
@@ -335,18 +335,23 @@ def _waits(waits: Waiting) -> str:
         else ""
     )
     each = [
-        f"{counted(some, 'conversation')} for memories ({id})"
-        for id, some in waits.conversations.items()
-        if some
+        f"{counted(number, 'conversation')} for memories ({id})"
+        for id, number in waits.conversations.items()
+        if number
     ]
     return "; ".join(filter(None, [files, ", ".join(each)])) or "nothing"
 
 
 def _all_of(location: StoreLocation) -> str:
     """Return what waits if there is no store."""
-    if not any(one.is_expected() for one in location.watched):
+    if not any(directory.is_expected() for directory in location.watched):
         return "nothing: no session was there yet"
-    files = [file for one in location.watched if one.is_expected() for file in one.files([])]
+    files = [
+        file
+        for directory in location.watched
+        if directory.is_expected()
+        for file in directory.files([])
+    ]
     return (
         f"{counted(len(files), 'file')} ({byte_size(sum(file.size for file in files))}): "
         f"there is no store yet"
@@ -371,7 +376,7 @@ def _places(location: StoreLocation) -> dict[str, tuple[str, int, int]]:
     """Return the places of session data, the number of files there and their bytes; the
     transcripts, which are only read, come first."""
     home = location.home
-    roots = [one.root for one in location.watched if os.path.isdir(one.root)]
+    roots = [directory.root for directory in location.watched if os.path.isdir(directory.root)]
     paths = {
         f"transcripts{f' {number}' if number > 1 else ''}": root
         for number, root in enumerate(roots, 1)

@@ -180,7 +180,7 @@ def _compressed_files(location: StoreLocation) -> int:
 
 def _unread(opened: OpenStore) -> dict[str, str]:
     """Return why files failed to ingest, by path; transcripts come first."""
-    found: dict[str, str] = {}
+    problems: dict[str, str] = {}
     for directory in opened.location.watched:
         folders: list[tuple[str, Exception]] = []
         try:
@@ -189,14 +189,14 @@ def _unread(opened: OpenStore) -> dict[str, str]:
         except (OSError, OutsideGroupError) as error:
             folders.append(("", error))
         for folder, why in folders:
-            found[f"{directory.root}/{folder}".rstrip("/")] = getattr(why, "strerror", None) or str(
-                why
-            )
+            problems[f"{directory.root}/{folder}".rstrip("/")] = getattr(
+                why, "strerror", None
+            ) or str(why)
     for home in sorted({watched.home for watched in opened.location.watched}):
-        found.update(
+        problems.update(
             {
-                f"{one.root}/{key}": one.problem
-                for key, one in opened.store.unread_files(home).items()
+                f"{file.root}/{key}": file.problem
+                for key, file in opened.store.unread_files(home).items()
             }
         )
-    return dict(sorted(found.items(), key=lambda pair: pair[1] == FOREIGN))
+    return dict(sorted(problems.items(), key=lambda pair: pair[1] == FOREIGN))

@@ -88,7 +88,7 @@ def _why(opened: OpenStore, arguments: argparse.Namespace) -> int:
     )
     if arguments.notes:
         _note(opened, repository, reasons, commit, arguments)
-    return 0 if any(one.asked for one in reasons) else 1
+    return 0 if any(reason.asked for reason in reasons) else 1
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,10 @@ class FoundReasons(Result):
 
     def show(self, terminal: Terminal) -> None:
         shown = self.reasons[: self.limit]
-        for place, one in enumerate(shown):
+        for place, reason in enumerate(shown):
             if place:
                 terminal.line()
-            for line in told(one):
+            for line in told(reason):
                 terminal.line(line)
         if len(shown) < len(self.reasons):
             more = counted(len(self.reasons) - len(shown), "more reason")
@@ -118,7 +118,10 @@ class FoundReasons(Result):
             terminal.line("Nothing is staged." if self.is_staged else "There are no lines.")
 
     def as_json(self) -> dict[str, Any]:
-        return {"reasons": [_as_json(one) for one in self.reasons], "lacks": self.lacks or None}
+        return {
+            "reasons": [_as_json(reason) for reason in self.reasons],
+            "lacks": self.lacks or None,
+        }
 
 
 def _as_json(reason: Reason) -> dict[str, Any]:
@@ -152,19 +155,19 @@ def _as_json(reason: Reason) -> dict[str, Any]:
     }
 
 
-def _asked_as_json(asked: Asked | None) -> dict[str, Any] | None:
-    if asked is None:
+def _asked_as_json(origin: Asked | None) -> dict[str, Any] | None:
+    if origin is None:
         return None
     return {
-        "session": asked.session_id,
-        "runtime": asked.runtime,
-        "title": asked.title,
-        "at": iso(asked.at),
-        "words": asked.words,
-        "proposal": asked.proposal,
-        "decided": list(asked.decided),
-        "command": asked.command or None,
-        "read": f"{called_as()} show {asked.conversation} --around {asked.number}",
+        "session": origin.session_id,
+        "runtime": origin.runtime,
+        "title": origin.title,
+        "at": iso(origin.at),
+        "words": origin.words,
+        "proposal": origin.proposal,
+        "decided": list(origin.decided),
+        "command": origin.command or None,
+        "read": f"{called_as()} show {origin.conversation} --around {origin.number}",
     }
 
 
@@ -181,7 +184,7 @@ class AgentTrace(Result):
         terminal.show_json(self)
 
     def as_json(self) -> dict[str, Any]:
-        is_committed = self.revision and all(one.commit for one in self.reasons)
+        is_committed = self.revision and all(reason.commit for reason in self.reasons)
         return {
             "version": "0.1",
             "id": str(uuid.uuid4()),
@@ -203,10 +206,10 @@ class AgentTrace(Result):
     def _ranges(self) -> dict[str, dict[str, list[dict[str, int]]]]:
         """Return the lines of each file by the address of the conversation that asked for them."""
         files: dict[str, dict[str, list[dict[str, int]]]] = {}
-        for one in self.reasons:
-            for path, first, last in one.ranges or ((one.path, one.first, one.last),):
-                if one.asked and path and not one.is_by_commit:
-                    address = f"urn:session-memory:{one.asked.runtime}:{one.asked.session_id}"
+        for reason in self.reasons:
+            for path, first, last in reason.ranges or ((reason.path, reason.first, reason.last),):
+                if reason.asked and path and not reason.is_by_commit:
+                    address = f"urn:session-memory:{reason.asked.runtime}:{reason.asked.session_id}"
                     ranges = files.setdefault(path, {}).setdefault(address, [])
                     ranges.append({"start_line": first, "end_line": last})
         return files
@@ -215,13 +218,13 @@ class AgentTrace(Result):
 def note_text(reasons: Sequence[Reason], with_prompts: bool) -> str:
     """Return the note for a commit: its sessions, redacted; their requests only `with_prompts`."""
     lines = []
-    for one in reasons:
-        if asked := one.asked:
+    for reason in reasons:
+        if origin := reason.asked:
             lines.append(
-                f"{asked.runtime} session {asked.session_id}, {iso(asked.at)}: "
-                f"{counted(one.lines, 'line')}"
+                f"{origin.runtime} session {origin.session_id}, {iso(origin.at)}: "
+                f"{counted(reason.lines, 'line')}"
             )
-            lines += [f"asked: {for_prompt(asked.words)}"] if with_prompts and asked.words else []
+            lines += [f"asked: {for_prompt(origin.words)}"] if with_prompts and origin.words else []
     return "\n".join(lines)
 
 

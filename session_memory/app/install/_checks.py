@@ -201,12 +201,12 @@ def _check_hooks(
         return [] if has_plugin else [_check_files(target, ledger)], []
     try:
         content = read_if_there(path)
-        found = SettingsFile(content, path, install).read().hooks if content is not None else []
+        hooks = SettingsFile(content, path, install).read().hooks if content is not None else []
     except SessionMemoryError as error:
         mend = "correct the file; until then, the runtime may ignore all of it"
         return [Finding(WRONG, "settings", f"{error}", mend)], []
     is_ours = ledger.recogniser()
-    here = [hook for hook in found if is_ours(hook.command)]
+    here = [hook for hook in hooks if is_ours(hook.command)]
     declared = read_if_there(paths.app / "hooks" / "hooks.json")
     if declared is None or (has_plugin and not here):
         return [], here
@@ -376,20 +376,20 @@ def check_upkeep(target: Target, now: float) -> Finding:
 
 def _check_state(target: Target) -> list[Finding]:
     """Check that state can be written, and report faults in the settings that count for a home."""
-    found = [
+    findings = [
         Finding(WRONG, "config", notice, "correct or remove it") for notice in notices(target.home)
     ]
-    if not found and os.path.isfile(target.home.config_file):
-        found.append(Finding(OK, "config", f"{target.home.config_file} is as documented"))
+    if not findings and os.path.isfile(target.home.config_file):
+        findings.append(Finding(OK, "config", f"{target.home.config_file} is as documented"))
     state = Path(target.home.state_dir)
     existing = state if state.exists() else missing_directories(state)[0].parent
     if not existing.is_dir():
         text = f"{existing} is not a directory, so deliveries cannot be recorded"
-        found.append(Finding(WRONG, "state", text, "move it away"))
+        findings.append(Finding(WRONG, "state", text, "move it away"))
     elif not os.access(existing, os.W_OK | os.X_OK):
         text = f"{existing} is not writable, so deliveries cannot be recorded and agents get no updates"
-        found.append(Finding(WRONG, "state", text, f"see: ls -ld {shlex.quote(str(existing))}"))
-    return found
+        findings.append(Finding(WRONG, "state", text, f"see: ls -ld {shlex.quote(str(existing))}"))
+    return findings
 
 
 def _check_transcripts(target: Target) -> list[Finding]:
@@ -411,7 +411,7 @@ def _check_transcripts(target: Target) -> list[Finding]:
 
 def _check_log(target: Target) -> list[Finding]:
     how = "see hook.log for the cause: a file system that hangs, or a very large history"
-    found = [
+    findings = [
         Finding(
             WRONG,
             "deadline",
@@ -423,15 +423,15 @@ def _check_log(target: Target) -> list[Finding]:
     try:
         content = read_if_there(Path(target.home.log_file)) or b""
     except SessionMemoryError as error:
-        return [*found, Finding(NOTE, "log", f"{error}")]
+        return [*findings, Finding(NOTE, "log", f"{error}")]
     lines = content.decode(errors="replace").splitlines()[-_LOG_LINES:]
-    return [*found, *(Finding(NOTE, "log", line) for line in lines)]
+    return [*findings, *(Finding(NOTE, "log", line) for line in lines)]
 
 
 def _prompted_since(target: Target, since: float, environ: Mapping[str, str]) -> list[Session]:
     """The sessions, of those that were last written, in which somebody prompted after `since`
     (seconds since 1970)."""
-    found = []
+    sessions = []
     for session in sorted(target.sessions(), key=modified, reverse=True)[:_SESSIONS_LOOKED_AT]:
         count = _ENTRIES_LOOKED_AT if modified(session) > since else 0
         entries = last_entries(target.runtime, session.path, count, None)[0] if count else []
@@ -440,8 +440,8 @@ def _prompted_since(target: Target, since: float, environ: Mapping[str, str]) ->
             continue
         # An agent home notes its sessions' reports there.
         if target.kind == "agent" or not agent_home(prompt.cwd, environ, stop=user_dir(environ)):
-            found.append(session)
-    return found
+            sessions.append(session)
+    return sessions
 
 
 def _reinstall(target: Target) -> str:

@@ -117,7 +117,10 @@ class Target:
 def runtime_called(name: str) -> Runtime | None:
     """The runtime that somebody means by its name (`claude-code`) or its command (`claude`); None
     if there is none."""
-    return next((one for one in all_runtimes() if name in (one.name, one.PROGRAM)), None)
+    return next(
+        (candidate for candidate in all_runtimes() if name in (candidate.name, candidate.PROGRAM)),
+        None,
+    )
 
 
 def identify(path: str, environ: Mapping[str, str]) -> Target:
@@ -129,9 +132,9 @@ def identify(path: str, environ: Mapping[str, str]) -> Target:
         )
     if not os.access(root, os.R_OK | os.X_OK):
         raise NoHomeError(f"{path}: it cannot be read", "see who owns it: ls -ld shows that")
-    for one in all_runtimes():
-        if one is not RUNTIME and root == one.install.settings_dir(environ):
-            return settings_of(one, environ)
+    for candidate in all_runtimes():
+        if candidate is not RUNTIME and root == candidate.install.settings_dir(environ):
+            return settings_of(candidate, environ)
     folder = RUNTIME.install.HOME_FOLDER
     is_settings_dir = os.path.basename(root) == folder
     if _is_agent_home(root):
@@ -159,13 +162,17 @@ def find(
 
     They are the homes of the runtimes on this machine, those in the ledger, and the current one.
     The paths `but` are left out."""
-    found = [settings_of(one, environ) for one in all_runtimes() if is_here(one, environ)]
+    targets = [
+        settings_of(candidate, environ)
+        for candidate in all_runtimes()
+        if is_here(candidate, environ)
+    ]
     home = agent_home(current_dir, environ, stop=user_dir(environ))
     for path in [*ledger.records, *([home.root] if home else [])]:
         target = None if path in but else known_home(path, ledger, environ)
-        found += [target] if target else []
+        targets += [target] if target else []
     return list(
-        {os.path.realpath(target.settings_dir): target for target in reversed(found)}.values()
+        {os.path.realpath(target.settings_dir): target for target in reversed(targets)}.values()
     )[::-1]
 
 
@@ -177,27 +184,27 @@ def known_home(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> 
             return None
         if record.runtime == SHARED_SKILLS_FOLDER:
             return shared_skills(environ, path)
-        one = runtime_called(record.runtime)
-        return _settings_at(one, path, environ) if one else None
+        runtime = runtime_called(record.runtime)
+        return _settings_at(runtime, path, environ) if runtime else None
     try:
         return identify(path, environ)
     except NoHomeError:
         return None
 
 
-def is_here(one: Runtime, environ: Mapping[str, str]) -> bool:
+def is_here(runtime: Runtime, environ: Mapping[str, str]) -> bool:
     """Check if a runtime is on this machine: its user has settings of it, or can start it. One
     without hooks takes nothing."""
-    if not one.PROMPT_EVENT:
+    if not runtime.PROMPT_EVENT:
         return False
-    command = one.install.COMMAND
+    command = runtime.install.COMMAND
     is_found = bool(command and shutil.which(command, path=environ.get("PATH", "")))
-    return is_found or os.path.isdir(one.install.settings_dir(environ))
+    return is_found or os.path.isdir(runtime.install.settings_dir(environ))
 
 
-def settings_of(one: Runtime, environ: Mapping[str, str]) -> Target:
+def settings_of(runtime: Runtime, environ: Mapping[str, str]) -> Target:
     """The home that a user's settings of a runtime are, there or not."""
-    return _settings_at(one, one.install.settings_dir(environ), environ)
+    return _settings_at(runtime, runtime.install.settings_dir(environ), environ)
 
 
 def shared_skills(environ: Mapping[str, str], root: str = "") -> Target:
@@ -206,18 +213,20 @@ def shared_skills(environ: Mapping[str, str], root: str = "") -> Target:
     return Target("skills", root, root, "", "", person_home(environ))
 
 
-def _settings_at(one: Runtime, settings_dir: str, environ: Mapping[str, str]) -> Target:
+def _settings_at(runtime: Runtime, settings_dir: str, environ: Mapping[str, str]) -> Target:
     """The home that settings of a runtime are which lie in `settings_dir`."""
-    if one is RUNTIME and os.path.isdir(settings_dir):
+    if runtime is RUNTIME and os.path.isdir(settings_dir):
         return _runtime_or_project(settings_dir, environ)
-    is_usual = settings_dir == one.install.settings_dir(environ)
-    config_dir = one.config_dir(environ) if is_usual else settings_dir
-    home = runtime_home(config_dir, one.USUAL_DIR, environ)
-    return Target("runtime", settings_dir, settings_dir, "", config_dir, home, one)
+    is_usual = settings_dir == runtime.install.settings_dir(environ)
+    config_dir = runtime.config_dir(environ) if is_usual else settings_dir
+    home = runtime_home(config_dir, runtime.USUAL_DIR, environ)
+    return Target("runtime", settings_dir, settings_dir, "", config_dir, home, runtime)
 
 
 def _is_agent_home(root: str) -> bool:
-    folders = {one.SESSIONS_FOLDER for one in all_runtimes() if one.SESSIONS_FOLDER}
+    folders = {
+        candidate.SESSIONS_FOLDER for candidate in all_runtimes() if candidate.SESSIONS_FOLDER
+    }
     return any(
         os.path.isdir(os.path.join(root, name, folder))
         for name in SEED_MEMORY_DIRS

@@ -142,7 +142,7 @@ def _planned(
     is_allowed: bool,
 ) -> _Plans:
     """Return the plans for `targets`. Raises the first one's problem if none can be changed."""
-    found = _Plans([], [], [])
+    plans = _Plans([], [], [])
     for target in targets:
         try:
             if target.kind == "template":
@@ -156,13 +156,13 @@ def _planned(
             for change in plan.changes:
                 change.check()
         except SessionMemoryError as error:
-            found.refused.append(error)
+            plans.refused.append(error)
         else:
-            found.targets.append(target)
-            found.plans.append(plan)
-    if found.refused and all(target.kind == "skills" for target in found.targets):
-        raise found.refused[0]
-    return found
+            plans.targets.append(target)
+            plans.plans.append(plan)
+    if plans.refused and all(target.kind == "skills" for target in plans.targets):
+        raise plans.refused[0]
+    return plans
 
 
 def _targets(
@@ -175,25 +175,28 @@ def _targets(
     """Return the homes that are meant, and the skills that several of them share.
 
     `refused` gets the reason if a named home is left out."""
-    found = _named(request, ledger, environ, refused)
+    targets = _named(request, ledger, environ, refused)
     if not request.roots and not request.runtimes:
         templated = [
             target for home in ledger.records if (target := templated_home(home, ledger, environ))
         ]
         roots = [*(target.root for target in templated), str(paths.sample_home)]
-        found = [*find(ledger, environ, os.getcwd(), but=roots), *templated]
-    own = [target for target in found if target.kind == "runtime"]
+        targets = [*find(ledger, environ, os.getcwd(), but=roots), *templated]
+    runtime_targets = [target for target in targets if target.kind == "runtime"]
     skills = shared_skills(environ)
     if (
-        own
-        and skills.root not in [target.root for target in found]
+        runtime_targets
+        and skills.root not in [target.root for target in targets]
         and (
             request.skills_for_all
-            or any(not one.runtime.install.SKILLS_FOLDER and not one.plugins for one in own)
+            or any(
+                not target.runtime.install.SKILLS_FOLDER and not target.plugins
+                for target in runtime_targets
+            )
         )
     ):
-        found.append(skills)
-    for target in own:
+        targets.append(skills)
+    for target in runtime_targets:
         record = ledger.records.get(target.root)
         if (
             record
@@ -202,7 +205,7 @@ def _targets(
         ):
             theirs.runtime = SHARED_SKILLS_FOLDER
             ledger.records[skills.root] = theirs
-    return found
+    return targets
 
 
 def _named(
@@ -212,23 +215,23 @@ def _named(
     refused: list[SessionMemoryError],
 ) -> list[Target]:
     """Return the homes that were named; add to `refused` why others are not. Raises NoHomeError."""
-    found = [
+    targets = [
         templated_home(path, ledger, environ) or identify(path, environ) for path in request.roots
     ]
-    for one in request.runtimes:
-        target = settings_of(one, environ)
-        if is_here(one, environ):
-            found.append(target)
+    for runtime in request.runtimes:
+        target = settings_of(runtime, environ)
+        if is_here(runtime, environ):
+            targets.append(target)
             continue
-        names = one.install
+        names = runtime.install
         where = f"{target.settings_dir} does not exist" + (
             f", nor a command {names.COMMAND}" if names.COMMAND else ""
         )
         hint = "start it once, then run this command again"
-        refused.append(NoHomeError(f"{one.TITLE} is not on this machine: {where}", hint))
-    if refused and not found:
+        refused.append(NoHomeError(f"{runtime.TITLE} is not on this machine: {where}", hint))
+    if refused and not targets:
         raise refused[0]
-    return list({target.root: target for target in found}.values())
+    return list({target.root: target for target in targets}.values())
 
 
 def _sample_target(paths: ProgramPaths, environ: Mapping[str, str]) -> Target:

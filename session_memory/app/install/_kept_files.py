@@ -45,8 +45,8 @@ class ForeignPlaceError(SessionMemoryError):
 
 def check_place(place: str) -> None:
     """Raise ForeignPlaceError if the directory `place` is not empty and nothing in it is ours."""
-    own, others = sort_out(place, place) if os.path.isdir(place) else ([], [])
-    if others and not own:
+    our_paths, others = sort_out(place, place) if os.path.isdir(place) else ([], [])
+    if others and not our_paths:
         hint = f"set {ENV_DIR} to a directory that is used for nothing else, or unset it"
         raise ForeignPlaceError(
             f"{place}: it contains {os.path.basename(others[0])}, which session-memory did not make",
@@ -62,13 +62,19 @@ def sort_out(path: str, place: str) -> tuple[list[str], list[str]]:
     if (os.path.islink(path) and path != place) or not os.path.isdir(path):
         return ([path], []) if _is_ours(path, place) else ([], [path])
     parts = [sort_out(f"{path}/{name}", place) for name in sorted(os.listdir(path))]
-    own, others = (
-        [one for part in parts for one in part[0]],
-        [one for part in parts for one in part[1]],
+    our_paths, others = (
+        [path_of_part for part in parts for path_of_part in part[0]],
+        [path_of_part for part in parts for path_of_part in part[1]],
     )
     if not parts:
         return ([path], []) if _FOLDERS.fullmatch(os.path.relpath(path, place)) else ([], [path])
-    return ([path], []) if not others else (own, others) if own or path == place else ([], [path])
+    return (
+        ([path], [])
+        if not others
+        else (our_paths, others)
+        if our_paths or path == place
+        else ([], [path])
+    )
 
 
 def delete(path: str, place: str) -> None:

@@ -301,7 +301,7 @@ def _parts_of(plan: HomePlan) -> list[tuple[str, bool]]:
         *([("hooks", hooks_are_new)] if plan.hooks else []),
         *([(f"extension {os.path.basename(path)}", is_changed) for path in plan.extensions]),
         *(
-            [("tools", any(one.is_needed for one in (plan.settings, plan.server) if one))]
+            [("tools", any(change.is_needed for change in (plan.settings, plan.server) if change))]
             if plan.has_tools
             else []
         ),

@@ -94,5 +94,5 @@ def rules_by_content(rules: list[str]) -> list[str]:
 
 
 def _install_of(record: HomeRecord) -> Install:
-    one = runtime_called(record.runtime)
-    return one.install if one else RUNTIME.install
+    runtime = runtime_called(record.runtime)
+    return runtime.install if runtime else RUNTIME.install

@@ -38,9 +38,9 @@ def with_server(content: bytes | None, path: Path, install: Install, launcher: s
     SettingsFileError."""
     servers = _servers(content, path, install)
     if any(
-        name == NAME or runs_ours(json.dumps(one))
-        for name, one in servers.items()
-        if not _is_own(name, one)
+        name == NAME or runs_ours(json.dumps(server))
+        for name, server in servers.items()
+        if not _is_own(name, server)
     ):
         return content
     old, wanted = servers.get(NAME, {}), install.wanted_server(launcher)
@@ -60,7 +60,10 @@ def without_server(content: bytes, path: Path, install: Install) -> bytes:
     if path.suffix != ".toml":
         settings = SettingsFile(content, path, install)
         return settings.with_value((install.MCP_KEY, NAME), None).content
-    text, wanted = content.decode(), {name: one for name, one in servers.items() if name != NAME}
+    text, wanted = (
+        content.decode(),
+        {name: server for name, server in servers.items() if name != NAME},
+    )
     after = _without_tables(text, f"{install.MCP_KEY}.{NAME}")
     if _toml(after, path).get(install.MCP_KEY, {}) != wanted:
         raise SettingsFileError(
@@ -73,7 +76,8 @@ def has_server(path: Path, install: Install) -> bool:
     """Check if a file lists a server that runs our command. Raises SettingsFileError,
     CannotWriteError."""
     return any(
-        runs_ours(json.dumps(one)) for one in _servers(read_if_there(path), path, install).values()
+        runs_ours(json.dumps(server))
+        for server in _servers(read_if_there(path), path, install).values()
     )
 
 
@@ -90,10 +94,10 @@ def read_toml(content: bytes | None, path: Path) -> dict[str, Any]:
 def _servers(content: bytes | None, path: Path, install: Install) -> dict[str, Any]:
     """Return the servers by name. Raises SettingsFileError."""
     if path.suffix == ".toml":
-        found = read_toml(content, path).get(install.MCP_KEY, {})
+        servers = read_toml(content, path).get(install.MCP_KEY, {})
     else:
-        found = SettingsFile(content, path, install).value_of(install.MCP_KEY)
-    return found if isinstance(found, dict) else {}
+        servers = SettingsFile(content, path, install).value_of(install.MCP_KEY)
+    return servers if isinstance(servers, dict) else {}
 
 
 def _is_own(name: str, server: Any) -> bool:
@@ -155,7 +159,9 @@ def _with_table(content: bytes, path: Path, install: Install, server: Mapping[st
 
 def _toml_value(value: Any) -> str:
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_toml_value(one)}" for key, one in value.items()) + " }"
+        return (
+            "{ " + ", ".join(f"{key} = {_toml_value(inner)}" for key, inner in value.items()) + " }"
+        )
     return json.dumps(value, ensure_ascii=False)
 
 

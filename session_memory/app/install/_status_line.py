@@ -75,15 +75,15 @@ def switch_status_line(
 def _extensions(home: Home, environ: Mapping[str, str]) -> list[Path]:
     """Return the extensions that show the line for `home`; for a package the settings that name
     it."""
-    found = []
-    for one in all_runtimes():
-        target = settings_of(one, environ)
-        if one.install.SHOWS_STATUS and target.home.config_file == home.config_file:
+    files_shown = []
+    for runtime in all_runtimes():
+        target = settings_of(runtime, environ)
+        if runtime.install.SHOWS_STATUS and target.home.config_file == home.config_file:
             files = [Path(target.settings_dir, name) for name in extension_names(target)]
             if target.plugins:
                 files.append(Path(target.settings_dir, "settings.json"))
-            found += [file for file in files if file.is_file()]
-    return found
+            files_shown += [file for file in files if file.is_file()]
+    return files_shown
 
 
 def _change(

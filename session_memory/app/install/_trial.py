@@ -116,23 +116,29 @@ def _agent_scene(target: Target, directory: str, environ: Mapping[str, str]) -> 
     sessions = target.sessions()
     if not sessions:
         return "no session has begun yet"
-    own = max(sessions, key=lambda session: (session.name == "main", modified(session)))
+    session = max(sessions, key=lambda session: (session.name == "main", modified(session)))
     lying_in = Counter(
         os.path.dirname(session.path) for session in sessions if os.path.isfile(session.path)
     )
-    project_dir = lying_in.most_common(1)[0][0] if lying_in else os.path.dirname(own.path)
+    project_dir = lying_in.most_common(1)[0][0] if lying_in else os.path.dirname(session.path)
     sessions_dir = os.path.join(directory, os.path.relpath(target.home.sessions_dir, target.root))
     shutil.copytree(target.home.sessions_dir, sessions_dir)
     moved = {**environ, ENV_DIR: f"{directory}/person", ENV_HOME: directory}
     home = home_at(directory, moved, sessions_dir=sessions_dir)
-    cursors = target.home.cursor_file(own.name)
+    cursors = target.home.cursor_file(session.name)
     if os.path.isfile(cursors):
-        os.makedirs(os.path.dirname(home.cursor_file(own.name)))
-        shutil.copyfile(cursors, home.cursor_file(own.name))
+        os.makedirs(os.path.dirname(home.cursor_file(session.name)))
+        shutil.copyfile(cursors, home.cursor_file(session.name))
     start = os.path.normpath(os.path.join(directory, os.path.relpath(target.project, target.root)))
     os.makedirs(start, exist_ok=True)
     return _scene(
-        target, own.name, home, f"{project_dir}/{os.path.basename(own.path)}", start, environ, moved
+        target,
+        session.name,
+        home,
+        f"{project_dir}/{os.path.basename(session.path)}",
+        start,
+        environ,
+        moved,
     )
 
 

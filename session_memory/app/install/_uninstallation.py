@@ -128,17 +128,17 @@ def _foreseen(
     result.unreachable = [root for root in real if not os.path.isdir(root)]
     going = {str(change.path) for plan in plans for change in plan.changes if change.after is None}
     place = person_home(environ).memory_dir
-    own = {path: base for root in real for path, base in _purgeable(root, ledger, environ)}
+    purgeable = {path: base for root in real for path, base in _purgeable(root, ledger, environ)}
     if result.is_whole and os.path.lexists(place):
-        own = {
+        purgeable = {
             place: place,
-            **{path: base for path, base in own.items() if not path.startswith(f"{place}/")},
+            **{path: base for path, base in purgeable.items() if not path.startswith(f"{place}/")},
         }
-    result.shared = [path for path in own if path == place and not result.is_whole]
-    for path, base in own.items():
+    result.shared = [path for path in purgeable if path == place and not result.is_whole]
+    for path, base in purgeable.items():
         if path not in result.shared:
             ours_there, others = sort_out(path, base)
-            left = [one for one in ours_there if one not in going]
+            left = [path_there for path_there in ours_there if path_there not in going]
             result.purged.update(dict.fromkeys(left if purge else (), base))
             result.kept += others if purge else [path] if left or others else []
     result.left = leftovers(plans, environ, is_whole=result.is_whole)
@@ -154,17 +154,23 @@ def _records(
         named = dict(_record_of(path, ledger, environ) for path in roots)
         left = {root: record for root, record in ledger.records.items() if root not in named}
         runtimes = [runtime_called(record.runtime) for record in left.values()]
-        if all(one is None or one.install.SKILLS_FOLDER for one in runtimes):
+        if all(runtime is None or runtime.install.SKILLS_FOLDER for runtime in runtimes):
             named.update(
-                {root: one for root, one in left.items() if one.runtime == SHARED_SKILLS_FOLDER}
+                {
+                    root: record
+                    for root, record in left.items()
+                    if record.runtime == SHARED_SKILLS_FOLDER
+                }
             )
         return named
     if not ledger.records:
-        here = [settings_of(one, environ) for one in all_runtimes() if is_here(one, environ)]
+        here = [
+            settings_of(runtime, environ) for runtime in all_runtimes() if is_here(runtime, environ)
+        ]
         for target in (*here, shared_skills(environ)):
             if os.path.isdir(target.root):
-                found = _record_by_content(target, ledger.recogniser())
-                ledger.records[target.root] = found or _empty_record(target)
+                record = _record_by_content(target, ledger.recogniser())
+                ledger.records[target.root] = record or _empty_record(target)
     return dict(ledger.records)
 
 
@@ -187,13 +193,13 @@ def _record_of(
     target = identify(path, environ)
     if target.root != root:
         return _record_of(target.root, ledger, environ)
-    found = _record_by_content(target, ledger.recogniser())
-    if found is None:
+    record = _record_by_content(target, ledger.recogniser())
+    if record is None:
         raise SessionMemoryError(
             f"{path}: session-memory was not installed there", f"the ledger is {ledger.path}"
         )
-    ledger.records[root] = found
-    return root, found
+    ledger.records[root] = record
+    return root, record
 
 
 def _is_moved(old: str, record: HomeRecord, root: str) -> bool:
@@ -239,8 +245,11 @@ def _record_by_content(target: Target, is_ours: Callable[[str], bool]) -> HomeRe
     settings = (
         None if content is None else SettingsFile(content, str(path), target.runtime.install).read()
     )
-    own, shared = target.skills_dir, target.shared_skills_dir
-    folders = [*([own] if own else []), *([shared] if target.kind in ("agent", "project") else [])]
+    own_folder, shared = target.skills_dir, target.shared_skills_dir
+    folders = [
+        *([own_folder] if own_folder else []),
+        *([shared] if target.kind in ("agent", "project") else []),
+    ]
     skills = [path for folder in folders for path in sorted(folder.glob("*/*"))]
     contents = {
         str(path): path.read_bytes()
@@ -269,7 +278,9 @@ def _record_by_content(target: Target, is_ours: Callable[[str], bool]) -> HomeRe
     record = _empty_record(target)
     record.rules, record.files = rules_by_content(settings.rules) if settings else [], files
     record.made = [
-        str(one) for one in made if str(one) != target.settings_dir or target.kind == "skills"
+        str(path_made)
+        for path_made in made
+        if str(path_made) != target.settings_dir or target.kind == "skills"
     ]
     return record
 
@@ -329,22 +340,22 @@ def leftovers(
     plans: list[home_changes.HomePlan], environ: Mapping[str, str], *, is_whole: bool
 ) -> list[Leftover]:
     """Return what stays in the homes of `plans`, and, if the program goes too, elsewhere."""
-    found: list[Leftover] = []
+    leftovers_found: list[Leftover] = []
     for plan in plans:
         runtime = runtime_called(plan.runtime)
         for path in runtime.install.mcp_files(plan.root) if runtime else ():
-            change = next((one for one in plan.changes if str(one.path) == path), None)
+            change = next((changed for changed in plan.changes if str(changed.path) == path), None)
             text = (change.after or b"").decode("utf-8", "replace") if change else text_of(path)
-            found += _servers(os.path.normpath(path), text)
+            leftovers_found += _servers(os.path.normpath(path), text)
         if runtime and plan.settings:
-            found += [
-                Leftover(*one)
-                for one in runtime.install.left_behind(plan.root, plan.settings.after)
+            leftovers_found += [
+                Leftover(*parts)
+                for parts in runtime.install.left_behind(plan.root, plan.settings.after)
             ]
     if is_whole:
         for left_by in load_present(LEFTOVERS.values()):
-            found += [Leftover(*words) for words in left_by(environ)]
-    return list(dict.fromkeys(found))
+            leftovers_found += [Leftover(*words) for words in left_by(environ)]
+    return list(dict.fromkeys(leftovers_found))
 
 
 def _servers(path: str, text: str) -> Iterator[Leftover]:

@@ -101,8 +101,8 @@ def _run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} instal
     done = install(request, paths, environ, terminal, is_allowed=arguments.allow)
     terminal.show(InstallReport(done, called_as))
     if is_first:
-        if own := last_meeting(environ):
-            show_example(own, terminal, is_own=True)
+        if meeting := last_meeting(environ):
+            show_example(meeting, terminal, is_own=True)
         elif sample := sample_update(source_dir()):
             show_example(sample, terminal, is_own=False)
     if not is_dry_run:
@@ -118,7 +118,10 @@ def _run_uninstall(arguments: argparse.Namespace) -> int:
     environ = _environ()
     terminal = Terminal(environ, is_json=arguments.json)
     done = uninstall(
-        [*arguments.home, *(one.install.settings_dir(environ) for one in arguments.runtime)],
+        [
+            *arguments.home,
+            *(runtime.install.settings_dir(environ) for runtime in arguments.runtime),
+        ],
         program_paths(environ),
         environ,
         dry_run=arguments.dry_run,
@@ -168,10 +171,10 @@ UNINSTALL = Subcommand(
 def main(script: str, words: list[str]) -> int:
     """Run install.py: install, uninstall with --uninstall, make a home with `new`. Return the exit
     code."""
-    name, rest = "install", [word for word in words if word != "--uninstall"]
+    name, options = "install", [word for word in words if word != "--uninstall"]
     if words[:1] == ["new"]:
-        name, rest = "new", words[1:]
-    elif len(rest) < len(words):
+        name, options = "new", words[1:]
+    elif len(options) < len(words):
         name = "uninstall"
     command, is_install = (
         {"install": INSTALL, "new": NEW, "uninstall": UNINSTALL}[name],
@@ -183,7 +186,7 @@ def main(script: str, words: list[str]) -> int:
     about, epilog = f"{command.SUMMARY.capitalize()}.", _EPILOG if is_install else ""
     parser = argparse.ArgumentParser(prog, description=about, epilog=epilog)
     command.add_arguments(parser)
-    arguments = parser.parse_args(rest)
+    arguments = parser.parse_args(options)
     called_as = f"python3 {shlex.quote(script)}"
     return exit_code(
         lambda: _run_install(arguments, called_as) if is_install else command.run(arguments)
@@ -194,7 +197,7 @@ def _add_home(parser: argparse.ArgumentParser, what_for: str, verb: str) -> None
     parser.add_argument(
         "--home", metavar="PATH", action="append", default=[], help=f"the home to {what_for}"
     )
-    names = ", ".join(one.name for one in all_runtimes() if one.PROMPT_EVENT)
+    names = ", ".join(runtime.name for runtime in all_runtimes() if runtime.PROMPT_EVENT)
     parser.add_argument(
         "--runtime",
         metavar="NAME",
@@ -215,11 +218,13 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 def _runtime(name: str) -> Runtime:
     """The runtime of that name. Raises ArgumentTypeError."""
-    found = runtime_called(name)
-    if found is None or not found.PROMPT_EVENT:
-        names = ", ".join(one.name for one in all_runtimes() if one.PROMPT_EVENT)
+    runtime_named = runtime_called(name)
+    if runtime_named is None or not runtime_named.PROMPT_EVENT:
+        names = ", ".join(
+            known_runtime.name for known_runtime in all_runtimes() if known_runtime.PROMPT_EVENT
+        )
         raise argparse.ArgumentTypeError(f"unknown runtime {name!r}: choose one of {names}")
-    return found
+    return runtime_named
 
 
 def _ask_for_rules(plans: list[HomePlan], terminal: Terminal, command: str) -> bool:

@@ -74,12 +74,14 @@ def write_sample(source: Path, home: Path) -> list[str]:
         os.makedirs(project, exist_ok=True)
         end = time.time() - minutes_ago * 60
         text, session_id = sample_transcript(source, name, project, end)
-        one, began = runtime(of), time.gmtime(end)
-        config_dir = f"{home}/{one.USUAL_DIR}"
-        path = Path(one.project_dir(config_dir, project), f"{session_id}.jsonl")
-        if not one.HAS_PROJECT_FOLDERS:
+        agent_runtime, began = runtime(of), time.gmtime(end)
+        config_dir = f"{home}/{agent_runtime.USUAL_DIR}"
+        path = Path(agent_runtime.project_dir(config_dir, project), f"{session_id}.jsonl")
+        if not agent_runtime.HAS_PROJECT_FOLDERS:
             rollout = f"rollout-{time.strftime('%Y-%m-%dT%H-%M-%S', began)}-{session_id}.jsonl"
-            path = Path(one.transcripts_dir(config_dir), time.strftime("%Y/%m/%d", began), rollout)
+            path = Path(
+                agent_runtime.transcripts_dir(config_dir), time.strftime("%Y/%m/%d", began), rollout
+            )
         path.parent.mkdir(parents=True)
         write_in_place(path, text.encode())
         os.utime(path, (end, end))
@@ -118,12 +120,14 @@ def _print_last_meeting() -> None:
     environ = environment()
     best: PastUpdate | None = None
     try:
-        found = find_sessions(None, True, environ, most=_LOOKED_AT)
+        sessions = find_sessions(None, True, environ, most=_LOOKED_AT)
     except SessionMemoryError:  # there are none yet
         return
-    for number, (one, at) in enumerate(_meetings(found)):
-        text = text_at(one, at, environ)
-        update = PastUpdate(one.name, one.runtime.TITLE, at, text.removeprefix(INTRODUCTION))
+    for number, (session, at) in enumerate(_meetings(sessions)):
+        text = text_at(session, at, environ)
+        update = PastUpdate(
+            session.name, session.runtime.TITLE, at, text.removeprefix(INTRODUCTION)
+        )
         if text and (best is None or update.has_collision):
             best = update
         if number == _TRIED or (best and best.has_collision):
@@ -163,13 +167,13 @@ def _conflicts(environ: Mapping[str, str]) -> Iterator[PastUpdate]:
             )
 
 
-def _meetings(found: list[FoundSession]) -> Iterator[tuple[FoundSession, float]]:
+def _meetings(sessions: list[FoundSession]) -> Iterator[tuple[FoundSession, float]]:
     """Yield each session that was at work within a day of another of its project, and when it could
     have had its next prompt then, the latest first."""
-    for number, other in enumerate(found):
-        for one in found[number + 1 :]:
+    for number, other in enumerate(sessions):
+        for session in sessions[number + 1 :]:
             if (
-                one.start == other.start
-                and (other.began or other.modified) <= one.modified + _DAY_SECONDS
+                session.start == other.start
+                and (other.began or other.modified) <= session.modified + _DAY_SECONDS
             ):
-                yield one, other.modified + _PAUSE_SECONDS
+                yield session, other.modified + _PAUSE_SECONDS

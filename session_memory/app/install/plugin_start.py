@@ -46,7 +46,9 @@ def run(script: str, words: list[str]) -> None:
         root = _root(script)
         if words and not environ.get(ENV_GUARD):
             _, name, data_dir = words
-            runtime = next(one for one in all_runtimes() if one.name == name)
+            runtime = next(
+                known_runtime for known_runtime in all_runtimes() if known_runtime.name == name
+            )
             _set_up(data_dir, root + "/requirements.lock", _home(runtime, environ))
         elif not environ.get(ENV_GUARD):
             event = as_object(decode(sys.stdin.buffer.read().decode("utf-8", "replace")))
@@ -55,7 +57,8 @@ def run(script: str, words: list[str]) -> None:
                     _start(root, environ[ENV_DATA], runtime, is_told=True)
             else:
                 runtime = next(
-                    (one for one in all_runtimes() if one.is_own(event, environ)), runtime
+                    (candidate for candidate in all_runtimes() if candidate.is_own(event, environ)),
+                    runtime,
                 )
                 if runtime.is_own(event, environ) and not _has_packages(environ):
                     data_dir = shared_data_dir(environ)

@@ -287,9 +287,9 @@ def _files(source: Path) -> Iterator[Path]:
 def _lies_at(source: Path, path: str | Path) -> Path:
     """Return the source of a path of the repository: in a wheel the package is around the other
     parts."""
-    first, *rest = Path(path).parts
+    first, *inner = Path(path).parts
     return (
-        package_dir().joinpath(*rest)
+        package_dir().joinpath(*inner)
         if source.name == PACKAGED and first == PACKAGE
         else source / path
     )

@@ -46,7 +46,7 @@ def check_program(paths: ProgramPaths, environ: Mapping[str, str]) -> list[Findi
     except SessionMemoryError as error:
         findings.append(Finding(WRONG, "ledger", f"{error}", error.hint))
     titles: dict[str, list[str]] = {}
-    for runtime in [one for one in all_runtimes() if one.PROMPT_EVENT]:
+    for runtime in [prompted for prompted in all_runtimes() if prompted.PROMPT_EVENT]:
         titles.setdefault(kind_of_delivery(runtime), []).append(runtime.TITLE)
     deliveries = [
         Finding(OK, "delivery", f"{enumerated(names)}: {kind}") for kind, names in titles.items()
@@ -56,8 +56,8 @@ def check_program(paths: ProgramPaths, environ: Mapping[str, str]) -> list[Findi
 
 def _check_app(paths: ProgramPaths, version: str) -> Finding:
     text = (paths.app / "session_memory" / "__init__.py").read_text(errors="replace")
-    found = re.search(r'__version__ = "([^"]+)"', text)
-    about = f"version {found[1] if found else 'unknown'} in {paths.app}"
+    match = re.search(r'__version__ = "([^"]+)"', text)
+    about = f"version {match[1] if match else 'unknown'} in {paths.app}"
     modules = list((paths.app / "session_memory").rglob("*.py"))
     # Without an environment the hooks run with some other interpreter: its compiled modules have
     # any tag.

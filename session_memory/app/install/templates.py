@@ -212,10 +212,10 @@ def _make(plan: HomePlan, template: str, ledger: InstallLedger) -> None:
 def _files(source: Path, template: str) -> list[tuple[str, Path]]:
     """The names of a template's files relative to the home, with where each lies; the overlay goes
     before the base."""
-    found = {}
+    paths = {}
     for part in (_BASE, template):
         directory = source / "templates" / part
         for path in sorted(directory.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
-                found[path.relative_to(directory).as_posix()] = path
-    return list(found.items())
+                paths[path.relative_to(directory).as_posix()] = path
+    return list(paths.items())

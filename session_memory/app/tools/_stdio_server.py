@@ -69,10 +69,12 @@ def serve(served: Served, source: BinaryIO, sink: BinaryIO) -> None:
     pending: set[object] = set()  # the ids of calls
     cancelled: set[object] = set()
 
-    def write(found: Message | list[Message] | None) -> None:
-        if found is not None:
+    def write(answer: Message | list[Message] | None) -> None:
+        if answer is not None:
             with writing:
-                sink.write(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+                sink.write(
+                    json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+                )
                 sink.flush()
 
     def work(calls: Queue[object]) -> None:
@@ -80,9 +82,9 @@ def serve(served: Served, source: BinaryIO, sink: BinaryIO) -> None:
             message = calls.get()
             request_id = _id_of(message)
             with suppress(BrokenPipeError):  # the client is gone, so `source` ends, too
-                found = None if request_id in cancelled else _answers(served, message)
+                answer = None if request_id in cancelled else _answers(served, message)
                 if request_id not in cancelled:
-                    write(found)
+                    write(answer)
             pending.discard(request_id)
             cancelled.discard(request_id)
             calls.task_done()
@@ -94,7 +96,7 @@ def serve(served: Served, source: BinaryIO, sink: BinaryIO) -> None:
         while line := source.readline(LINE_BYTES + 1):
             if len(line) > LINE_BYTES:
                 line = b""  # not a message
-                while (rest := source.readline(LINE_BYTES)) and not rest.endswith(b"\n"):
+                while (remainder := source.readline(LINE_BYTES)) and not remainder.endswith(b"\n"):
                     pass
             elif not line.strip():
                 continue
@@ -121,25 +123,25 @@ def serve(served: Served, source: BinaryIO, sink: BinaryIO) -> None:
 
 def _called(message: object) -> set[str]:
     """Return the names of the tools that a message calls, or some of a batch."""
-    found = set()
-    for one in message if isinstance(message, list) else [message]:
-        if isinstance(one, dict) and one.get("method") == CALL:
-            params = one.get("params")
-            found.add(str(params.get("name")) if isinstance(params, dict) else "")
-    return found
+    names = set()
+    for request in message if isinstance(message, list) else [message]:
+        if isinstance(request, dict) and request.get("method") == CALL:
+            params = request.get("params")
+            names.add(str(params.get("name")) if isinstance(params, dict) else "")
+    return names
 
 
 def _id_of(message: object, key: str = "id") -> object:
     """Return the id of a request; None for a batch, and for an id that cannot be one."""
-    found = message.get(key) if isinstance(message, dict) else None
-    return found if isinstance(found, (str, int)) else None
+    value = message.get(key) if isinstance(message, dict) else None
+    return value if isinstance(value, (str, int)) else None
 
 
 def _answers(served: Served, message: object) -> Message | list[Message] | None:
     """Return the answer to a message or a batch of them; None for no answer."""
     if isinstance(message, list) and message:  # clients of 2025-03-26 may send several at once
         return [
-            one for one in (_answer(served, part) for part in message) if one is not None
+            answer for answer in (_answer(served, part) for part in message) if answer is not None
         ] or None
     return _answer(served, message)
 
@@ -172,8 +174,8 @@ def _result(served: Served, method: str, params: Message) -> Message:
         # for an unknown one the latest: the client decides if it accepts that
         wanted = params.get("protocolVersion")
         version = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
-        told = {"protocolVersion": version, "capabilities": _CAPABILITIES, "serverInfo": _INFO}
-        return {**told, "instructions": INSTRUCTIONS}
+        greeting = {"protocolVersion": version, "capabilities": _CAPABILITIES, "serverInfo": _INFO}
+        return {**greeting, "instructions": INSTRUCTIONS}
     if not isinstance(meta, dict) or _VERSION_KEY not in meta:
         return {} if method == "ping" else _served(served, method, params)
     if meta[_VERSION_KEY] not in MODERN_VERSIONS:
@@ -186,15 +188,15 @@ def _result(served: Served, method: str, params: Message) -> Message:
         raise _RequestError(INVALID_PARAMS, f"params._meta lacks {_CAPABILITIES_KEY}")
     if method == "server/discover":
         versions = [*MODERN_VERSIONS, *HANDSHAKE_VERSIONS]
-        found = {
+        result = {
             "supportedVersions": versions,
             "capabilities": _CAPABILITIES,
             "instructions": INSTRUCTIONS,
         }
     else:
-        found = _served(served, method, params, is_modern=True)
+        result = _served(served, method, params, is_modern=True)
     cacheable = {} if method == CALL else _CACHEABLE
-    return {"resultType": "complete", **found, **cacheable, "_meta": {_META + "serverInfo": _INFO}}
+    return {"resultType": "complete", **result, **cacheable, "_meta": {_META + "serverInfo": _INFO}}
 
 
 def _served(served: Served, method: str, params: Message, *, is_modern: bool = False) -> Message:

@@ -72,7 +72,9 @@ class Backend(ABC):
         """Return the session of the conversation with this number, or that a memory with this id
         was made from; None if it is not among the agent's sessions."""
         id = self._id_behind(word)
-        return next((one for one in self.sessions() if id and one.session_id == id), None)
+        return next(
+            (session for session in self.sessions() if id and session.session_id == id), None
+        )
 
     def _id_behind(self, word: str) -> str:
         try:
@@ -109,14 +111,16 @@ class Backend(ABC):
                 last_work(store, wanted, self._own_session()) if asks_for_last_work(query) else []
             )
             if last:
-                return SearchResults([worked_on(*one) for one in last], missing)
+                return SearchResults(
+                    [worked_on(*conversation_and_line) for conversation_and_line in last], missing
+                )
             hits = store.search(query, wanted)
         fits = None if limits == EVERYWHERE else partial(is_within, wanted=wanted)
         memories = search_memories(
             location, query, min(limit, MOST_MEMORIES), print_note, patience, fits
         )
-        found = [*map(found_memory, memories), *map(found_message, hits)][:limit]
-        return SearchResults(found, f"{missing} {hits.notice}".strip())
+        hits_shown = [*map(found_memory, memories), *map(found_message, hits)][:limit]
+        return SearchResults(hits_shown, f"{missing} {hits.notice}".strip())
 
     def errors(self, text: str) -> list[ErrorMatch]:
         """Return earlier occurrences of the same error as a line of `text`, the best match
@@ -165,9 +169,12 @@ class Backend(ABC):
         from ...history.store.refresh import PATIENCE_SECONDS, open_store, read_sub_agents, refresh
         from ...history.store.sqlite.exclusions import VisibilityOverrides
 
-        own, patience = self._own_session(), Patience(PATIENCE_SECONDS)
+        own_session, patience = self._own_session(), Patience(PATIENCE_SECONDS)
         store = open_store(
-            location, print_note, patience, VisibilityOverrides((own,) if own else ())
+            location,
+            print_note,
+            patience,
+            VisibilityOverrides((own_session,) if own_session else ()),
         )
         try:
             missing = refresh(store, location, print_note)

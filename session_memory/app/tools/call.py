@@ -47,9 +47,9 @@ def call(backend: Backend, name: str, arguments: object) -> ToolResult:
     except _WrongArgumentError as error:
         return ToolResult(results.problem(f"{name}: {error}", "call it again"), True)
     try:
-        told = tool.run(backend, words)
+        result = tool.run(backend, words)
         return ToolResult(
-            results.bounded(told), data=told.data if isinstance(told, results.Told) else None
+            results.bounded(result), data=result.data if isinstance(result, results.Told) else None
         )
     except LockedError:
         problem, hint = (

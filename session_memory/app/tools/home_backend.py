@@ -52,15 +52,17 @@ class HomeBackend(Backend):
     def sessions(self) -> list[ListedSession]:
         own_runtime, own_id = running_session(self.environ, os.getppid())
         try:
-            found = find_sessions(
+            sessions = find_sessions(
                 self.path, False, self.environ, own_id=own_id, former_names=former_names
             )
         except UnknownSessionError:  # a home without sessions yet
-            found = []
-        self._found = {one.id: one for one in found}
+            sessions = []
+        self._found = {session.id: session for session in sessions}
         self._readable.update(self._found)
-        own = own_runtime.name if own_runtime else found[0].runtime.name if found else ""
-        return [_listed(one, own_id, own) for one in found]
+        runtime_of_caller = (
+            own_runtime.name if own_runtime else sessions[0].runtime.name if sessions else ""
+        )
+        return [_listed(session, own_id, runtime_of_caller) for session in sessions]
 
     def session_behind(self, word: str) -> ListedSession | None:
         """Return that session in any project, as `session-memory read` finds it. Raises
@@ -69,20 +71,20 @@ class HomeBackend(Backend):
         try:
             id = self._id_behind(word)
             is_agent_s = bool(self.environ.get(ENV_HOME)) or any(
-                one.home.sessions_dir for one in self._found.values()
+                session.home.sessions_dir for session in self._found.values()
             )
             # an agent with a home of its own sees that
             is_all = self.path is None and not is_agent_s
             every = find_sessions(
                 self.path, is_all, self.environ, own_id=own_id, former_names=former_names
             )
-            found = choose(every, id or word)
+            session = choose(every, id or word)
         except AmbiguousSessionError as error:
             raise RefusedError(str(error), error.hint) from None
         except UnknownSessionError:
             return None
-        self._readable[found.id] = found
-        return _listed(found, own_id, own_runtime.name if own_runtime else "")
+        self._readable[session.id] = session
+        return _listed(session, own_id, own_runtime.name if own_runtime else "")
 
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
         return self._readable[session.id].last_entries(count)
@@ -90,14 +92,14 @@ class HomeBackend(Backend):
     def clear(self, name: str) -> str:
         runtime, own_id = running_session(self.environ, os.getppid())
         self.sessions()
-        own = self._found.get(own_id)
-        if own is not None and _pointer(own):
-            kept = f"this conversation is kept as {name!r} (id {own_id}){self._keep(own, name)}"
-            os.unlink(_pointer(own))
+        current = self._found.get(own_id)
+        if current is not None and _pointer(current):
+            kept = f"this conversation is kept as {name!r} (id {own_id}){self._keep(current, name)}"
+            os.unlink(_pointer(current))
             return (
-                f"Done: {kept}. Finish your answer: the next message to {own.session.name!r} "
+                f"Done: {kept}. Finish your answer: the next message to {current.session.name!r} "
                 f"starts a new conversation, and resume_session with id {own_id} returns to this "
-                f"one.{_in_terminal(own.runtime.install.CLEAR)}"
+                f"one.{_in_terminal(current.runtime.install.CLEAR)}"
             )
         if runtime is None:
             return (
@@ -114,21 +116,21 @@ class HomeBackend(Backend):
     def resume(self, session: ListedSession, save_as: str | None) -> str:
         if session.is_active:
             raise RefusedError(f"you are already in {session.name!r}", "there is nothing to resume")
-        target, own = self._found[session.id], self._found.get(self._own_session())
+        target, current = self._found[session.id], self._found.get(self._own_session())
         types = target.runtime.install
         if (
-            own is not None
-            and _pointer(own)
+            current is not None
+            and _pointer(current)
             and not target.session.name
-            and target.runtime is own.runtime
+            and target.runtime is current.runtime
         ):
-            kept = self._keep(own, save_as or "")
-            write_atomically(_pointer(own), encode({"sessionId": target.id}).encode())
+            kept = self._keep(current, save_as or "")
+            write_atomically(_pointer(current), encode({"sessionId": target.id}).encode())
             return (
-                f"Done: the next message to {own.session.name!r} goes on with {session.name!r}. "
+                f"Done: the next message to {current.session.name!r} goes on with {session.name!r}. "
                 f"Finish your answer. "
                 f"This conversation is kept{f' as {save_as!r}' if save_as else ''} "
-                f"(id {own.id}){kept}."
+                f"(id {current.id}){kept}."
                 f"{_in_terminal(types.RESUME.format(id=target.id))}"
             )
         first = f"type `{types.RENAME.format(name=one_line(save_as))}`, then " if save_as else ""
@@ -138,13 +140,17 @@ class HomeBackend(Backend):
             f"conversation was started."
         )
 
-    def _keep(self, own: FoundSession, title: str) -> str:
+    def _keep(self, session: FoundSession, title: str) -> str:
         """Archive the session under a title ('' for its own); return where, in words. Raises
         OSError, LockedError."""
-        home, privacy = own.home, Privacy(self.environ, own.home)
+        home, privacy = session.home, Privacy(self.environ, session.home)
         settle(home.conversations_dir, privacy)
         source = ArchiveSource(
-            own.id, own.session.path, own.runtime, title=title, name=own.session.name
+            session.id,
+            session.session.path,
+            session.runtime,
+            title=title,
+            name=session.session.name,
         )
         archive = archive_transcript(
             source, home.conversations_dir, home.settings(), time.time(), privacy=privacy
@@ -159,19 +165,28 @@ class HomeBackend(Backend):
         """Return the session written to last of the runtime that started this process: Gemini CLI
         and Qwen Code tell a command that they run it, but not in which session."""
         self.sessions()
-        found = [one for one in self._found.values() if one.runtime.has_started(self.environ)]
-        return max(found, key=lambda one: one.modified).id if found else ""
+        sessions = [
+            session for session in self._found.values() if session.runtime.has_started(self.environ)
+        ]
+        return max(sessions, key=lambda session: session.modified).id if sessions else ""
 
 
-def _listed(one: FoundSession, own_id: str, own_runtime: str) -> ListedSession:
-    runtime = "" if one.runtime.name == own_runtime else one.runtime.name
-    return ListedSession(one.id, one.name, one.id, one.modified, one.id == own_id, runtime=runtime)
+def _listed(session: FoundSession, own_id: str, own_runtime: str) -> ListedSession:
+    runtime = "" if session.runtime.name == own_runtime else session.runtime.name
+    return ListedSession(
+        session.id,
+        session.name,
+        session.id,
+        session.modified,
+        session.id == own_id,
+        runtime=runtime,
+    )
 
 
-def _pointer(own: FoundSession) -> str:
+def _pointer(session: FoundSession) -> str:
     """Return the path of the file that points from a session's name to its id, or ''."""
-    path = f"{own.home.sessions_dir}/{own.session.name}.json"
-    return path if own.home.sessions_dir and own.session.name and is_file(path) else ""
+    path = f"{session.home.sessions_dir}/{session.session.name}.json"
+    return path if session.home.sessions_dir and session.session.name and is_file(path) else ""
 
 
 def _in_terminal(command: str) -> str:

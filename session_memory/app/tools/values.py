@@ -74,8 +74,8 @@ class SearchResults(list[SearchResult]):
     """The results of a search, the best first. `notice` tells the agent how far the search reached,
     '' if there is nothing to report."""
 
-    def __init__(self, found: Iterable[SearchResult] = (), notice: str = "") -> None:
-        super().__init__(found)
+    def __init__(self, results: Iterable[SearchResult] = (), notice: str = "") -> None:
+        super().__init__(results)
         self.notice = notice
 
 

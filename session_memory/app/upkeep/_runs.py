@@ -50,10 +50,10 @@ class RunLog:
         self.archived_until = 0.0
         self.history_archived_at = 0.0
         try:
-            found: Any = decode(read_whole(self._path).decode())
-            self.archived_until = float(found["archived_until"])
-            self.history_archived_at = float(found.get("history_archived_at", 0.0))
-            self.runs = [_run_of(values) for values in found["runs"]]
+            stored: Any = decode(read_whole(self._path).decode())
+            self.archived_until = float(stored["archived_until"])
+            self.history_archived_at = float(stored.get("history_archived_at", 0.0))
+            self.runs = [_run_of(values) for values in stored["runs"]]
         except (OSError, ValueError, KeyError, TypeError):
             pass
 

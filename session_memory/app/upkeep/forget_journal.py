@@ -80,17 +80,17 @@ def finish_in_upkeep(run: Run) -> None:
 
 def _read(path: str) -> list[Steps]:
     try:
-        found = decode(read_whole(path).decode())
+        journal = decode(read_whole(path).decode())
     except FileNotFoundError:
         return []
     except ValueError as error:
         raise JournalError(
             f"{path}: not JSON: {error}", "delete it, and forget the sessions again"
         ) from error
-    if isinstance(found, list) and all(
-        isinstance(one, dict) and one.keys() <= STEPS.keys() for one in found
+    if isinstance(journal, list) and all(
+        isinstance(steps, dict) and steps.keys() <= STEPS.keys() for steps in journal
     ):
-        return found
+        return journal
     raise JournalError(f"{path}: written by a newer version", "update session-memory")
 
 

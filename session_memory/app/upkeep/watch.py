@@ -184,7 +184,13 @@ class Watcher:
             raise StoppedError
 
     def _roots(self) -> list[str]:
-        return sorted({one.root for one in self._location.watched if os.path.isdir(one.root)})
+        return sorted(
+            {
+                directory.root
+                for directory in self._location.watched
+                if os.path.isdir(directory.root)
+            }
+        )
 
 
 def _writable(store: SqliteStore) -> SqliteStore:
