@@ -96,8 +96,8 @@ def _measure(
             remove_tree(stage.root)  # which a search for conflicts may still write to
     for title, command in _for_scale(root).items():
         bare = Command([sys.executable, "-I", "-c", "pass"], command.environment)
-        own, reference = stopwatch.compare(command, bare, RUNS_FOR_SCALE)
-        rows.append(Row(title, own.seconds, reference.seconds, "bare"))
+        measured, reference = stopwatch.compare(command, bare, RUNS_FOR_SCALE)
+        rows.append(Row(title, measured.seconds, reference.seconds, "bare"))
     return rows
 
 

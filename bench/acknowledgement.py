@@ -60,11 +60,11 @@ def main(messages: int = 10_000, seed: int = 7, runtime: str = "") -> int:
             f"{name}: {sum(result.fates.values())} prompts in "
             f"{time.monotonic() - began:.0f} s: {fates}"
         )
-        told = (
+        summary = (
             f"{result.lost} lost, {result.twice} told twice, of which {result.late} had a "
             f"late record"
         )
-        print(f"  {result.said} messages: {told}")
+        print(f"  {result.said} messages: {summary}")
         is_good = is_good and result.is_good
     return 0 if is_good else 1
 
@@ -142,144 +142,148 @@ class Ledger:
 
     # What may become of a prompt.
 
-    def _answered(self, own: RuntimeSession, may_be_late: bool = True) -> str:
-        text = self._hook(own)
-        own.ask("go on")
+    def _answered(self, session: RuntimeSession, may_be_late: bool = True) -> str:
+        text = self._hook(session)
+        session.ask("go on")
         late, self._late_record = self._late_record, None
         if late:
             late()
         if self._late_left and may_be_late and 0 < len(spans(text)) <= LATE_EXCHANGES:
             self._late_left -= 1
-            self._late_record = lambda: own.show(text)
+            self._late_record = lambda: session.show(text)
             self._late.update(spans(text))
         else:
-            own.show(text)
-        own.answer("yes")
+            session.show(text)
+        session.answer("yes")
         return text
 
-    def _hook_killed(self, own: RuntimeSession) -> None:
-        hook = self._start(own)
+    def _hook_killed(self, session: RuntimeSession) -> None:
+        hook = self._start(session)
         time.sleep(self._chance.uniform(0, 1.3 * self._hook_seconds))
         hook.kill()
         printed, _ = hook.communicate()
-        own.ask("go on")
+        session.ask("go on")
         if hook.returncode:
-            own.fail()
+            session.fail()
         else:  # it was done before
-            own.show(own.text_in(printed))
-        own.answer("yes")
+            session.show(session.text_in(printed))
+        session.answer("yes")
 
-    def _given_up_on(self, own: RuntimeSession) -> None:
-        self._hook(own)
-        own.ask("go on")
-        own.fail()
-        own.answer("yes")
+    def _given_up_on(self, session: RuntimeSession) -> None:
+        self._hook(session)
+        session.ask("go on")
+        session.fail()
+        session.answer("yes")
 
-    def _cancelled_at_once(self, own: RuntimeSession) -> None:
-        self._hook(own)
+    def _cancelled_at_once(self, session: RuntimeSession) -> None:
+        self._hook(session)
 
-    def _cancelled_behind_its_record(self, own: RuntimeSession) -> None:
-        before = own.leaf
-        text = self._hook(own)
-        own.ask("go on")
-        own.show(text)
-        own.cancel(before)
+    def _cancelled_behind_its_record(self, session: RuntimeSession) -> None:
+        before = session.leaf
+        text = self._hook(session)
+        session.ask("go on")
+        session.show(text)
+        session.cancel(before)
 
-    def _runtime_killed_at_once(self, own: RuntimeSession) -> None:
-        self._hook(own)
-        own.resume()
+    def _runtime_killed_at_once(self, session: RuntimeSession) -> None:
+        self._hook(session)
+        session.resume()
 
-    def _runtime_killed_behind_its_record(self, own: RuntimeSession) -> None:
-        text = self._hook(own)
-        own.ask("go on")
-        own.show(text)
-        own.resume()
+    def _runtime_killed_behind_its_record(self, session: RuntimeSession) -> None:
+        text = self._hook(session)
+        session.ask("go on")
+        session.show(text)
+        session.resume()
 
-    def _typed_in_the_middle_of_a_turn(self, own: RuntimeSession) -> None:
-        assert isinstance(own, ClaudeSession)
-        text = self._hook(own)
-        own.ask("go on")
-        own.show(text)
-        own.use_tool()
+    def _typed_in_the_middle_of_a_turn(self, session: RuntimeSession) -> None:
+        assert isinstance(session, ClaudeSession)
+        text = self._hook(session)
+        session.ask("go on")
+        session.show(text)
+        session.use_tool()
         queued = []
         for number in range(self._chance.randrange(1, 4)):
             self._speak()
-            queued.append((f"and {number}", self._hook(own, f"and {number}", is_same_prompt=True)))
-        own.take_up(queued)
-        own.answer("yes")
+            queued.append(
+                (f"and {number}", self._hook(session, f"and {number}", is_same_prompt=True))
+            )
+        session.take_up(queued)
+        session.answer("yes")
 
-    def _compacted(self, own: RuntimeSession) -> None:
-        self._answered(own, may_be_late=False)
-        own.compact()
+    def _compacted(self, session: RuntimeSession) -> None:
+        self._answered(session, may_be_late=False)
+        session.compact()
 
-    def _forked(self, own: RuntimeSession) -> None:
-        self._answered(own, may_be_late=False)
-        self._listeners.append(own.fork())
+    def _forked(self, session: RuntimeSession) -> None:
+        self._answered(session, may_be_late=False)
+        self._listeners.append(session.fork())
         self._unheard.append([set() for _ in self._speakers])
-        self._fork_leaf = own.leaf
+        self._fork_leaf = session.leaf
 
-    def _hook_run_twice(self, own: RuntimeSession) -> None:
-        hooks = [self._start(own), self._start(own, is_same_prompt=True)]
-        texts = [own.text_in(hook.communicate()[0]) for hook in hooks]
-        own.ask("go on")
+    def _hook_run_twice(self, session: RuntimeSession) -> None:
+        hooks = [self._start(session), self._start(session, is_same_prompt=True)]
+        texts = [session.text_in(hook.communicate()[0]) for hook in hooks]
+        session.ask("go on")
         for text in texts:
-            own.show(text)
-        own.answer("yes")
+            session.show(text)
+        session.answer("yes")
 
     def _hook(
-        self, own: RuntimeSession, prompt: str = "go on", *, is_same_prompt: bool = False
+        self, session: RuntimeSession, prompt: str = "go on", *, is_same_prompt: bool = False
     ) -> str:
         """What the hook tells, if it is let be."""
         began = time.monotonic()
-        hook = self._start(own, prompt, is_same_prompt=is_same_prompt)
+        hook = self._start(session, prompt, is_same_prompt=is_same_prompt)
         printed, errors = hook.communicate()
         assert (hook.returncode, errors) == (0, b""), errors
         self._hook_seconds = 0.9 * self._hook_seconds + 0.1 * (time.monotonic() - began)
-        return own.text_in(printed)
+        return session.text_in(printed)
 
     def _start(
-        self, own: RuntimeSession, prompt: str = "go on", *, is_same_prompt: bool = False
+        self, session: RuntimeSession, prompt: str = "go on", *, is_same_prompt: bool = False
     ) -> subprocess.Popen[bytes]:
-        if own is self._listeners[-1] and own.leaf == self._fork_leaf:  # from here on it listens
-            known = told_in(own)
+        if (
+            session is self._listeners[-1] and session.leaf == self._fork_leaf
+        ):  # from here on it listens
+            known = told_in(session)
             self._unheard[-1] = [
                 {n for n in range(said) if (number, n) not in known}
                 for number, said in enumerate(self._said)
             ]
-        return own.hook(own.SCRIPT, own.event(prompt, is_same_prompt=is_same_prompt))
+        return session.hook(session.SCRIPT, session.event(prompt, is_same_prompt=is_same_prompt))
 
     def _count(self) -> None:
         self.result.said = 2 * sum(self._said)
         # what a fork copied was told to its parent twice, and counts once
         twice: set[tuple[int, int]] = set()
-        for own, unheard in zip(self._listeners, self._unheard, strict=True):
-            known = told_in(own)
+        for session, unheard in zip(self._listeners, self._unheard, strict=True):
+            known = told_in(session)
             due = {
                 (number, n)
                 for number, said in enumerate(self._said)
                 for n in set(range(said)) - unheard[number]
             }
             self.result.lost += 2 * len(due - set(known))
-            twice.update(one for one, count in known.items() if count > 1)
+            twice.update(span for span, count in known.items() if count > 1)
         self.result.twice = 2 * len(twice)
         self.result.late = 2 * len(twice & set(self._late))
 
 
 def spans(text: str) -> list[tuple[int, int]]:
     """Return the exchanges that an update reports, each as the speaker's number and its own."""
-    found = []
+    message_spans = []
     for name, count, last in _LINE.findall(text):
-        found += [
+        message_spans += [
             (int(name[1:]), number)
             for number in range(int(last) - int(count.replace(",", "")) // 2 + 1, int(last) + 1)
         ]
     assert len(_LINE.findall(text)) == len(re.findall(r"^- \"s\d\"", text, re.MULTILINE)), text
-    return found
+    return message_spans
 
 
-def told_in(own: RuntimeSession) -> Counter[tuple[int, int]]:
+def told_in(session: RuntimeSession) -> Counter[tuple[int, int]]:
     """How often the transcript tells the agent of each exchange."""
-    return Counter(one for text in own.told() for one in spans(text))
+    return Counter(span for text in session.told() for span in spans(text))
 
 
 if __name__ == "__main__":

@@ -57,7 +57,7 @@ def its_server(program: str, home: Path, data: Path) -> Iterator[Server]:
         while time.monotonic() < deadline and (known != size or not (size and _answers(server))):
             known = size  # as long as it takes something in
             time.sleep(SETTLED_SECONDS)
-            size = sum(one.stat().st_size for one in data.glob("sessions.db*"))
+            size = sum(file.stat().st_size for file in data.glob("sessions.db*"))
         yield server
     finally:
         process.terminate()

@@ -89,8 +89,8 @@ def against_peers(root: Path, transcript: Path) -> list[Row]:
 
     Raises CalledProcessError."""
     ours = [sys.executable, "-c", OURS, str(root / ".claude")]
-    own = _process_seconds(ours, root, REPOSITORY)
-    rows = [Row("session-memory archive --all", own, own, "itself")]
+    our_seconds = _process_seconds(ours, root, REPOSITORY)
+    rows = [Row("session-memory archive --all", our_seconds, our_seconds, "itself")]
     for requirement, arguments in PEERS.items():
         print(f"{requirement} ...", file=sys.stderr)
         environment = root / requirement.partition("==")[0]
@@ -98,11 +98,16 @@ def against_peers(root: Path, transcript: Path) -> list[Row]:
         subprocess.run([environment / "bin" / "pip", "install", "--quiet", requirement], check=True)
         out = root / f"{environment.name}-out"
         out.mkdir()
-        program, *rest = [argument.format(file=transcript, out=out) for argument in arguments]
-        theirs = _process_seconds([str(environment / "bin" / program), *rest], root, root)
+        program, *options = [argument.format(file=transcript, out=out) for argument in arguments]
+        theirs = _process_seconds([str(environment / "bin" / program), *options], root, root)
         written = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
         rows.append(
-            Row(f"{requirement}, {written / 1e6:.1f} MB written", theirs, own, "session-memory")
+            Row(
+                f"{requirement}, {written / 1e6:.1f} MB written",
+                theirs,
+                our_seconds,
+                "session-memory",
+            )
         )
     return rows
 

@@ -13,8 +13,8 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 def launched(playwright: Playwright) -> Browser:
     """A browser. Raises playwright's Error where there is none."""
-    found = next(filter(None, map(shutil.which, NAMES)), None)
+    browser_path = next(filter(None, map(shutil.which, NAMES)), None)
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0  # whom Chromium's sandbox refuses
     return playwright.chromium.launch(
-        executable_path=found, args=["--no-sandbox"] if is_root else []
+        executable_path=browser_path, args=["--no-sandbox"] if is_root else []
     )

@@ -105,8 +105,8 @@ def large_database(*, is_new: bool) -> Callable[[Stage], Setup]:
             scene.settle(stage.stopwatch)
 
         def before() -> None:
-            for one in news:
-                one.bring()
+            for event in news:
+                event.bring()
 
         check = _says(b"[Session Activity]") if is_new else _silence
         return Setup(scenes[0].hook(), scenes[1].hook(), before, check)

@@ -94,12 +94,12 @@ class Clone:
 
     def _files(self) -> list[Path]:
         roots = {actor.root for actor in self.sessions} | {self.root}
-        found = []
+        files = []
         for root in roots:
             for directory, folders, names in os.walk(root):
                 folders[:] = [name for name in folders if name != ".git"]
-                found += [Path(directory, name) for name in names if name != ".git"]
-        return found
+                files += [Path(directory, name) for name in names if name != ".git"]
+        return files
 
     def _stamps(self) -> dict[Path, tuple[int, int]]:
         return {
@@ -111,8 +111,8 @@ class Clone:
     def _settle(self, before: dict[Path, tuple[int, int]]) -> None:
         """Give written files the time of the scene, in git's index too."""
         real = time.time() - 3600
-        for path, found in self._stamps().items():
-            if before.get(path) != found and found[1] > real * 1e9:
+        for path, path_stamp in self._stamps().items():
+            if before.get(path) != path_stamp and path_stamp[1] > real * 1e9:
                 os.utime(path, (self.now, self.now))
         for head in [self.root / ".git" / "HEAD", *(self.root / ".git").glob("worktrees/*/HEAD")]:
             if head.is_file() and head.stat().st_mtime > real:

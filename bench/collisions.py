@@ -53,10 +53,13 @@ def table(counts: Counts) -> str:
         "|---|---|---|---|---|",
     ]
     for kind in (*KINDS, "all"):
-        due, hits, told, false = (
+        due, hits, told_count, false = (
             column.total() if kind == "all" else column[kind] for column in counts
         )
-        shares = (f"{hits / due:.1%}" if due else "-", f"{false / told:.1%}" if told else "-")
+        shares = (
+            f"{hits / due:.1%}" if due else "-",
+            f"{false / told_count:.1%}" if told_count else "-",
+        )
         lines.append(f"| {kind} | {due} | {hits} | {shares[0]} | {shares[1]} |")
     return "\n".join(lines)
 
@@ -66,8 +69,8 @@ def is_good(counts: Counts) -> bool:
 
     This counts edits, work that git took, and HEAD."""
     for kinds in (KINDS[:2], KINDS[2:3], KINDS[3:4], KINDS[4:]):
-        due, hits, told, false = (sum(column[kind] for kind in kinds) for column in counts)
-        if hits < LEAST_TOLD * due or false > MOST_FALSE * told:
+        due, hits, told_count, false = (sum(column[kind] for kind in kinds) for column in counts)
+        if hits < LEAST_TOLD * due or false > MOST_FALSE * told_count:
             return False
     return True
 

@@ -14,9 +14,11 @@ def run(main: Callable[..., int | None]) -> NoReturn:
     """Run a benchmark with the options of this process, and exit with what it returns."""
     given = vars(parser_of(main).parse_args())
     plain = [
-        one for one in inspect.signature(main).parameters.values() if one.kind is one.VAR_POSITIONAL
+        parameter
+        for parameter in inspect.signature(main).parameters.values()
+        if parameter.kind is parameter.VAR_POSITIONAL
     ]
-    sys.exit(main(*[value for one in plain for value in given.pop(one.name)], **given))
+    sys.exit(main(*[value for parameter in plain for value in given.pop(parameter.name)], **given))
 
 
 def parser_of(main: Callable[..., object]) -> ArgumentParser:
@@ -27,12 +29,12 @@ def parser_of(main: Callable[..., object]) -> ArgumentParser:
         formatter_class=RawDescriptionHelpFormatter,
     )
     hints = get_type_hints(main)
-    for name, one in inspect.signature(main).parameters.items():
+    for name, parameter in inspect.signature(main).parameters.items():
         option = f"--{name.replace('_', '-')}"
         kinds = [kind for kind in get_args(hints[name]) if kind is not type(None)] or [hints[name]]
-        if one.kind is one.VAR_POSITIONAL:
+        if parameter.kind is parameter.VAR_POSITIONAL:
             parser.add_argument(name, nargs="*", type=kinds[0])
-        elif one.default is one.empty:
+        elif parameter.default is parameter.empty:
             parser.add_argument(name, type=kinds[0])
         elif kinds[0] is bool:
             parser.add_argument(option, action="store_true")
@@ -40,11 +42,11 @@ def parser_of(main: Callable[..., object]) -> ArgumentParser:
             parser.add_argument(option, nargs="+", type=kinds[0], default=[])
         else:
             note = (
-                f"({one.default:,})"
-                if isinstance(one.default, int)
-                else f"({one.default})"
-                if one.default
+                f"({parameter.default:,})"
+                if isinstance(parameter.default, int)
+                else f"({parameter.default})"
+                if parameter.default
                 else ""
             )
-            parser.add_argument(option, type=kinds[0], default=one.default, help=note)
+            parser.add_argument(option, type=kinds[0], default=parameter.default, help=note)
     return parser

@@ -50,10 +50,10 @@ def measure(path: Path, root: Path) -> None:
     store = SqliteStore(str(root / "store" / "memory.db"))
     Ingestion(store, workers=os.cpu_count() or 1).scan(SourceDirectory(str(root / "projects")))
     sessions: dict[str, list[Conversation]] = {}
-    for one in store.conversations(Filter(limit=10**6)):
-        sessions.setdefault(one.session_id[-36:], []).insert(0, one)
+    for conversation in store.conversations(Filter(limit=10**6)):
+        sessions.setdefault(conversation.session_id[-36:], []).insert(0, conversation)
     items = {
-        name: [item for one in ones for item in store.entries(one.id)]
+        name: [item for conversation in ones for item in store.entries(conversation.id)]
         for name, ones in sessions.items()
     }
     pairs = [(before, name) for name in items if (before := _predecessor(name, items))]
@@ -67,13 +67,13 @@ def measure(path: Path, root: Path) -> None:
         opened = _files(items[after], last.cwd)[:FIRST_FILES]
         used = _files(items[before][::-1], last.cwd)[:RECENT_FILES]
         ran = list(
-            dict.fromkeys(_program(one.text) for one in items[after] if one.kind == "command")
+            dict.fromkeys(_program(item.text) for item in items[after] if item.kind == "command")
         )[:FIRST_COMMANDS]
         if opened:
-            files.append(mean(one in text for one in opened))
-            recent.append(mean(one in used for one in opened))
+            files.append(mean(path in text for path in opened))
+            recent.append(mean(path in used for path in opened))
         if ran:
-            commands.append(mean(one in text for one in ran))
+            commands.append(mean(command in text for command in ran))
     print(
         f"{path.parent.name}: {len(sessions)} sessions, {len(set(pairs))} pairs of a session and "
         f"its successor"
@@ -93,38 +93,38 @@ def measure(path: Path, root: Path) -> None:
 
 def _predecessor(name: str, items: dict[str, list[StoredEntry]]) -> str:
     """Return the session that handed its plan to this one; '' for none."""
-    request = next((one for one in items[name] if one.role == "user"), None)
+    request = next((entry for entry in items[name] if entry.role == "user"), None)
     if request is None or request.timestamp is None:
         return ""
     named = [
-        found[1] for found in NAMED.finditer(request.text) if found[1] in items and found[1] != name
+        match[1] for match in NAMED.finditer(request.text) if match[1] in items and match[1] != name
     ]
     if named or not is_plan(request.text):
         return named[-1] if named else ""
     heading, began = title_of(request.text), request.timestamp
-    found = []
+    predecessors = []
     for other, said in items.items():
         before = [
-            one
-            for one in said
-            if one.timestamp is not None and began - DAY <= one.timestamp < began
+            item
+            for item in said
+            if item.timestamp is not None and began - DAY <= item.timestamp < began
         ]
         if (
             other != name
             and len(heading) >= LEAST_HEADING
-            and any(heading in one.text for one in before)
+            and any(heading in item.text for item in before)
         ):
-            found.append((before[-1].timestamp or 0, other))
-    return max(found, default=(0, ""))[1]
+            predecessors.append((before[-1].timestamp or 0, other))
+    return max(predecessors, default=(0, ""))[1]
 
 
 def _files(items: Sequence[StoredEntry], cwd: str) -> list[str]:
-    found = [
-        one.text
-        for one in items
-        if one.kind in ("read", "edit") and one.text and "\n" not in one.text
+    paths = [
+        item.text
+        for item in items
+        if item.kind in ("read", "edit") and item.text and "\n" not in item.text
     ]
-    return list(dict.fromkeys(one.removeprefix(f"{cwd}/") for one in found))
+    return list(dict.fromkeys(path.removeprefix(f"{cwd}/") for path in paths))
 
 
 def _program(command: str) -> str:

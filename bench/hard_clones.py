@@ -98,15 +98,15 @@ class HardHistory(History):
     def _command(self, truth: Truth, name: str, form: str, kind: str) -> None:
         """A command line that edits a file, or seems to; whatever it changed of the others is noted
         too."""
-        before = {one: (self.text(truth, one), self._stamp(truth, one)) for one in self.files}
+        before = {file: (self.text(truth, file), self._stamp(truth, file)) for file in self.files}
         line = self._line(truth, name, form)
         self.log.append(line)
         truth.actor.bash(line)
-        for one in self.files:
-            if self.text(truth, one) != before[one][0]:
-                self.changed(truth, one, kind)
-            elif self._stamp(truth, one) != before[one][1]:
-                self.changed(truth, one, HIDDEN)
+        for file in self.files:
+            if self.text(truth, file) != before[file][0]:
+                self.changed(truth, file, kind)
+            elif self._stamp(truth, file) != before[file][1]:
+                self.changed(truth, file, HIDDEN)
         truth.seemed[name] = self.clone.now
         if self.text(truth, name) is None:
             for kept in (truth.touched, truth.edited, truth.content):

@@ -149,13 +149,13 @@ def _disordered(machine: Any) -> list[str]:
         "i.prompt_id "
         "ORDER BY i.group_folder, i.seq"
     )
-    found: list[str] = []
+    disordered: list[str] = []
     last: dict[str, int] = {}
     for message_id, group, reply in machine.ledger.connection.execute(query):
         if reply is not None and reply < last.get(group, 0):
-            found.append(f"{group}: {message_id}")
+            disordered.append(f"{group}: {message_id}")
         last[group] = max(reply or 0, last.get(group, 0))
-    return found
+    return disordered
 
 
 def _as_text(books: Books, groups: int) -> str:
@@ -166,9 +166,9 @@ def _as_text(books: Books, groups: int) -> str:
         f"in which {books.asked_again} messages were new more than once",
         f"  {books.replies} replies went out",
     ]
-    for name, found in books.problems.items():
+    for name, failures in books.problems.items():
         lines.append(
-            f"  {name}: {len(found) or 'none'}{'  ' + ', '.join(found[:5]) if found else ''}"
+            f"  {name}: {len(failures) or 'none'}{'  ' + ', '.join(failures[:5]) if failures else ''}"
         )
     return "\n".join(lines)
 

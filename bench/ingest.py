@@ -32,7 +32,9 @@ from .sources import copied, decode, generated
 from .stopwatch import seconds
 
 OWN = "agent-sdk"
-DEEPEST = max(one.DEEPEST for one in all_runtimes()) + 1  # below a runtime's own directory
+DEEPEST = (
+    max(known_runtime.DEEPEST for known_runtime in all_runtimes()) + 1
+)  # below a runtime's own directory
 SESSIONS = 24  # that share the megabytes: enough for each kind of them
 IMPORT_LIMIT = 3.0  # times the time of decoding every line
 APPEND_LIMIT = 3.0  # times the time that the same bytes take as a file of their own
@@ -126,7 +128,10 @@ def of_runtime(root: Path, format: str, megabytes: int, runs: int) -> list[Row]:
                 )
             )
             write_session(path, author, name)
-    sizes = [sum(path.stat().st_size for path in one.rglob("*.jsonl")) for one in (theirs, ours)]
+    sizes = [
+        sum(path.stat().st_size for path in directory.rglob("*.jsonl"))
+        for directory in (theirs, ours)
+    ]
     times: list[list[float]] = [[], []]
     texts_held = [0, 0]
     for number in range(runs):
@@ -140,7 +145,7 @@ def of_runtime(root: Path, format: str, megabytes: int, runs: int) -> list[Row]:
         (f"of text in {format}", texts_held, "in"),
     ):
         theirs_takes, ours_takes = [
-            median(found) / amount * 1e9 for found, amount in zip(times, amounts)
+            median(run_seconds) / amount * 1e9 for run_seconds, amount in zip(times, amounts)
         ]
         rows.append(Row(title, theirs_takes, ours_takes, f"{of} {OWN}", 1.0))
     return rows
@@ -175,9 +180,9 @@ def against_peer(root: Path, projects: Path, runs: int) -> Row:
     environment = root / "peer"
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
     subprocess.run([environment / "bin" / "pip", "install", "--quiet", PEER], check=True)
-    own, theirs = [], []
+    ours, theirs = [], []
     for number in range(max(1, runs // 3)):
-        own.append(
+        ours.append(
             seconds(
                 partial(
                     _run, [sys.executable, "-c", MEASURED, f"{root}/own-{number}.db", str(projects)]
@@ -190,7 +195,7 @@ def against_peer(root: Path, projects: Path, runs: int) -> Row:
         theirs.append(
             seconds(partial(_run, [str(environment / "bin" / "agentsview"), "sync"], home))
         )
-    return Row(f"{PEER} (at least 4 x)", median(theirs), median(own), "session-memory")
+    return Row(f"{PEER} (at least 4 x)", median(theirs), median(ours), "session-memory")
 
 
 def share(database: Path) -> float:

@@ -41,7 +41,7 @@ class Work(NamedTuple):
 
 
 _KNOWN = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
-WORK = [Work(**one) for one in _KNOWN["work"]]
+WORK = [Work(**fields) for fields in _KNOWN["work"]]
 MEMORIES: dict[str, str] = _KNOWN["memories"]  # pages, by their names
 
 
@@ -100,8 +100,12 @@ def _session(
     runtime = runtime or random.choices(("claude", "codex", "pi"), (6, 2, 2))[0]
     cwd = f"{home}/code/{work.project}"
     id = _session_id(random)
-    others = [one for one in WORK if one.project == work.project and one != work]
-    asked = [work, *random.sample(others * 2, k=min(turns - 1, len(others)))]
+    others = [
+        work_of_project
+        for work_of_project in WORK
+        if work_of_project.project == work.project and work_of_project != work
+    ]
+    subjects = [work, *random.sample(others * 2, k=min(turns - 1, len(others)))]
     day = time.localtime(begin)
     if runtime == "claude":
         path = home / ".claude/projects" / encode_cwd(cwd) / f"{id}.jsonl"
@@ -123,10 +127,10 @@ def _session(
             "cli_version": "0.130.0",
         }
         _add(path, [{"timestamp": _stamp(begin), "type": "session_meta", "payload": meta}])
-    for number, one in enumerate(asked):
+    for number, subject in enumerate(subjects):
         at = begin + number * random.uniform(300, 1500)
         turn = {"claude": _claude_turn, "codex": _codex_turn, "pi": _pi_turn}[runtime]
-        _add(path, turn(random, home, one, id, at))
+        _add(path, turn(random, home, subject, id, at))
     return path
 
 
@@ -200,12 +204,12 @@ def _codex_turn(random: Random, home: Path, work: Work, id: str, at: float) -> l
     def item(value: Record, seconds: float) -> Record:
         return line("event_msg", {"type": "item_completed", "turn_id": id, "item": value}, seconds)
 
-    asked = {
+    prompt_message = {
         "type": "UserMessage",
         "id": _session_id(random),
         "content": [{"type": "text", "text": work.request}],
     }
-    told = {
+    answer_message = {
         "type": "AgentMessage",
         "id": _session_id(random),
         "content": [{"type": "Text", "text": work.answer}],
@@ -216,21 +220,21 @@ def _codex_turn(random: Random, home: Path, work: Work, id: str, at: float) -> l
             {"turn_id": id, "cwd": f"{home}/code/{work.project}", "model": "gpt-5-codex"},
             0,
         ),
-        item(asked, 0),
-        item(told, 90),
+        item(prompt_message, 0),
+        item(answer_message, 90),
     ]
 
 
 def _pi_turn(random: Random, home: Path, work: Work, id: str, at: float) -> list[Record]:
     def message(role: str, text: str, seconds: float) -> Record:
-        found = {"role": role, "content": [{"type": "text", "text": text}]}
+        body = {"role": role, "content": [{"type": "text", "text": text}]}
         stamp = _stamp(at + seconds)
         return {
             "type": "message",
             "id": _session_id(random)[:8],
             "parentId": None,
             "timestamp": stamp,
-            "message": found,
+            "message": body,
         }
 
     return [message("user", work.request, 0), message("assistant", work.answer, 80)]
@@ -277,8 +281,8 @@ def _told(home: Path, transcript: Path, prompt: str, at: float) -> None:
     _add(
         transcript,
         [
-            {**one, "timestamp": _stamp(at), "uuid": f"{transcript.stem}-{n}"}
-            for n, one in enumerate(records)
+            {**record, "timestamp": _stamp(at), "uuid": f"{transcript.stem}-{n}"}
+            for n, record in enumerate(records)
         ],
     )
 

@@ -133,11 +133,11 @@ def _memories(
     chance: Random, conversations: list[Conversation], size: int
 ) -> Iterator[IndexedMemory]:
     for number in range(size):
-        one = conversations[number % len(conversations)]
+        conversation = conversations[number % len(conversations)]
         origin = Origin(
-            one.last_message_at,
-            one.session_id,
-            one.id,
+            conversation.last_message_at,
+            conversation.session_id,
+            conversation.id,
             "extractive",
             3,
             f"/srv/p{number % PROJECTS}",

@@ -80,9 +80,9 @@ class History:
     def __init__(self, git_dir: str) -> None:
         self.git_dir = git_dir
         lines = self.ask("rev-list", "--parents", "--timestamp", "HEAD").splitlines()
-        found = [line.split() for line in lines]
+        commit_lines = [line.split() for line in lines]
         self.commits = {
-            name: Commit(name, tuple(parents), float(at)) for at, name, *parents in found
+            name: Commit(name, tuple(parents), float(at)) for at, name, *parents in commit_lines
         }
 
     def ask(self, *arguments: str) -> str:
@@ -123,7 +123,12 @@ def main(*repositories: str, most: int = MOST, check: bool = False) -> int:
 def judged(path: str, most: int = MOST) -> Counts:
     """Return what the latest merges of the repository at `path` give."""
     git_dir = next(
-        (str(one) for one in (Path(path, ".git"), Path(path)) if (one / "objects").is_dir()), path
+        (
+            str(git_dir)
+            for git_dir in (Path(path, ".git"), Path(path))
+            if (git_dir / "objects").is_dir()
+        ),
+        path,
     )
     history, counts = History(git_dir), Counts()
     merged = [commit for commit in history.commits.values() if len(commit.parents) == 2][:most]
@@ -147,8 +152,8 @@ def judge(merge: Commit, history: History, merges: Merges, counts: Counts) -> No
     if not moments:
         return
     counts.pairs[EARLY] += 1
-    one, other = merge.parents
-    if not last and not set(merges.changed(one, other)) & set(merges.changed(other, one)):
+    ours, other = merge.parents
+    if not last and not set(merges.changed(ours, other)) & set(merges.changed(other, ours)):
         return
     reports: dict[str, int] = {}  # the last moment of each file
     first: float | None = None
@@ -216,9 +221,9 @@ def thinned(moments: list[tuple[float, tuple[str, str]]]) -> list[tuple[float, t
 def conflicting(merges: Merges, tips: tuple[str, ...], counts: Counts) -> set[str]:
     """Return the files that conflict between two commits."""
     began = time.perf_counter()
-    found = {one.path for one in merges.conflicts(tips[0], tips[1])}
+    conflicting_paths = {conflict.path for conflict in merges.conflicts(tips[0], tips[1])}
     counts.seconds.append(time.perf_counter() - began)
-    return found
+    return conflicting_paths
 
 
 def precision(verdicts: Counter[str]) -> float:
@@ -231,9 +236,11 @@ def text_of(counts: Counts) -> str:
     possible = counts.pairs["conflicting with a moment before"]
     lines = [", ".join(f"{number} {what}" for what, number in counts.pairs.items())]
     for what, verdicts in (("files", counts.files), ("pairs", counts.reported)):
-        told = ", ".join(f"{verdicts[one]} {one}" for one in (CONFLICTED, RESOLVED, WRONG))
+        counts_told = ", ".join(
+            f"{verdicts[name]} {name}" for name in (CONFLICTED, RESOLVED, WRONG)
+        )
         lines.append(
-            f"reported {what}: {verdicts.total()} ({told}); right {precision(verdicts):.2f}"
+            f"reported {what}: {verdicts.total()} ({counts_told}); right {precision(verdicts):.2f}"
         )
     if possible:
         lines.append(f"recall {counts.pairs[REPORTED] / possible:.2f}")

@@ -55,8 +55,8 @@ def modules_of_prompt() -> list[str]:
         scene = Scene(name, REPOSITORY, generated(SEED), SIZES)
         news = News(scene, stopwatch)
         news.bring()
-        found = entered_by(scene.hook())
-    return [one for one in found if not one.startswith("sessions.runtimes.")]
+        modules = entered_by(scene.hook())
+    return [module for module in modules if not module.startswith("sessions.runtimes.")]
 
 
 def entered_by(command: Command) -> list[str]:
@@ -70,7 +70,7 @@ def entered_by(command: Command) -> list[str]:
         raise RuntimeError("the hook printed nothing")
     names = done.stderr.decode().split()
     return sorted(
-        {one.removeprefix(PACKAGE) for one in names if one.startswith(PACKAGE)}
+        {module.removeprefix(PACKAGE) for module in names if module.startswith(PACKAGE)}
         - {"sessions.runtimes"}
     )
 

@@ -58,9 +58,9 @@ def _measure(home: Path, files: int, runs: int) -> list[Row]:
         for words, check in ((["ingest"], told), (["search", "test build"], found)):
             command = installed(home, *words)
             bare = command._replace(arguments=[sys.executable, "-I", "-c", "pass"])
-            own, reference = stopwatch.compare(command, bare, runs, check=check)
+            measured, reference = stopwatch.compare(command, bare, runs, check=check)
             title = f"{words[0]}, nothing new in {files} files"
-            rows.append(Row(title, own.seconds, reference.seconds, "bare", LIMIT))
+            rows.append(Row(title, measured.seconds, reference.seconds, "bare", LIMIT))
     return rows
 
 

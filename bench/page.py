@@ -73,9 +73,9 @@ def main(
                 if agentsview:
                     with its_server(agentsview, place, name / "agentsview") as other:
                         rows = race(server, root, other, runs)
-                        own, its = (f"{base}/", f"http://127.0.0.1:{other.port}/")
+                        page_url, its = (f"{base}/", f"http://127.0.0.1:{other.port}/")
                         paints = in_turn(
-                            lambda: painted(page, own) / 1000,
+                            lambda: painted(page, page_url) / 1000,
                             lambda: painted(page, its) / 1000,
                             runs,
                         )
@@ -124,12 +124,12 @@ def first_bytes(server: Server, root: str, runs: int) -> list[Row]:
     """A row for each view, beside a page with nothing on it."""
     rows = []
     for view in VIEWS:
-        own, empty = in_turn(
+        view_seconds, empty = in_turn(
             lambda path=view: server.ask(root + path),  # type: ignore[misc]
             lambda: server.ask(f"{root}/nothing"),
             runs,
         )
-        rows.append(Row(view, own, empty, "empty page"))
+        rows.append(Row(view, view_seconds, empty, "empty page"))
     return rows
 
 
@@ -138,7 +138,9 @@ def in_turn(
 ) -> tuple[float, float]:
     """The medians of both, taken in turn, after a first one of each that does not count."""
     pairs = [(first(), second()) for _ in range(runs + 1)][1:]
-    return median([one for one, _ in pairs]), median([other for _, other in pairs])
+    return median([first_seconds for first_seconds, _ in pairs]), median(
+        [other for _, other in pairs]
+    )
 
 
 def in_browser(page: Page, base: str, long_session: str, runs: int) -> None:
@@ -231,7 +233,10 @@ def peak_megabytes(port: int) -> float:
     )
     for process in Path("/proc").glob("[0-9]*/fd"):
         try:
-            if any(os.readlink(one) == f"socket:[{inode}]" for one in process.iterdir()):
+            if any(
+                os.readlink(descriptor_link) == f"socket:[{inode}]"
+                for descriptor_link in process.iterdir()
+            ):
                 status = (process.parent / "status").read_text()
                 return int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) / 1024
         except OSError:
@@ -269,7 +274,7 @@ def race(server: Server, root: str, other: Server, runs: int) -> list[Row]:
     rows = []
     for title, (ours, its) in pairs.items():
         try:
-            own, beside = in_turn(
+            our_seconds, beside = in_turn(
                 partial(asked, server, [root + path for path in ours]),
                 partial(asked, other, its),
                 runs,
@@ -277,7 +282,7 @@ def race(server: Server, root: str, other: Server, runs: int) -> list[Row]:
         except OSError as error:
             print(f"{title}: {error}", file=sys.stderr)
             continue
-        rows.append(Row(title, own, beside, "agentsview", 1.5))
+        rows.append(Row(title, our_seconds, beside, "agentsview", 1.5))
     return rows
 
 

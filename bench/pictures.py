@@ -121,9 +121,9 @@ def served(home: Path, *words: str) -> Iterator[str]:
     )
     try:
         assert page.stdout
-        found = re.search(r"http://\S+", page.stdout.readline())
-        assert found, "the page does not say where it is"
-        yield found[0]
+        address = re.search(r"http://\S+", page.stdout.readline())
+        assert address, "the page does not say where it is"
+        yield address[0]
     finally:
         page.send_signal(signal.SIGINT)
         page.wait()

@@ -34,11 +34,11 @@ class Row(NamedTuple):
         return self.limit is not None and self.ratio > self.limit
 
 
-def rows_of(case: Case, own: Typical, reference: Typical) -> list[Row]:
+def rows_of(case: Case, measured: Typical, reference: Typical) -> list[Row]:
     """A row for the time, and one for the memory where it has a limit."""
-    rows = [Row(case.title, own.seconds, reference.seconds, case.reference_title, case.limit)]
+    rows = [Row(case.title, measured.seconds, reference.seconds, case.reference_title, case.limit)]
     if case.memory_limit is not None:
-        memory = own.peak_memory, reference.peak_memory
+        memory = measured.peak_memory, reference.peak_memory
         rows.append(
             Row(
                 f"{case.title}: peak memory", *memory, case.reference_title, case.memory_limit, "KB"
@@ -63,10 +63,10 @@ def as_table(rows: list[Row], runs: int, times: str = "times") -> str:
 
 def as_json(rows: list[Row], runs: int) -> str:
     """The same for programs."""
-    found: list[dict[str, Any]] = [
+    fields: list[dict[str, Any]] = [
         {**row._asdict(), "ratio": round(row.ratio, 3), "is_over": row.is_over} for row in rows
     ]
-    return json.dumps({"python": platform.python_version(), "runs": runs, "rows": found}, indent=2)
+    return json.dumps({"python": platform.python_version(), "runs": runs, "rows": fields}, indent=2)
 
 
 def _cells(row: Row) -> tuple[str, ...]:

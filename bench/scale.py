@@ -225,18 +225,18 @@ def many_files(source: Source, home: Path, number: int) -> str:
     location = find_location(None, {"HOME": str(home)})
     store = open_store(location)
     refresh(store, location, fail)
-    own, bare = [], []
+    own_seconds, bare = [], []
     for _ in range(3 * RUNS):
         began = processor_seconds()
         refresh(store, location, fail)
         refreshed = processor_seconds()
         subprocess.run([sys.executable, "-I", "-c", "pass"], check=True)
-        own.append(refreshed - began)
+        own_seconds.append(refreshed - began)
         bare.append(processor_seconds() - refreshed)
     store.close()
-    times = median(own) / median(bare)
+    times = median(own_seconds) / median(bare)
     return (
-        f"Nothing new in {number:,} files: {median(own) * 1000:.0f} ms of the processor, "
+        f"Nothing new in {number:,} files: {median(own_seconds) * 1000:.0f} ms of the processor, "
         f"{times:.1f} x a bare start "
         f"(limit {REFRESH_LIMIT})"
     )

@@ -171,7 +171,12 @@ class Scene:
         """Adds to the own transcript what the runtime records of a hook that told something."""
         text = json.loads(printed)["hookSpecificOutput"]["additionalContext"]
         attachment = {"type": "hook_additional_context", "content": [text]}
-        told = {"parentUuid": None, "type": "attachment", "uuid": "told", "attachment": attachment}
+        update = {
+            "parentUuid": None,
+            "type": "attachment",
+            "uuid": "told",
+            "attachment": attachment,
+        }
         answer = {
             "parentUuid": "told",
             "type": "assistant",
@@ -179,8 +184,8 @@ class Scene:
             "message": {"content": []},
         }
         with self.own_path.open("ab") as transcript:
-            for one in (told, answer):
-                transcript.write(json.dumps(one, separators=(",", ":")).encode() + b"\n")
+            for record in (update, answer):
+                transcript.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
 
     def check_log(self) -> None:
         """Raise CommandError if the hook failed open, because its time must not be measured
@@ -354,12 +359,14 @@ class Clash(Tails):
         for file in files:
             file.write_text("x = 1\n")
         then = time.time() - 20 * FRESH_AGE_SECONDS
-        own = scene.own_path
-        with own.open("ab") as transcript:
+        transcript_path = scene.own_path
+        with transcript_path.open("ab") as transcript:
             transcript.write(
-                b"".join([_edit_lines(own.stem, str(file), then, scene) for file in files])
+                b"".join(
+                    [_edit_lines(transcript_path.stem, str(file), then, scene) for file in files]
+                )
             )
-        os.utime(own, (then + 60, then + 60))
+        os.utime(transcript_path, (then + 60, then + 60))
         edits = [
             Tail(
                 path,

@@ -81,8 +81,8 @@ def inside_a_process(root: Path, number: int, queries: int) -> None:
         "two common terms": [" ".join(random.sample(common, 2)) for _ in range(queries)],
         "eight terms": [" ".join(random.sample(words, 8)) for _ in range(queries)],
     }
-    for title, asked in kinds.items():
-        _measure(store, title, asked)
+    for title, queries_of_kind in kinds.items():
+        _measure(store, title, queries_of_kind)
     several = [" ".join(random.sample(words, random.randint(1, 12))) for _ in range(CUT_QUERIES)]
     changed = changed_by_cut(store, several)
     print(
@@ -100,10 +100,10 @@ def changed_by_cut(store: SqliteStore, queries: list[str]) -> int:
     )
     changed = 0
     for query in queries:
-        found, whole = (
+        hits, whole = (
             search(index, query, wanted, whole=number) for number in (WHOLE, sys.maxsize)
         )
-        changed += [hit.conversation.id for hit in found] != [hit.conversation.id for hit in whole]
+        changed += [hit.conversation.id for hit in hits] != [hit.conversation.id for hit in whole]
     return changed
 
 
@@ -195,11 +195,11 @@ def _fresh_rows(
     printing = [Command([*raw, *pattern], environment) for pattern in patterns]
     counting = [Command([*raw, "-c", *pattern], environment) for pattern in patterns]
     few = max(3, runs // 5)
-    own, start = _compared(stopwatch, ours, [bare] * len(ours), runs, _expect_hits)
+    seconds, start = _compared(stopwatch, ours, [bare] * len(ours), runs, _expect_hits)
     printed, beside = _compared(stopwatch, printing, ours, few, _expect_output)
     counted, beside_counting = _compared(stopwatch, counting, ours, few, _expect_output)
     return [
-        Row(f"search, {title}", own, start, "bare", 8.0),
+        Row(f"search, {title}", seconds, start, "bare", 8.0),
         Row(f"{name}, {title} (at least 20 x)", printed, beside, "search"),
         Row(f"{name} -c, which only counts", counted, beside_counting, "search"),
     ]
@@ -217,7 +217,9 @@ def _compared(
         stopwatch.compare(command, other, runs, check=check)
         for command, other in zip(commands, others)
     ]
-    return median([own.seconds for own, _ in pairs]), median([other.seconds for _, other in pairs])
+    return median([measured.seconds for measured, _ in pairs]), median(
+        [other.seconds for _, other in pairs]
+    )
 
 
 def _expect_hits(stdout: bytes) -> None:

@@ -72,8 +72,8 @@ def _recall(seeds: int) -> Iterator[str]:
                 )
     total, lost = made.total(), missed.total()
     whole = sum(not missed[rule] for rule in made)
-    found = f"{total - lost} of {total} samples"
-    yield f"  {(total - lost) / total:8.3%}  {found}; {whole} of {len(made)} kinds without a miss"
+    share_found = f"{total - lost} of {total} samples"
+    yield f"  {(total - lost) / total:8.3%}  {share_found}; {whole} of {len(made)} kinds without a miss"
     yield from (
         f"  {missed[rule]:4} of {made[rule]} missed: {rule}" for rule in made if missed[rule]
     )
@@ -97,15 +97,15 @@ def _finds(texts: list[str], show: bool) -> Iterator[str]:
 
     Only a reader can tell if one is false, so it is the upper limit."""
     size = sum(map(len, texts)) / 1e6
-    found = Counter((s.kind, text[s.start : s.end]) for text in texts for s in find_secrets(text))
-    kinds = Counter(kind for kind, _ in found)
-    most = len(found) / size
+    finds = Counter((s.kind, text[s.start : s.end]) for text in texts for s in find_secrets(text))
+    kinds = Counter(kind for kind, _ in finds)
+    most = len(finds) / size
     yield (
-        f"  {found.total()} finds, {len(found)} different: at most {most:.2f} false positives a MB"
+        f"  {finds.total()} finds, {len(finds)} different: at most {most:.2f} false positives a MB"
     )
     yield "  " + ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
     if show:
-        for (kind, secret), count in found.most_common():
+        for (kind, secret), count in finds.most_common():
             yield f"  {count:4} {kind:20} {_masked(secret)}"
 
 

@@ -247,12 +247,18 @@ class History:
         is_as_left = self.text(truth, name) == truth.content.get(name)
         for other in self.truths:
             done = [
-                one for one in self.changes_of(truth, name) if one.who == other != truth.actor.name
+                change
+                for change in self.changes_of(truth, name)
+                if change.who == other != truth.actor.name
             ]
-            later = [one for one in done if one.time > truth.heard and one.kind in KINDS]
+            later = [
+                change for change in done if change.time > truth.heard and change.kind in KINDS
+            ]
             touched = truth.touched.get(name, self.clone.now)
             later = [
-                one for one in later if one.time > touched or self.is_in_hand(truth, name, one)
+                change
+                for change in later
+                if change.time > touched or self.is_in_hand(truth, name, change)
             ]
             known = max(
                 truth.told.get((other, name), -1), truth.told_with_edits.get((other, name), -1)
@@ -280,43 +286,51 @@ class History:
         for name, touched in truth.touched.items():
             for other in self.truths:
                 later = [
-                    one
-                    for one in self.changes_of(truth, name)
-                    if one.who == other != truth.actor.name and one.time > truth.heard
+                    change
+                    for change in self.changes_of(truth, name)
+                    if change.who == other != truth.actor.name and change.time > truth.heard
                 ]
                 later = [
-                    one for one in later if one.time > truth.told_with_edits.get((other, name), -1)
+                    change
+                    for change in later
+                    if change.time > truth.told_with_edits.get((other, name), -1)
                 ]
-                after = [one for one in later if one.time > max(touched, truth.seemed.get(name, 0))]
+                after = [
+                    change
+                    for change in later
+                    if change.time > max(touched, truth.seemed.get(name, 0))
+                ]
                 both = [
-                    one
-                    for one in later
-                    if one.time < truth.edited.get(name, 0)
+                    change
+                    for change in later
+                    if change.time < truth.edited.get(name, 0)
                     and truth.edited[name] > truth.heard
-                    and not one.is_gone
-                    and self.is_in_hand(truth, name, one)
+                    and not change.is_gone
+                    and self.is_in_hand(truth, name, change)
                 ]
                 is_as_left = self.text(truth, name) == truth.content.get(name)
-                found = (after if not is_as_left else []) or both
-                if not found or truth.told.get((other, name), -1) >= touched:
+                changes = (after if not is_as_left else []) or both
+                if not changes or truth.told.get((other, name), -1) >= touched:
                     continue
                 is_taken = any(key == name for key, _ in truth.taken)
                 if after and is_taken and self.text(truth, name) is None:
                     continue
-                if found[-1].kind not in KINDS:
+                if changes[-1].kind not in KINDS:
                     continue  # it does not show
-                self.due[found[-1].kind] += 1
+                self.due[changes[-1].kind] += 1
                 is_said = (other, name) in said or name in several or _tells_of_more(lines, other)
-                self.hits[found[-1].kind] += is_said
+                self.hits[changes[-1].kind] += is_said
                 if not is_said:
-                    self.log.append(f"MISSED {truth.actor.name}: {other} {name} {found[-1]}")
+                    self.log.append(f"MISSED {truth.actor.name}: {other} {name} {changes[-1]}")
         for (who, name), line in said.items():
-            done = [one for one in self.changes_of(truth, name) if one.who == who]
+            done = [change for change in self.changes_of(truth, name) if change.who == who]
             kind = done[-1].kind if done and done[-1].kind in KINDS else KINDS[0]
             self.told[kind] += 1
             is_later = bool(done) and done[-1].time > truth.touched.get(name, 0)
-            own = max(truth.edited.get(name, 0), truth.seemed.get(name, 0))
-            unread = [one for one in done if truth.read.get(name, 0) <= one.time < own]
+            seen_until = max(truth.edited.get(name, 0), truth.seemed.get(name, 0))
+            unread = [
+                change for change in done if truth.read.get(name, 0) <= change.time < seen_until
+            ]
             is_true = is_later if "after you" in line else bool(unread)
             self.false[kind] += not is_true
             if not is_true:
@@ -334,14 +348,16 @@ class History:
             ):
                 continue  # it is there again
             last = [
-                one for one in self.changes_of(truth, name) if one.time > truth.taken[name, who]
+                change
+                for change in self.changes_of(truth, name)
+                if change.time > truth.taken[name, who]
             ]
             if last:
                 continue  # edited since: that is told
             if truth.told_taken.get((name, who)) == truth.taken[name, who]:
                 continue
             self.due[KINDS[2]] += 1
-            is_said = any(one == name for one, _ in said) or _tells_of_more(lines, who)
+            is_said = any(file == name for file, _ in said) or _tells_of_more(lines, who)
             self.hits[KINDS[2]] += is_said
             if not is_said:
                 self.log.append(f"MISSED {truth.actor.name}: taken {name} {who}")
@@ -413,8 +429,8 @@ class History:
     def pairs(self, line: str) -> list[tuple[str, str]]:
         """Who and what in a line: `! src/app.py and src/db.py: edited 3m ago by discord, after you
         read them`."""
-        named, _, rest = line.removeprefix("! ").partition(": ")
-        who = re.split(",| and ", rest.rpartition(" by ")[2])[0].strip('"')
+        named, _, actors = line.removeprefix("! ").partition(": ")
+        who = re.split(",| and ", actors.rpartition(" by ")[2])[0].strip('"')
         shown = {self.canonical(name) for part in named.split(" and ") for name in part.split(", ")}
         return [(who, name) for name in sorted(shown) if not name.endswith(" more")]
 

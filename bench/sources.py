@@ -41,13 +41,15 @@ def generated(seed: int) -> Source:
 def generated_for(seed: int, format: str, cwd: str) -> Source:
     """A source of invented transcripts of a runtime, by its format, of sessions that were started
     in `cwd`; each lies where the runtime keeps it, below its own directory."""
-    texts, own, numbers = texts_of(seed), runtime(format), count()
+    texts, runtime_instance, numbers = texts_of(seed), runtime(format), count()
 
     def write(config_dir: Path, size: int, end: float) -> Path:
         author = Author(texts, f"{format}-{seed}-{next(numbers)}", "alpha", size, end)
         author.cwd = cwd
         path = Path(
-            own.own_path({"session_id": author.session_id, "cwd": cwd}, cwd, str(config_dir))
+            runtime_instance.own_path(
+                {"session_id": author.session_id, "cwd": cwd}, cwd, str(config_dir)
+            )
         )
         write_session(path, author, format)
         return path

@@ -98,7 +98,7 @@ class Stopwatch:
         """Return the medians of `command` and `reference`, run in turn, so both meet the same load.
 
         `before` is called before each pair, `check` with the output of each run of `command`."""
-        own: list[Run] = []
+        measured: list[Run] = []
         bare: list[Run] = []
         for number in range(WARM_UP_RUNS + runs):
             before()
@@ -106,8 +106,8 @@ class Stopwatch:
             check(pair[1].stdout)
             if number >= WARM_UP_RUNS:
                 bare.append(pair[0])
-                own.append(pair[1])
-        return _typical(own), _typical(bare)
+                measured.append(pair[1])
+        return _typical(measured), _typical(bare)
 
 
 def seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
@@ -120,19 +120,19 @@ def seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_c
 
 def peak_memory() -> int:
     """The peak memory in bytes of this process, and of the largest that it has waited for."""
-    own, child = [
+    own_kilobytes, child = [
         resource.getrusage(who).ru_maxrss
         for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     ]
     status = Path("/proc/self/status")
     # there getrusage includes whoever started this process, with its size at that time
     if status.exists():
-        own = next(
+        own_kilobytes = next(
             int(line.split()[1])
             for line in status.read_text().splitlines()
             if line.startswith("VmHWM:")
         )
-    return (own + child) * (1 if sys.platform == "darwin" else 1024)
+    return (own_kilobytes + child) * (1 if sys.platform == "darwin" else 1024)
 
 
 def _typical(runs: list[Run]) -> Typical:

@@ -91,17 +91,17 @@ def _compare(
     for table, size in _sizes(server):
         print(f"  {table}: {size / entries:,.0f} bytes an entry")
     words, common = words_and_common(texts, random)
-    asked = [_query(words, common, random) for _ in range(queries)]
+    searches = [_query(words, common, random) for _ in range(queries)]
     own_times, team_times, same, same_first = [], [], 0, 0
     wanted = Filter(limit=10)
     with closing(TeamStore(url)) as team:
-        for query in asked:
-            own, own_seconds = _timed(store, query, wanted)
+        for query in searches:
+            own_hits, own_seconds = _timed(store, query, wanted)
             of_team, team_seconds = _timed(team, query, wanted)
             own_times.append(own_seconds * 1000)
             team_times.append(team_seconds * 1000)
-            same += own == of_team
-            same_first += own[:1] == of_team[:1]
+            same += own_hits == of_team
+            same_first += own_hits[:1] == of_team[:1]
     for title, milliseconds in (("own store", own_times), ("team", team_times)):
         _print_search(title, milliseconds)
     print(
@@ -111,8 +111,8 @@ def _compare(
     if times > 1:
         _grow(server, times)
         with closing(TeamStore(url)) as team:
-            _timed(team, asked[0], wanted)  # which reads the table of conversations
-            grown_times = [_timed(team, query, wanted)[1] * 1000 for query in asked]
+            _timed(team, searches[0], wanted)  # which reads the table of conversations
+            grown_times = [_timed(team, query, wanted)[1] * 1000 for query in searches]
         _print_search(f"team with {times * entries:,} entries", grown_times)
     return 0 if same >= 0.98 * queries and same_first == queries else 1
 
@@ -136,7 +136,7 @@ def _grow(server: PostgresServer, times: int) -> None:
         for table in TABLES:
             connection.execute(f"CREATE TEMP TABLE first_{table} AS SELECT * FROM {table}")
             names = connection.execute(f"SELECT * FROM {table} LIMIT 0").description or ()
-            tables[table] = [one.name for one in names]
+            tables[table] = [column.name for column in names]
         [(milliseconds,)] = connection.execute(
             "SELECT max(last_at) - min(first_at) FROM conversation"
         )
@@ -168,13 +168,13 @@ def _query(words: list[str], common: list[str], random: Random) -> str:
     kind = random.randrange(4)
     if kind == 0:
         return random.choice(common)
-    some = random.sample(words, random.randint(2, 4))
+    drawn_words = random.sample(words, random.randint(2, 4))
     return (
-        f'"{some[0]}" {some[1]}'
+        f'"{drawn_words[0]}" {drawn_words[1]}'
         if kind == 1
-        else f"{some[0]} -{some[1]}"
+        else f"{drawn_words[0]} -{drawn_words[1]}"
         if kind == 2
-        else " ".join(some)
+        else " ".join(drawn_words)
     )
 
 
@@ -205,17 +205,18 @@ def _kill(server: PostgresServer, url: str, root: Path, kills: int) -> int:
     with ProcessPoolExecutor(len(MACHINES), get_context("spawn")) as pool:
         each = -(-kills // len(MACHINES))
         killing = [
-            pool.submit(_push_and_kill, url, root / f"{one}.db", one, each) for one in MACHINES
+            pool.submit(_push_and_kill, url, root / f"{machine}.db", machine, each)
+            for machine in MACHINES
         ]
         cutting = threading.Thread(target=cut)
         cutting.start()
-        killed = sum([one.result() for one in killing])
+        killed = sum([kill.result() for kill in killing])
         done.set()
         cutting.join()
-    stores = [SqliteStore(str(root / f"{one}.db")) for one in MACHINES]
+    stores = [SqliteStore(str(root / f"{machine}.db")) for machine in MACHINES]
     for store, machine in zip(stores, MACHINES):
         _push(store, url, machine)
-    found = _content(server)
+    content = _content(server)
     with psycopg.connect(server.url_of(server.database), autocommit=True) as connection:
         connection.execute(
             "TRUNCATE session_memory.session, session_memory.segment, session_memory.item, "
@@ -224,11 +225,11 @@ def _kill(server: PostgresServer, url: str, root: Path, kills: int) -> int:
     for store, machine in zip(stores, MACHINES):
         _push(store, url, machine)
     wanted = _content(server)
-    problems = sum([len(set(found[table]) ^ set(wanted[table])) for table in wanted])
-    problems += sum([abs(len(found[table]) - len(wanted[table])) for table in wanted])
+    problems = sum([len(set(content[table]) ^ set(wanted[table])) for table in wanted])
+    problems += sum([abs(len(content[table]) - len(wanted[table])) for table in wanted])
     print(
         f"{killed:,} kills, {cuts[0]:,} connections cut, {crashes[0]:,} crashes of the server: "
-        f"{len(found['item']):,} items, {problems} rows that are not as after one push"
+        f"{len(content['item']):,} items, {problems} rows that are not as after one push"
     )
     return 1 if problems else 0
 
@@ -253,26 +254,26 @@ def _push_and_kill(url: str, database: Path, machine: str, kills: int) -> int:
     If everything is pushed, a part of it is withdrawn."""
     random, killed = Random(machine), 0
     while killed < kills:
-        connected, told = os.pipe()
-        child = forked(partial(_push_in_child, url, database, machine, told))
-        os.close(told)
+        connected, write_end = os.pipe()
+        child = forked(partial(_push_in_child, url, database, machine, write_end))
+        os.close(write_end)
         os.read(connected, 1)
         os.close(connected)
         if is_killed(child, random.uniform(0, KILLED_SECONDS)):
             killed += 1
         else:
             with suppress(UnreachableTeamError), closing(TeamPush(url, machine)) as team:
-                some = list(team.pushed().values())
-                team.withdraw(random.sample(some, len(some) // 2))
+                sample = list(team.pushed().values())
+                team.withdraw(random.sample(sample, len(sample) // 2))
     return killed
 
 
-def _push_in_child(url: str, database: Path, machine: str, told: int) -> None:
+def _push_in_child(url: str, database: Path, machine: str, write_end: int) -> None:
     """Pushes a store in small batches, and ends; tells when it is about to begin."""
     team_push.BATCH_ITEMS = KILLED_ITEMS
     store = SqliteStore(str(database))
     with suppress(UnreachableTeamError), closing(TeamPush(url, machine)) as team:
-        os.write(told, b"1")
+        os.write(write_end, b"1")
         push_new(store, team, lambda *_: SHARED)
 
 
@@ -283,8 +284,8 @@ def _content(server: PostgresServer) -> dict[str, list[tuple[object, ...]]]:
         of_session = (
             "SELECT s.machine, s.file_path, t.* FROM {} AS t JOIN session AS s ON s.id = t.session"
         )
-        found: dict[str, list[tuple[object, ...]]] = {}
-        found["posting"] = list(
+        rows_by_table: dict[str, list[tuple[object, ...]]] = {}
+        rows_by_table["posting"] = list(
             connection.execute(
                 f"SELECT s.machine, s.file_path, p.term, i.id & {(1 << 32) - 1} FROM posting AS "
                 f"p {EACH_ITEM} "
@@ -293,16 +294,16 @@ def _content(server: PostgresServer) -> dict[str, list[tuple[object, ...]]]:
         )
         for table in ("item", "conversation"):
             cursor = connection.execute(of_session.format(table))
-            columns = [one.name for one in cursor.description or ()]
+            columns = [column.name for column in cursor.description or ()]
             at = columns.index("session")
-            found[table] = [(*row[:at], *row[at + 1 :]) for row in cursor]
-        found["session"] = list(
+            rows_by_table[table] = [(*row[:at], *row[at + 1 :]) for row in cursor]
+        rows_by_table["session"] = list(
             connection.execute(
                 "SELECT machine, file_path, next_number, mark, item_count, text_count, "
                 "term_count FROM session"
             )
         )
-        return found
+        return rows_by_table
 
 
 def _store(path: Path, texts: Texts, random: Random, files: range) -> SqliteStore:

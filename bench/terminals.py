@@ -100,9 +100,11 @@ def go_on(transcript: str, project: str) -> None:
 def told(home: Path, transcript: str) -> str:
     """Return what the hook adds to the prompt of the session with this transcript, as Claude Code
     runs it."""
-    one = runtime("agent-sdk")
+    runtime_instance = runtime("agent-sdk")
     project = f"{home}/shop"
-    event = one.install.prompt_event(one.session_id_of(transcript), transcript, project, PROMPT)
+    event = runtime_instance.install.prompt_event(
+        runtime_instance.session_id_of(transcript), transcript, project, PROMPT
+    )
     done = subprocess.run(
         [sys.executable, "-I", "-S", str(REPOSITORY / "hooks" / "user_prompt_submit.py")],
         input=json.dumps(event).encode(),

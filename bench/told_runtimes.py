@@ -45,15 +45,15 @@ class Transcript:
     def told(self) -> list[str]:
         """What hooks told the agent, by the branch of the transcript that ends at the leaf."""
         records = {
-            one[self.ID]: one
-            for one in map(json.loads, self.path.read_bytes().splitlines())
-            if self.ID in one
+            record[self.ID]: record
+            for record in map(json.loads, self.path.read_bytes().splitlines())
+            if self.ID in record
         }
-        found, at = [], self.leaf
+        texts, at = [], self.leaf
         while at:
-            found += self.shown_in(records[at])
+            texts += self.shown_in(records[at])
             at = records[at][self.PARENT] or records[at].get("logicalParentUuid")
-        return found
+        return texts
 
     def add(self, **record: Any) -> None:
         """Appends a record, which goes on from the leaf."""

@@ -66,32 +66,38 @@ def measure(path: Path, root: Path, most: int, seed: int) -> None:
         for name, checkpoint in every
         if checkpoint
     ]
-    labelled = [one for one in labelled if one.sessions and one.commit.parents < 2][:most]
-    lines = found = right = unmoved = unmoved_right = commits = top = moving = 0
-    for one in labelled:
-        added = reasons.of_added(one.commit)
+    labelled = [
+        labelled_commit
+        for labelled_commit in labelled
+        if labelled_commit.sessions and labelled_commit.commit.parents < 2
+    ][:most]
+    lines = attributed_lines = right = unmoved = unmoved_right = commits = top = moving = 0
+    for labelled_commit in labelled:
+        added = reasons.of_added(labelled_commit.commit)
         lines += len(added)
         ids = [DAY.sub("", item.session_id) if item else "" for _, item in added]
-        found += sum(map(bool, ids))
-        ok = sum(session in one.sessions for session in ids if session)
+        attributed_lines += sum(map(bool, ids))
+        ok = sum(session in labelled_commit.sessions for session in ids if session)
         right += ok
-        gone = {normalised(line) for line in repository.added(one.commit.id)[1]}
+        gone = {normalised(line) for line in repository.added(labelled_commit.commit.id)[1]}
         if sum(normalised(line.text) in gone for line, _ in added) > MOVED_SHARE * len(added):
             moving += 1
         else:
             unmoved, unmoved_right = unmoved + sum(map(bool, ids)), unmoved_right + ok
         if any(ids):
             commits += 1
-            top += Counter(filter(None, ids)).most_common(1)[0][0] in one.sessions
+            top += Counter(filter(None, ids)).most_common(1)[0][0] in labelled_commit.sessions
     bumps = [repository.commit(name) for name, _ in every]
-    bumps = [one for one in bumps if bot_reason(one)]
-    attributed = sum(any(one.asked for one in reasons.of_commit(bump.id)) for bump in bumps)
+    bumps = [bump for bump in bumps if bot_reason(bump)]
+    attributed = sum(any(reason.asked for reason in reasons.of_commit(bump.id)) for bump in bumps)
     clean, of_any = unmoved_right / max(1, unmoved), top / max(1, commits)
     print(
         f"{path.parent.name}: {len(known)} sessions, {len(labelled)} labelled commits, {lines} "
         f"added lines"
     )
-    print(f"  coverage {found / max(1, lines):.3f}, precision {right / max(1, found):.3f}")
+    print(
+        f"  coverage {attributed_lines / max(1, lines):.3f}, precision {right / max(1, attributed_lines):.3f}"
+    )
     print(f"  precision on the commits that move nothing {clean:.3f} ({moving} move)")
     print(
         f"  top session {top / max(1, len(labelled)):.3f}; {of_any:.3f} of the {commits} commits "
@@ -115,43 +121,43 @@ def quotations(store: SqliteStore, reasons: Reasons, labelled: list[Labelled], s
         line, _ = added[drawn.randrange(len(added))]
         began = time.perf_counter()
         [(_, item)] = reasons.attributed([line])
-        asked = reasons.asked(item) if item else None
+        origin = reasons.asked(item) if item else None
         times.append(time.perf_counter() - began)
-        stated += bool(asked and asked.words)
-        invented += bool(asked and not _stands(store, asked))
+        stated += bool(origin and origin.words)
+        invented += bool(origin and not _stands(store, origin))
     print(f"  of {SAMPLE} lines the reason is stated for {stated}, invented for {invented}")
     print(f"  a line takes {quantiles(times, n=20)[-1] * 1000:.1f} ms at p95, without git's time")
 
 
-def _stands(store: SqliteStore, asked: Asked) -> bool:
+def _stands(store: SqliteStore, origin: Asked) -> bool:
     texts = " ".join(
         " ".join(row[0].split())
         for row in store.rows(
             "SELECT content FROM memory_transcript_entries WHERE id IN (?, ?)",
-            (asked.request_item, asked.proposal_item),
+            (origin.request_item, origin.proposal_item),
         )
     )
     return all(
         " ".join(part.split()).rstrip("…") in texts
-        for part in (asked.words, asked.proposal)
+        for part in (origin.words, origin.proposal)
         if part
     )
 
 
 def _plain(sessions: set[str]) -> frozenset[str]:
-    return frozenset(DAY.sub("", one) for one in sessions)
+    return frozenset(DAY.sub("", session) for session in sessions)
 
 
 def commits_of(path: Path) -> list[tuple[str, str]]:
     """Return the commits of HEAD, each with its checkpoint ('' for none)."""
-    told = _git(path, "log", "--no-merges", "--format=%H%x00%B%x01", "HEAD")
-    found = []
-    for one in told.split("\x01"):
-        name, _, message = one.strip().partition("\0")
+    log = _git(path, "log", "--no-merges", "--format=%H%x00%B%x01", "HEAD")
+    commits = []
+    for record in log.split("\x01"):
+        name, _, message = record.strip().partition("\0")
         if name:
             trailer = TRAILER.search(message)
-            found.append((name, trailer[1] if trailer else ""))
-    return found
+            commits.append((name, trailer[1] if trailer else ""))
+    return commits
 
 
 def _git(path: Path, *arguments: str) -> str:

@@ -36,7 +36,7 @@ def main(check: bool = False) -> int:
         commit = subprocess.run(
             ["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
         )
-        found = {
+        candidates = {
             "folders": lambda run: keep_project(
                 places, str(root), str(home), f"{home}/index-{run}"
             ),
@@ -47,7 +47,7 @@ def main(check: bool = False) -> int:
         }
         times = {
             what: min(seconds(partial(answer, ask, run)) for run in range(RUNS))
-            for what, ask in found.items()
+            for what, ask in candidates.items()
         }
     for what, took in times.items():
         print(f"{what:15} {took:.3f} s of {LIMIT_SECONDS}")

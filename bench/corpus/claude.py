@@ -175,8 +175,8 @@ def _queued_prompt(author: Author) -> Record:
 
 def _compaction(author: Author) -> Iterator[Record]:
     metadata = {"trigger": "auto", "preTokens": 155_123}
-    told = {"content": "Conversation compacted", "compactMetadata": metadata}
-    yield _linked(author, **_SYSTEM, subtype="compact_boundary", **told)
+    fields = {"content": "Conversation compacted", "compactMetadata": metadata}
+    yield _linked(author, **_SYSTEM, subtype="compact_boundary", **fields)
     text = "This session is being continued from a previous conversation. " + author.prose(9000)
     message = {"role": "user", "content": text}
     yield _linked(

@@ -133,9 +133,9 @@ class Copilot(Format):
 
     def use(self, author: Author, used: Call, call_id: str, output: str) -> Iterator[Record]:
         name = used.name.lower()
-        asked = {"toolCallId": call_id, "name": name, "arguments": used.arguments}
+        request = {"toolCallId": call_id, "name": name, "arguments": used.arguments}
         yield self._event(
-            author, "assistant.message", messageId=author.uuid(), content="", toolRequests=[asked]
+            author, "assistant.message", messageId=author.uuid(), content="", toolRequests=[request]
         )
         begun = {"toolCallId": call_id, "toolName": name, "arguments": used.arguments}
         yield self._event(author, "tool.execution_start", **begun)

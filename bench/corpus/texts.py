@@ -36,9 +36,12 @@ class Texts:
         self._fields = fields
         self._pools = {
             kind: "\n".join(
-                [fields.random.choice(one["forms"]).format_map(fields) for _ in range(one["lines"])]
+                [
+                    fields.random.choice(template["forms"]).format_map(fields)
+                    for _ in range(template["lines"])
+                ]
             )
-            for kind, one in TEMPLATES.items()
+            for kind, template in TEMPLATES.items()
         }
 
     def cut(self, kind: str, length: int, random: Random) -> str:

@@ -80,11 +80,11 @@ def _read_image(author: Author, path: str) -> Call:
 
 
 def _grep(author: Author, length: int) -> Call:
-    found = author.text("grep", min(length, 20_000))
-    details: dict[str, Any] = {"mode": "content", "numFiles": 0, "filenames": [], "content": found}
-    details["numLines"] = found.count("\n")
+    output = author.text("grep", min(length, 20_000))
+    details: dict[str, Any] = {"mode": "content", "numFiles": 0, "filenames": [], "content": output}
+    details["numLines"] = output.count("\n")
     return Call(
-        "Grep", {"pattern": author.words(1), "output_mode": "content", "-n": True}, found, details
+        "Grep", {"pattern": author.words(1), "output_mode": "content", "-n": True}, output, details
     )
 
 
@@ -126,9 +126,9 @@ def _write(author: Author, length: int) -> Call:
 
 
 def _glob(author: Author, _length: int) -> Call:
-    found = [author.path() for _ in range(author.random.randrange(3, 100))]
-    details = {"filenames": found, "durationMs": 12, "numFiles": len(found), "truncated": False}
-    return Call("Glob", {"pattern": "**/*.py"}, "\n".join(found), details)
+    paths = [author.path() for _ in range(author.random.randrange(3, 100))]
+    details = {"filenames": paths, "durationMs": 12, "numFiles": len(paths), "truncated": False}
+    return Call("Glob", {"pattern": "**/*.py"}, "\n".join(paths), details)
 
 
 def _todo_write(author: Author, _length: int) -> Call:

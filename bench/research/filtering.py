@@ -86,7 +86,7 @@ class Reduction(NamedTuple):
 
     def plus(self, other: Reduction) -> Reduction:
         """Return the sum."""
-        return Reduction(*[one + more for one, more in zip(self, other)])
+        return Reduction(*[value + more for value, more in zip(self, other)])
 
     @property
     def reduction(self) -> float:
@@ -105,20 +105,20 @@ def measured(path: str, settings: MemorySettings) -> Reduction | None:
         size, runtime = os.fstat(descriptor).st_size, runtime_of(descriptor)
         if runtime is None:
             return None
-        found = _entries(runtime, descriptor, size, path)
+        entries = _entries(runtime, descriptor, size, path)
         characters = tokens = 0
         for text in _contents(runtime, descriptor, size):
             characters += len(text)
             tokens += estimated_tokens(text)
-    text = filtered(found, settings.filtering)
-    pieces = chunks(found, settings.filtering, settings.chunking.max_chunk_tokens)
+    text = filtered(entries, settings.filtering)
+    pieces = chunks(entries, settings.filtering, settings.chunking.max_chunk_tokens)
     return Reduction(
         size,
         characters,
         tokens,
         len(text),
         estimated_tokens(text),
-        len(exchanges(found)),
+        len(exchanges(entries)),
         len(pieces),
     )
 
@@ -134,13 +134,13 @@ def transcript_entries(path: str) -> list[StoredEntry]:
 def _entries(runtime: Runtime, descriptor: int, size: int, path: str) -> list[StoredEntry]:
     read = Extractor(runtime, descriptor, runtime.session_id_of(path)).read(0, size, size + 1)
     ended = dict(read.outcomes)
-    found: list[StoredEntry] = []
+    items: list[StoredEntry] = []
     known: set[int] = set()
     for entry in read.entries:
         if entry.key not in known:
             known.add(entry.key)
-            found += _items(entry, len(found) + 1, ended)
-    return found
+            items += _items(entry, len(items) + 1, ended)
+    return items
 
 
 def _items(entry: NewEntry, number: int, ended: dict[int, ToolOutcome]) -> list[StoredEntry]:
@@ -179,16 +179,16 @@ def _contents(runtime: Runtime, descriptor: int, size: int) -> Iterator[str]:
         for record in decode_line(line)[0] if len(line) > 1 else ():
             if not isinstance(record, dict):
                 continue
-            for one in records.events(record, 0, _CONTENT) or records.events(
+            for event in records.events(record, 0, _CONTENT) or records.events(
                 record, 0, _CONTENT | SUB_AGENTS
             ):
-                if isinstance(one, Entry):
-                    yield one.text
-                    for tool in one.tools:
+                if isinstance(event, Entry):
+                    yield event.text
+                    for tool in event.tools:
                         given = records.arguments(record, tool.call_id) if tool.call_id else {}
                         yield json.dumps(given, ensure_ascii=False) if given else tool.argument
-                elif isinstance(one, CallResult):
-                    yield result_text(one.content)
+                elif isinstance(event, CallResult):
+                    yield result_text(event.content)
             yield records.thinking(record) if records.THINKING in line else ""
 
 

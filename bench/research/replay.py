@@ -75,16 +75,16 @@ class History:
         )
         self.conversations = sorted(
             conversation_steps(self.store, Filter(limit=10**6)),
-            key=lambda one: one.conversation.last_message_at or 0,
+            key=lambda conversation: conversation.conversation.last_message_at or 0,
         )
         self._git = ["git", "-C", str(repository)]
         self.tree_of = cache(self._tree_of)
         self._directories = {os.path.dirname(path) for path in self.tree_of("HEAD")}
-        self._started = {one.conversation.cwd for one in self.conversations}
+        self._started = {conversation.conversation.cwd for conversation in self.conversations}
         calls = [
             call
-            for one in self.conversations
-            for call in _calls(one, self._root(one.conversation.cwd))
+            for conversation in self.conversations
+            for call in _calls(conversation, self._root(conversation.conversation.cwd))
         ]
         self.calls = sorted(calls, key=lambda call: call.at)
 
@@ -94,9 +94,9 @@ class History:
         parts = directory.split("/")
         roots = ["/".join(parts[:at]) for at in range(2, len(parts))]
         inside = [
-            one
-            for one in roots
-            if one in self._started and directory[len(one) :] in self._directories
+            root
+            for root in roots
+            if root in self._started and directory[len(root) :] in self._directories
         ]
         return inside[0] if inside else directory
 
@@ -130,27 +130,31 @@ def wrong_paths(history: History) -> Iterator[Verdict]:
             known = [
                 f"{call.root}{inside}" for inside in opened | history.files_at(call.at) if inside
             ]
-            found = plausible(call.tool.text, known)
-            if found:
-                yield Verdict(call, found, any(_names(call, one, found) for one in call.after))
+            path = plausible(call.tool.text, known)
+            if path:
+                yield Verdict(
+                    call, path, any(_names(call, following, path) for following in call.after)
+                )
 
 
 def remedies(history: History) -> Iterator[Verdict]:
     """Yield the steps that would be named after commands that fail with a known error."""
     overcame: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-    for one in history.conversations:
-        session = one.conversation.session_id
-        found = [failure for failure in failures(one.steps) if failure.tool.kind == "command"]
-        for failure in found:
+    for conversation in history.conversations:
+        session = conversation.conversation.session_id
+        failing = [
+            failure for failure in failures(conversation.steps) if failure.tool.kind == "command"
+        ]
+        for failure in failing:
             known = [
                 step
                 for step, ones in overcame[normalised(failure.tool.error)].items()
                 if len(ones - {session}) > 1
             ]
             if len(known) == 1:
-                call = Call(session, one.conversation.cwd, failure.tool, ())
+                call = Call(session, conversation.conversation.cwd, failure.tool, ())
                 yield Verdict(call, known[0], _step(failure) == known[0])
-        for failure in found:
+        for failure in failing:
             if step := _step(failure):
                 overcame[normalised(failure.tool.error)][step].add(session)
 
@@ -177,23 +181,23 @@ def main(*repositories: Path, show: bool = False) -> None:
 
 def report(name: str, verdicts: list[Verdict], history: History, *, show: bool) -> None:
     """Print the figures of a kind."""
-    judged = Counter(one.is_right for one in verdicts if one.is_right is not None)
+    judged = Counter(verdict.is_right for verdict in verdicts if verdict.is_right is not None)
     right = (
         f"{judged[True]} of {judged.total()} right" if judged else "nothing tells if they are right"
     )
-    succeeded = sum(one.call.tool.outcome == "ok" for one in verdicts) if judged else 0
+    succeeded = sum(verdict.call.tool.outcome == "ok" for verdict in verdicts) if judged else 0
     rate = 1000 * len(verdicts) / max(1, len(history.calls))
     print(
         f"  {name}: {len(verdicts)}, {rate:.2f} in 1,000 calls, {right}, {succeeded} with calls "
         f"that succeed"
     )
-    for one in verdicts if show else ():
-        print(f"    {one.is_right} {one.call.tool.text[:80]!r}: {one.text[:100]!r}")
+    for verdict in verdicts if show else ():
+        print(f"    {verdict.is_right} {verdict.call.tool.text[:80]!r}: {verdict.text[:100]!r}")
 
 
-def _calls(one: ConversationSteps, root: str) -> list[Call]:
-    tools = [_absolute(step, root) for step in one.steps if step.role == "tool"]
-    session = one.conversation.session_id
+def _calls(conversation: ConversationSteps, root: str) -> list[Call]:
+    tools = [_absolute(step, root) for step in conversation.steps if step.role == "tool"]
+    session = conversation.conversation.session_id
     return [
         Call(session, root, tool, tools[at + 1 : at + 1 + NEXT]) for at, tool in enumerate(tools)
     ]

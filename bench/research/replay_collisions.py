@@ -101,65 +101,67 @@ def judged(history: History, place: Path) -> Counts:
         for talk in history.talks
         if talk.agent in AGENTS
     }
-    told: dict[tuple[str, float], list[str]] = {}
+    files_by_update: dict[tuple[str, float], list[str]] = {}
     counts = Counts(prompts=sum(map(len, prompts.values())))
-    for one in history.play(REPOSITORY):
-        told[one.session, one.time] = [found["file"] for found in _LINE.finditer(one.text)]
-        for found in lines_of(one):
-            verdicts = verdicts_of(found["file"], "after you" in found["rest"], one, uses)
+    for update in history.play(REPOSITORY):
+        files_by_update[update.session, update.time] = [
+            match["file"] for match in _LINE.finditer(update.text)
+        ]
+        for match in lines_of(update):
+            verdicts = verdicts_of(match["file"], "after you" in match["rest"], update, uses)
             counts = counts.plus(
                 Counts(told=1, right=verdicts[0], mattered=verdicts[1], chance=verdicts[2])
             )
     for session, times in prompts.items():
         for before, now in zip([0.0, *times], times):
             due = due_at(uses, session, before, now)
-            names = told.get((session, now), [])
+            names = files_by_update.get((session, now), [])
             hits = sum(any(is_named(name, path) for name in names) for path in due)
             counts = counts.plus(Counts(due=len(due), hits=hits))
     for number, talk in enumerate(history.talks[:ALONE]):
         alone = history.of([talk], place / str(number))
         counts = counts.plus(
-            Counts(alone=sum(1 for one in alone.play(REPOSITORY) for _ in lines_of(one)))
+            Counts(alone=sum(1 for update in alone.play(REPOSITORY) for _ in lines_of(update)))
         )
     return counts
 
 
-def lines_of(told: Told) -> list[re.Match[str]]:
+def lines_of(update: Told) -> list[re.Match[str]]:
     """Return the lines about files, each with its report."""
-    return [found for found in _LINE.finditer(told.text) if not found["file"].startswith(_HEADS)]
+    return [match for match in _LINE.finditer(update.text) if not match["file"].startswith(_HEADS)]
 
 
 def verdicts_of(
-    file: str, is_after: bool, told: Told, uses: dict[str, list[Use]]
+    file: str, is_after: bool, update: Told, uses: dict[str, list[Use]]
 ) -> tuple[bool, bool, bool]:
     """Return if a told line is right, if it mattered, and if it would be right of another file."""
-    own = [use for use in uses[told.session] if use.time <= told.time]
-    paths = [use.path for use in own]
+    uses_so_far = [use for use in uses[update.session] if use.time <= update.time]
+    paths = [use.path for use in uses_so_far]
     named = next((path for path in reversed(paths) if is_named(file, path)), "")
     before = next((path for path in reversed(paths) if not is_named(file, path)), "")
-    later = [use for use in uses[told.session] if use.time > told.time and use.is_edit]
+    later = [use for use in uses[update.session] if use.time > update.time and use.is_edit]
     return (
-        is_right(named, is_after, told, uses),
+        is_right(named, is_after, update, uses),
         any(use.path == named for use in later),
-        is_right(before, is_after, told, uses),
+        is_right(before, is_after, update, uses),
     )
 
 
-def is_right(path: str, is_after: bool, told: Told, uses: dict[str, list[Use]]) -> bool:
+def is_right(path: str, is_after: bool, update: Told, uses: dict[str, list[Use]]) -> bool:
     """Check if another session edited a file that this one used."""
     last = max(
-        (use.time for use in uses[told.session] if use.path == path and use.time <= told.time),
+        (use.time for use in uses[update.session] if use.path == path and use.time <= update.time),
         default=0.0,
     )
-    since = last if is_after else told.time - ACTIVE_SECONDS
+    since = last if is_after else update.time - ACTIVE_SECONDS
     edits = [
         use
-        for name, own in uses.items()
-        if name != told.session
-        for use in own
+        for name, uses_of_session in uses.items()
+        if name != update.session
+        for use in uses_of_session
         if use.is_edit and use.path == path
     ]
-    return bool(last) and any(since < use.time <= told.time for use in edits)
+    return bool(last) and any(since < use.time <= update.time for use in edits)
 
 
 def due_at(uses: dict[str, list[Use]], session: str, before: float, now: float) -> set[str]:
@@ -168,9 +170,9 @@ def due_at(uses: dict[str, list[Use]], session: str, before: float, now: float) 
     last = {use.path: use.time for use in uses[session] if use.time <= now}
     edits = [
         use
-        for name, own in uses.items()
+        for name, uses_of_session in uses.items()
         if name != session
-        for use in own
+        for use in uses_of_session
         if use.is_edit and before < use.time <= now
     ]
     return {use.path for use in edits if 0 < last.get(use.path, 0.0) < use.time}
@@ -211,10 +213,10 @@ def uses_of(talk: Talk) -> Iterator[Use]:
 
 
 def collision_row(counts: Counts) -> Row:
-    precision, told = counts.right / max(1, counts.told), counts.hits / max(1, counts.due)
+    precision, recall = counts.right / max(1, counts.told), counts.hits / max(1, counts.due)
     chance = counts.chance / max(1, counts.told)
     figures = (
-        f"{counts.prompts} prompts, {counts.due} opportunities, {told:.2f} of them told; "
+        f"{counts.prompts} prompts, {counts.due} opportunities, {recall:.2f} of them told; "
         f"{counts.told} lines told, "
         f"{precision:.2f} right, {counts.mattered / max(1, counts.told):.2f} mattered; controls: "
         f"{counts.alone} told "
@@ -222,7 +224,7 @@ def collision_row(counts: Counts) -> Row:
     )
     killed = [
         *(["precision"] if counts.told and precision < PRECISION else []),
-        *(["recall"] if counts.due and told < RECALL else []),
+        *(["recall"] if counts.due and recall < RECALL else []),
         *(["opportunity"] if counts.due < OPPORTUNITY * counts.prompts else []),
         *(["control"] if counts.alone or chance > CONTROL else []),
     ]

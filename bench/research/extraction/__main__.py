@@ -53,8 +53,12 @@ def scores() -> str:
         kept = Counter(rule for rules, _ in rows for rule in rules if rule != READER)
         right = Counter(rule for rules, keep in rows if keep for rule in rules)
         for rule, count in sorted(kept.items()):
-            found = f"{sum(rule in rules for rules in marked)} of {len(marked)}" if marked else "-"
-            lines.append(f"| {name} | {rule} | {count} | {share(right[rule], count)} | {found} |")
+            found_share = (
+                f"{sum(rule in rules for rules in marked)} of {len(marked)}" if marked else "-"
+            )
+            lines.append(
+                f"| {name} | {rule} | {count} | {share(right[rule], count)} | {found_share} |"
+            )
     return "\n".join(lines)
 
 

@@ -25,7 +25,7 @@ def main(
     faults: bool = False, transcripts: Path = TRANSCRIPTS, runs: int = 60, cpu: bool = False
 ) -> int:
     sets = {path.stem: read(path) for path in SETS}
-    memories = [memory for found, _ in sets.values() for memory in found]
+    memories = [memory for memories_of_set, _ in sets.values() for memory in memories_of_set]
     passed = True
     with scratch_directory() as name:
         for title, (_, prompts) in sets.items():
@@ -43,31 +43,31 @@ def main(
 def _show(title: str, answers: Sequence[Answer], *, with_faults: bool) -> bool:
     """Prints how many of the answers are right, and returns whether these are enough."""
     by_sign = {
-        sign: [one for one in answers if one.prompt.sign == sign]
+        sign: [answer for answer in answers if answer.prompt.sign == sign]
         for sign in (ABOUT, OTHER_FORMS, UNRELATED)
     }
-    about = [one for one in answers if one.prompt.memory]
+    about = [answer for answer in answers if answer.prompt.memory]
     shares = []
-    for words, found in (
+    for words, answers_of_sign in (
         ("about a memory", about),
         ("of these with other forms of its words", by_sign[OTHER_FORMS]),
         ("about nothing remembered", by_sign[UNRELATED]),
     ):
-        if found:
-            right = sum(one.is_right for one in found)
-            share = right / len(found)
+        if answers_of_sign:
+            right = sum(answer.is_right for answer in answers_of_sign)
+            share = right / len(answers_of_sign)
             shares.append(
                 share >= (LEAST_SILENT if words == "about nothing remembered" else LEAST_RIGHT)
             )
-            print(f"{title:18} {words:40} {right:4} of {len(found):4}  {share:.3f}")
-    others = sum(id != one.prompt.memory for one in about for id in one.ids)
+            print(f"{title:18} {words:40} {right:4} of {len(answers_of_sign):4}  {share:.3f}")
+    others = sum(id != answer.prompt.memory for answer in about for id in answer.ids)
     if about:
         print(f"{title:18} {'other memories told with them':40} {others:4}")
-    for one in answers if with_faults else ():
-        if not one.is_right:
+    for answer in answers if with_faults else ():
+        if not answer.is_right:
             print(
-                f"  {one.prompt.sign} {one.prompt.text[:100]!r} got "
-                f"{one.told.text.partition(chr(10))[2]!r}"
+                f"  {answer.prompt.sign} {answer.prompt.text[:100]!r} got "
+                f"{answer.told.text.partition(chr(10))[2]!r}"
             )
     return all(shares)
 

@@ -31,26 +31,30 @@ def added_by_memories(
     machine that is busy."""
     with scratch_directory() as root, Stopwatch(of_processor=of_processor) as stopwatch:
         app = install(root / "program")
-        own, without = [
+        with_memories, without = [
             Scene(root / name, app, generated(SEED), SESSIONS) for name in ("with", "without")
         ]
-        for scene in (own, without):
+        for scene in (with_memories, without):
             scene.settle(stopwatch)
-        return _measure(own, without, memories, runs, stopwatch)
+        return _measure(with_memories, without, memories, runs, stopwatch)
 
 
 def _measure(
-    own: Scene, without: Scene, memories: Sequence[IndexedMemory], runs: int, stopwatch: Stopwatch
+    with_memories: Scene,
+    without: Scene,
+    memories: Sequence[IndexedMemory],
+    runs: int,
+    stopwatch: Stopwatch,
 ) -> dict[str, float]:
     texts, random = Texts(SEED), Random(SEED)
     long = texts.cut("prose", LONG, random)
-    directory = own.root / ".session-memory" / "memories"
+    directory = with_memories.root / ".session-memory" / "memories"
     directory.mkdir(parents=True, exist_ok=True)
     others = _others(MEMORIES - len(memories), texts, random)
     (directory / PROMPT_INDEX).write_bytes(content([*memories, *others], {}))
 
     def before() -> None:
-        for path in own.state_dir.rglob("*.told"):
+        for path in with_memories.state_dir.rglob("*.told"):
             path.unlink()
 
     added = {}
@@ -59,16 +63,16 @@ def _measure(
         (f"of {LONG:,} characters", long),
         ("about a memory", _ABOUT),
     ):
-        own.event["prompt"] = without.event["prompt"] = prompt
+        with_memories.event["prompt"] = without.event["prompt"] = prompt
         before()
-        if prompt != long and (b"Remembered" in stopwatch.run(own.hook()).stdout) != (
+        if prompt != long and (b"Remembered" in stopwatch.run(with_memories.hook()).stdout) != (
             prompt == _ABOUT
         ):
             raise CommandError(f"the hook tells the wrong thing with {prompt!r}")
-        slower, quicker = stopwatch.compare(own.hook(), without.hook(), runs, before)
-        _, bare = stopwatch.compare(own.hook(), own.bare(), runs, before)
+        slower, quicker = stopwatch.compare(with_memories.hook(), without.hook(), runs, before)
+        _, bare = stopwatch.compare(with_memories.hook(), with_memories.bare(), runs, before)
         added[title] = (slower.seconds - quicker.seconds) / bare.seconds
-    own.check_log()
+    with_memories.check_log()
     return added
 
 

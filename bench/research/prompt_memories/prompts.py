@@ -102,9 +102,12 @@ def ask(
 def real_prompts(transcripts: Path, directories: Iterable[str]) -> list[Prompt]:
     """Return each message of a user in real transcripts, as a prompt in each of `directories` about
     none of these."""
-    found = conversations_of(transcripts, "claude", "codex", "pi")
+    conversations = conversations_of(transcripts, "claude", "codex", "pi")
     texts = dict.fromkeys(
-        one.text for _, entries in found for one in entries if one.role == "user" and one.text
+        entry.text
+        for _, entries in conversations
+        for entry in entries
+        if entry.role == "user" and entry.text
     )
     return [Prompt(UNRELATED, place, text) for text in texts for place in sorted(directories)]
 

@@ -72,13 +72,13 @@ def _build(clones: list[Path], directory: Path, split: str) -> int:
     return 0
 
 
-def _score(found: list[tuple[dict[str, Any], Path]], tools: dict[str, str], each: bool) -> int:
+def _score(corpora: list[tuple[dict[str, Any], Path]], tools: dict[str, str], each: bool) -> int:
     results: dict[str, dict[str, list[Grade]]] = {}
     seconds = dict.fromkeys(tools, 0.0)
     with ProcessPoolExecutor(WORKERS) as pool:
         jobs = [
             (tasks, name, pool.submit(_graded, tasks, clone, command))
-            for tasks, clone in found
+            for tasks, clone in corpora
             for name, command in tools.items()
         ]
         for tasks, name, job in jobs:
@@ -92,7 +92,9 @@ def _score(found: list[tuple[dict[str, Any], Path]], tools: dict[str, str], each
             seconds[name] += spent
     for title, of_tools in results.items():
         names = sorted(
-            one["repository"] for one, _ in found if title in (one["split"], one["repository"])
+            tasks["repository"]
+            for tasks, _ in corpora
+            if title in (tasks["split"], tasks["repository"])
         )
         print(f"{title}: {', '.join(names)}\n\n{table(of_tools)}\n")
     print(
@@ -128,25 +130,25 @@ def _spent() -> float:
 
 
 def _baselines(programs: dict[str, str], place: Path) -> Iterator[tuple[str, str]]:
-    own = f"{shlex.quote(sys.executable)} -m bench.research.public.tools"
+    tools_program = f"{shlex.quote(sys.executable)} -m bench.research.public.tools"
     plain = place / "plain.py"
     plain.write_text(readme_program())
-    yield "date alone", f"{own} date"
+    yield "date alone", f"{tools_program} date"
     yield "plain FTS5", f"{shlex.quote(sys.executable)} {shlex.quote(str(plain))}"
-    yield "files both changed", f"{own} changed"
-    yield "session-memory", f"{own} ours"
+    yield "files both changed", f"{tools_program} changed"
+    yield "session-memory", f"{tools_program} ours"
     for name, program in programs.items():
         if path := shutil.which(program):
-            yield name, f"{own} {name} {shlex.quote(os.path.abspath(path))}"
+            yield name, f"{tools_program} {name} {shlex.quote(os.path.abspath(path))}"
         else:
             print(f"{name} is skipped: {program} is not on PATH", file=sys.stderr)
 
 
 def readme_program() -> str:
     """Return the program in README.md."""
-    found = re.search(r"```python\n(.*?)```", (HERE / "README.md").read_text(), re.S)
-    assert found
-    return found[1]
+    match = re.search(r"```python\n(.*?)```", (HERE / "README.md").read_text(), re.S)
+    assert match
+    return match[1]
 
 
 if __name__ == "__main__":

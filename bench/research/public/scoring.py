@@ -63,17 +63,17 @@ class Corpus:
         self.questions = list(_questions(tasks, source, contents))
 
     def _check_out(self, source: Source, head: str) -> None:
-        own = ["git", "-C", str(self.clone)]
+        git = ["git", "-C", str(self.clone)]
         subprocess.run(
             ["git", "init", "-q", "-b", "main", str(self.clone)], check=True, env=ENVIRONMENT
         )
         (self.clone / ".git/objects/info/alternates").write_text(
             f"{source.git_dir.resolve()}/objects\n"
         )
-        subprocess.run([*own, "update-ref", "refs/heads/main", head], check=True, env=ENVIRONMENT)
+        subprocess.run([*git, "update-ref", "refs/heads/main", head], check=True, env=ENVIRONMENT)
         # A file that the clone lacks is not checked out; the others are.
         subprocess.run(
-            [*own, "-c", "core.symlinks=false", "checkout", "-q", "-f", "main"],
+            [*git, "-c", "core.symlinks=false", "checkout", "-q", "-f", "main"],
             env=ENVIRONMENT,
             capture_output=True,
         )
@@ -86,9 +86,9 @@ def _questions(
     began = {name: began_at(content) for name, content in contents.items()}
     paths, head = source.files(tasks["head"]), tasks["head"]
 
-    def question(asked: dict[str, Any], answer: Sequence[int], asker: str = "") -> Question:
-        known = [name for name in names if name != asker and began[name] <= asked["at"]]
-        return Question(asked, frozenset(names[one] for one in answer), frozenset(known))
+    def question(fields: dict[str, Any], answer: Sequence[int], asker: str = "") -> Question:
+        known = [name for name in names if name != asker and began[name] <= fields["at"]]
+        return Question(fields, frozenset(names[number] for number in answer), frozenset(known))
 
     for commit, answer in tasks["commit"]:
         at, subject = source.ask("show", "-s", "--format=%at%x00%s", commit).strip().split("\0")
@@ -105,16 +105,16 @@ def _questions(
     for asker, offset, answer in tasks["error"]:
         content = contents[names[asker]]
         ended = began_at(content[offset:])
-        asked = {
+        query = {
             "task": "error",
             "text": error_text(content, offset),
             "at": ended,
             "asker": names[asker],
         }
-        yield question(asked, answer, names[asker])
-    for one, other, files in tasks["conflict"]:
+        yield question(query, answer, names[asker])
+    for ours, other, files in tasks["conflict"]:
         yield Question(
-            {"task": "conflict", "text": "", "ours": one, "theirs": other}, frozenset(files)
+            {"task": "conflict", "text": "", "ours": ours, "theirs": other}, frozenset(files)
         )
 
 
@@ -136,14 +136,14 @@ def asked(tool: str, corpus: Corpus) -> list[Grade]:
                 "sessions": corpus.sessions,
             }
             print(json.dumps(place), file=process.stdin, flush=True)
-            found = []
-            for number, one in enumerate(corpus.questions):
-                print(json.dumps({"id": number, **one.asked}), file=process.stdin, flush=True)
+            grades = []
+            for number, question in enumerate(corpus.questions):
+                print(json.dumps({"id": number, **question.asked}), file=process.stdin, flush=True)
                 answer = json.loads(process.stdout.readline())
-                if (grade := graded(one, answer)) is not None:
-                    found.append(grade)
+                if (grade := graded(question, answer)) is not None:
+                    grades.append(grade)
             process.stdin.close()
-            return found
+            return grades
         except (OSError, ValueError) as error:
             process.kill()
             said = process.stderr.read().strip().splitlines()
@@ -163,18 +163,18 @@ def graded(question: Question, answer: dict[str, Any]) -> Grade | None:
     if named is None:
         return None
     if task == "conflict":
-        found = list(dict.fromkeys(digest(path) for path in named))
-        is_strict = set(found) == question.right
+        answers = list(dict.fromkeys(digest(path) for path in named))
+        is_strict = set(answers) == question.right
     else:
-        found = [one for one in dict.fromkeys(named) if one in question.known]
-        is_strict = question.right <= set(found[: max(DEPTH, len(question.right))])
+        answers = [name for name in dict.fromkeys(named) if name in question.known]
+        is_strict = question.right <= set(answers[: max(DEPTH, len(question.right))])
     if not question.right:
-        return Grade(task, True, not found, not found, not found)
+        return Grade(task, True, not answers, not answers, not answers)
     return Grade(
         task,
         False,
-        found[:1] != [] and found[0] in question.right,
-        not question.right.isdisjoint(found[:DEPTH]),
+        answers[:1] != [] and answers[0] in question.right,
+        not question.right.isdisjoint(answers[:DEPTH]),
         is_strict,
     )
 
@@ -187,17 +187,17 @@ def table(results: dict[str, list[Grade]]) -> str:
     lines.append("|---|---|---|---|---|---|---|---|")
     for task, title in TASKS.items():
         for tool, grades in results.items():
-            own = [one for one in grades if one.task == task]
+            grades_of_task = [grade for grade in grades if grade.task == task]
             positive, negative = (
-                [one for one in own if not one.is_negative],
-                [one for one in own if one.is_negative],
+                [grade for grade in grades_of_task if not grade.is_negative],
+                [grade for grade in grades_of_task if grade.is_negative],
             )
             if positive:
                 shares = [
-                    f"{mean(getattr(one, name) for one in positive):.3f}"
+                    f"{mean(getattr(grade, name) for grade in positive):.3f}"
                     for name in ("first", "among", "strict")
                 ]
-                silent = f"{mean(one.first for one in negative):.3f}" if negative else "-"
+                silent = f"{mean(grade.first for grade in negative):.3f}" if negative else "-"
                 cells = [title, tool, str(len(positive)), *shares, str(len(negative)), silent]
                 lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

@@ -30,7 +30,8 @@ class Source:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.git_dir = next(
-            (one for one in (path / ".git", path) if (one / "objects").is_dir()), path
+            (directory for directory in (path / ".git", path) if (directory / "objects").is_dir()),
+            path,
         )
 
     @property
@@ -63,12 +64,12 @@ class Source:
 
     def files(self, commit: str) -> dict[str, str]:
         """Return the path of each blob of a commit, the first one of several."""
-        found: dict[str, str] = {}
+        path_by_object: dict[str, str] = {}
         for line in self.ask("ls-tree", "-r", "-z", commit).split("\0"):
             facts, _, path = line.partition("\t")
             if facts.startswith("100"):
-                found.setdefault(facts.split()[2], path)
-        return found
+                path_by_object.setdefault(facts.split()[2], path)
+        return path_by_object
 
     def blamed(self, commit: str, path: str) -> Iterator[tuple[str, int, str]]:
         """Yield for each line of a file the commit that wrote it, its number, and its text."""
@@ -85,7 +86,7 @@ def write_home(
 ) -> dict[str, str]:
     """Write transcripts where their runtimes keep them, as if their sessions had worked in
     `repository`; return the path of each session."""
-    found = {}
+    path_by_session = {}
     for session, content in transcripts.items():
         stamps = TIMES.findall(content)
         began = stamps[0].decode() if stamps else "2026-01-01T00:00:00"
@@ -105,8 +106,8 @@ def write_home(
             (max(stamps).decode() if stamps else began) + "+00:00"
         ).timestamp()
         os.utime(path, (end, end))
-        found[session] = str(path)
-    return found
+        path_by_session[session] = str(path)
+    return path_by_session
 
 
 def began_at(content: bytes) -> int:
@@ -125,8 +126,8 @@ def _moved(content: bytes, name: str, to: bytes) -> bytes:
         return content
     parts = cwd[1].split(b"/")
     names = [part.lower() for part in parts]
-    own = name.rpartition("/")[2].lower().encode()
-    root = b"/".join(parts[: names.index(own) + 1]) if own in names else cwd[1]
+    repository = name.rpartition("/")[2].lower().encode()
+    root = b"/".join(parts[: names.index(repository) + 1]) if repository in names else cwd[1]
     return re.sub(re.escape(root) + rb'(?=[/"\\\s])', lambda _: to, content)
 
 
@@ -149,9 +150,9 @@ def _calls(record: dict[str, object]) -> list[str]:
         return [str(payload.get("call_id") or "")]
     blocks = message.get("content") if isinstance(message, dict) else None
     return [
-        str(one.get("id", ""))
-        for one in blocks or []
-        if isinstance(one, dict) and one.get("type") == "tool_use"
+        str(block.get("id", ""))
+        for block in blocks or []
+        if isinstance(block, dict) and block.get("type") == "tool_use"
     ]
 
 
@@ -160,15 +161,15 @@ def _failed_result(record: dict[str, object], ids: set[str]) -> str:
     if isinstance(payload, dict):
         return _flat(payload.get("output")) if payload.get("call_id") in ids else ""
     blocks = message.get("content") if isinstance(message, dict) else None
-    for one in blocks if isinstance(blocks, list) else []:
-        if isinstance(one, dict) and one.get("tool_use_id") in ids and one.get("is_error"):
-            return _flat(one.get("content"))
+    for block in blocks if isinstance(blocks, list) else []:
+        if isinstance(block, dict) and block.get("tool_use_id") in ids and block.get("is_error"):
+            return _flat(block.get("content"))
     return ""
 
 
 def _flat(content: object) -> str:
     if isinstance(content, list):
-        return "\n".join(str(one.get("text", "")) for one in content if isinstance(one, dict))
+        return "\n".join(str(block.get("text", "")) for block in content if isinstance(block, dict))
     if isinstance(content, dict):
         return _flat(content.get("output") or content.get("content"))
     if isinstance(content, str) and content.startswith("{"):

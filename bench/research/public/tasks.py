@@ -66,7 +66,9 @@ def made(path: Path, split: str) -> dict[str, Any]:
         "head": head,
         "checkpoints": next(filter(None, [source.resolved(ref) for ref in BRANCHES]), ""),
         "sessions": kept.sessions,
-        "commit": _some(drawn, [[*one] for one in labels.items()], [[name, []] for name in bots]),
+        "commit": _some(
+            drawn, [[*label] for label in labels.items()], [[name, []] for name in bots]
+        ),
         "line": _lines(source, head, labels, bots, drawn) if kept.sessions else [],
         "error": _errors(source, kept, drawn),
         "conflict": _conflicts(str(source.git_dir), drawn),
@@ -96,14 +98,20 @@ def _kept(path: Path) -> Kept:
     except SetError:
         return Kept([], {})
     longest = {}
-    for one in sorted(checkpoints.transcripts, key=lambda one: one.size):
-        longest[DAY.sub("", one.session)] = one.blob
+    for transcript in sorted(checkpoints.transcripts, key=lambda transcript: transcript.size):
+        longest[DAY.sub("", transcript.session)] = transcript.blob
     sessions = sorted(longest.items())
     place = {name: at for at, (name, _) in enumerate(sessions)}
-    named = {id: {DAY.sub("", one) for one in ones} for id, ones in checkpoints.sessions_of.items()}
+    named = {
+        id: {DAY.sub("", session) for session in ones}
+        for id, ones in checkpoints.sessions_of.items()
+    }
     return Kept(
         sessions,
-        {id: sorted(place[one] for one in ones if one in place) for id, ones in named.items()},
+        {
+            id: sorted(place[session] for session in ones if session in place)
+            for id, ones in named.items()
+        },
     )
 
 
@@ -115,7 +123,7 @@ def _commits(source: Source, kept: Kept) -> tuple[dict[str, Answer], list[str]]:
         name, author, mail, subject, message = (record.strip("\n").split("\0") + [""] * 4)[:5]
         trailers = TRAILER.findall(message)
         answer = sorted(
-            {one for trailer in trailers for one in kept.of_checkpoint.get(trailer, ())}
+            {session for trailer in trailers for session in kept.of_checkpoint.get(trailer, ())}
         )
         if name and bot_reason(Commit(name, 1, author, mail, 0, 0, subject, "", ())):
             bots.append(name)
@@ -126,8 +134,10 @@ def _commits(source: Source, kept: Kept) -> tuple[dict[str, Answer], list[str]]:
 
 def _some(drawn: random.Random, positive: list[Any], negative: list[Any]) -> list[Any]:
     """Draw questions that have an answer, and half as many at most that have none."""
-    some = drawn.sample(positive, min(MOST, len(positive)))
-    return some + drawn.sample(negative, min(MOST_NEGATIVE, len(negative), (len(some) + 1) // 2))
+    sample = drawn.sample(positive, min(MOST, len(positive)))
+    return sample + drawn.sample(
+        negative, min(MOST_NEGATIVE, len(negative), (len(sample) + 1) // 2)
+    )
 
 
 def _lines(
@@ -144,17 +154,17 @@ def _lines(
     }
     looked = (
         drawn.sample(files, min(MOST_FILES, len(files)))
-        + [one for one in files if one[1] in by_bots][:MOST_NEGATIVE]
+        + [line for line in files if line[1] in by_bots][:MOST_NEGATIVE]
     )
     bot = set(bots)
     positive: list[Any] = []
     negative: list[Any] = []
     for blob, path in dict.fromkeys(looked):
-        found: dict[str, list[int]] = defaultdict(list)
+        numbers_by_commit: dict[str, list[int]] = defaultdict(list)
         for commit, number, text in source.blamed(head, path):
             if (commit in labels or commit in bot) and len(text.strip()) >= LEAST_CHARACTERS:
-                found[commit].append(number)
-        for commit, numbers in found.items():
+                numbers_by_commit[commit].append(number)
+        for commit, numbers in numbers_by_commit.items():
             (negative if commit in bot else positive).append(
                 [blob, drawn.choice(numbers), labels.get(commit, [])]
             )
@@ -184,13 +194,13 @@ def _errors(source: Source, kept: Kept, drawn: random.Random) -> list[Any]:
     positive: list[Any] = []
     negative: list[Any] = []
     for _, ones in sorted(seen.items()):
-        last = max(ones, key=lambda one: one.at)
-        others = {one.session for one in ones} - {last.session}
+        last = max(ones, key=lambda failure: failure.at)
+        others = {failure.session for failure in ones} - {last.session}
         solved = sorted(
             {
-                one.session
-                for one in ones
-                if one.session != last.session and 0 < one.fixed_at < last.at
+                failure.session
+                for failure in ones
+                if failure.session != last.session and 0 < failure.fixed_at < last.at
             }
         )
         if others and not 0 < len(solved) <= MOST_SOLVERS:
@@ -231,17 +241,17 @@ def _conflicts(git_dir: str, drawn: random.Random) -> list[Any]:
     with scratch_directory() as directory:
         merges = Merges(git_dir, directory, merge_bench.SECONDS)
         for commit in merged:
-            one, other = commit.parents
+            ours, other = commit.parents
             moments = list(
-                merge_bench.moments_of((history.own(one, other), history.own(other, one)))
+                merge_bench.moments_of((history.own(ours, other), history.own(other, ours)))
             )[:-1]
             files = (
-                sorted({digest(found.path) for found in merges.conflicts(one, other)})
+                sorted({digest(conflict.path) for conflict in merges.conflicts(ours, other)})
                 if moments
                 else []
             )
             if files:
                 positive.append([*moments[len(moments) // 2][1], files])
-            elif moments and set(merges.changed(one, other)) & set(merges.changed(other, one)):
+            elif moments and set(merges.changed(ours, other)) & set(merges.changed(other, ours)):
                 negative.append([*moments[len(moments) // 2][1], []])
     return _some(drawn, positive, negative)

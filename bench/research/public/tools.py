@@ -47,7 +47,7 @@ class Tool:
     def run(self, *words: str, given: str = "", **environment: str) -> Any:
         """Return the JSON that a command prints, in the clone and with the home as HOME; None if it
         prints none."""
-        own = {
+        variables = {
             "HOME": str(self.home),
             "PATH": os.defpath,
             "LANG": "C.UTF-8",
@@ -57,7 +57,7 @@ class Tool:
             words,
             input=given,
             cwd=self.clone,
-            env={**own, **environment},
+            env={**variables, **environment},
             capture_output=True,
             text=True,
             check=False,
@@ -88,10 +88,10 @@ class Date(Tool):
 
 class Changed(Tool):
     def conflict(self, question: dict[str, Any]) -> list[str]:
-        one, other = question["ours"], question["theirs"]
+        ours, other = question["ours"], question["theirs"]
         sides = [
             set(self.source.ask("diff", "--name-only", "-z", f"{a}...{b}").split("\0")[:-1])
-            for a, b in ((one, other), (other, one))
+            for a, b in ((ours, other), (other, ours))
         ]
         return sorted(sides[0] & sides[1])
 
@@ -99,40 +99,44 @@ class Changed(Tool):
 class Ours(Tool):
     def commit(self, question: dict[str, Any]) -> list[str]:
         reasons = self._why(question["commit"])
-        if any(one["not_attributed"] for one in reasons):
+        if any(reason["not_attributed"] for reason in reasons):
             return []
         return [*_asked(reasons), *self._found(question["commit"])]
 
     def line(self, question: dict[str, Any]) -> list[str]:
         reasons = self._why(f"{question['path']}:{question['line']}")
-        if any(one["not_attributed"] for one in reasons):
+        if any(reason["not_attributed"] for reason in reasons):
             return []
-        guesses = [one["guess_by_time"]["session"] for one in reasons if one["guess_by_time"]]
+        guesses = [
+            reason["guess_by_time"]["session"] for reason in reasons if reason["guess_by_time"]
+        ]
         others = [
             session
-            for one in reasons
-            if one["commit"]
-            for session in self._found(one["commit"]["id"])
+            for reason in reasons
+            if reason["commit"]
+            for session in self._found(reason["commit"]["id"])
         ]
         return [*_asked(reasons), *guesses, *others]
 
     def error(self, question: dict[str, Any]) -> list[str]:
-        found = (
+        errors = (
             self.run(*_OURS, "errors", "-", "--json", "--limit", str(MOST), given=question["text"])
             or {}
         )
-        return [one["session"] for one in found.get("seen", []) if one["solved"]]
+        return [error["session"] for error in errors.get("seen", []) if error["solved"]]
 
     def conflict(self, question: dict[str, Any]) -> list[str]:
         merges = Merges(str(self.source.git_dir), self.home / "merges", 3600.0)
-        return [one.path for one in merges.conflicts(question["ours"], question["theirs"])]
+        return [
+            conflict.path for conflict in merges.conflicts(question["ours"], question["theirs"])
+        ]
 
     def _found(self, commit: str) -> list[str]:
         """Return the sessions that a search for a commit finds."""
         hits = (self.run(*_OURS, "search", commit, "--json", "--limit", str(MOST)) or {}).get(
             "hits", []
         )
-        return [one["conversation"]["session_id"] for one in hits]
+        return [hit["conversation"]["session_id"] for hit in hits]
 
     def _why(self, target: str) -> list[dict[str, Any]]:
         reasons: list[dict[str, Any]] = (self.run(*_OURS, "why", target, "--json") or {}).get(
@@ -161,7 +165,7 @@ class AgentsView(Tool):
     def _found(self, query: str) -> list[str]:
         path = f"/api/v1/search?{urlencode({'q': query, 'limit': MOST})}"
         results = json.loads(self._server.answer(path)[1]).get("results") or []
-        return [one["session_id"].rpartition(":")[2] for one in results]
+        return [result["session_id"].rpartition(":")[2] for result in results]
 
 
 class Deja(Tool):
@@ -171,10 +175,10 @@ class Deja(Tool):
         super().__init__(place, program)
 
     def commit(self, question: dict[str, Any]) -> list[str]:
-        found = (
+        results = (
             self.run(self.program, "search", "--json", "--limit", str(MOST), question["text"]) or {}
         )
-        return [one["session"]["id"] for one in found.get("hits", [])]
+        return [hit["session"]["id"] for hit in results.get("hits", [])]
 
     line = error = commit
 
@@ -183,21 +187,21 @@ TOOLS = {"date": Date, "changed": Changed, "ours": Ours, "agentsview": AgentsVie
 
 
 def _asked(reasons: list[dict[str, Any]]) -> list[str]:
-    return [one["asked"]["session"] for one in reasons if one["asked"]]
+    return [reason["asked"]["session"] for reason in reasons if reason["asked"]]
 
 
 def _span(path: Path) -> tuple[float, float]:
     stamps = [
-        datetime.fromisoformat(one.decode() + "+00:00").timestamp() * 1000
-        for one in TIMES.findall(path.read_bytes())
+        datetime.fromisoformat(stamp.decode() + "+00:00").timestamp() * 1000
+        for stamp in TIMES.findall(path.read_bytes())
     ]
     return min(stamps, default=0.0), max(stamps, default=0.0)
 
 
 def _blame_time(source: Source, question: dict[str, Any]) -> str:
     number = question["line"]
-    told = source.ask("blame", "-p", "-L", f"{number},{number}", "HEAD", "--", question["path"])
-    return next(line for line in told.split("\n") if line.startswith("author-time ")).split()[1]
+    blame = source.ask("blame", "-p", "-L", f"{number},{number}", "HEAD", "--", question["path"])
+    return next(line for line in blame.split("\n") if line.startswith("author-time ")).split()[1]
 
 
 def main(name: str, program: str = "") -> None:

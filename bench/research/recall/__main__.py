@@ -82,8 +82,8 @@ def main(*files: Path, team: bool = False, missed: bool = False) -> int:
 
 def ask(groups: Sequence[Collection]) -> Iterator[Answer]:
     """Asks all questions of a store that has all groups, each in a home of its own."""
-    with scratch_directory() as name, _Taken(name, groups) as taken:
-        yield from taken.ask([group.questions for group in groups])
+    with scratch_directory() as name, _Taken(name, groups) as store_taken:
+        yield from store_taken.ask([group.questions for group in groups])
 
 
 class _Taken:
@@ -116,17 +116,17 @@ class _Taken:
         self, questions: Sequence[Sequence[Question]], team: TeamStore | None = None
     ) -> Iterator[Answer]:
         """Asks each group its questions."""
-        for number, own in enumerate(questions):
+        for number, questions_of_group in enumerate(questions):
             store = team or self._store
             store.visible = (f"group-{number}",)
-            for question in own:
+            for question in questions_of_group:
                 began = time.perf_counter()
                 hits = store.search(question.text, Filter(limit=LIMIT))
                 seconds = time.perf_counter() - began
-                found = dict.fromkeys(
+                sessions = dict.fromkeys(
                     self._sessions[number][hit.conversation.session_id] for hit in hits
                 )
-                yield Answer(question, list(found), seconds)
+                yield Answer(question, list(sessions), seconds)
 
     def texts(self, number: int) -> list[tuple[str, str]]:
         """What was said in a group, and the arguments of tools, each with its session."""
@@ -146,18 +146,22 @@ class _Taken:
 
 def _print_rows(title: str, groups: Sequence[Collection], missed: bool, url: str) -> None:
     """Print the rows. `url` is a team's store, which is queried too; '' if there is none."""
-    with scratch_directory() as name, _Taken(name, groups) as taken:
-        texts = [taken.texts(number) for number in range(len(groups))]
+    with scratch_directory() as name, _Taken(name, groups) as store_taken:
+        texts = [store_taken.texts(number) for number in range(len(groups))]
         plain = [
             answer
-            for group, own in zip(groups, texts)
-            for answer in PlainSearch(own).ask(group.questions)
+            for group, texts_of_group in zip(groups, texts)
+            for answer in PlainSearch(texts_of_group).ask(group.questions)
         ]
         questions = [group.questions for group in groups]
-        answers = list(taken.ask(questions))
-        of_team = taken.ask_team(url, questions) if url else []
-        verbatim = list(taken.ask([sentences(own, SENTENCES // len(groups)) for own in texts]))
-    sessions = sum(len({session for session, _ in own}) for own in texts)
+        answers = list(store_taken.ask(questions))
+        of_team = store_taken.ask_team(url, questions) if url else []
+        verbatim = list(
+            store_taken.ask(
+                [sentences(texts_of_group, SENTENCES // len(groups)) for texts_of_group in texts]
+            )
+        )
+    sessions = sum(len({session for session, _ in texts_of_group}) for texts_of_group in texts)
     print(f"{title} ({sessions} sessions)")
     of_each = {
         "plain FTS5": plain,
@@ -187,7 +191,7 @@ class PlainSearch:
         self._database = apsw.Connection(":memory:")
         for table, rows in (
             ("texts", texts),
-            ("sessions", [(one, "\n".join(all)) for one, all in whole.items()]),
+            ("sessions", [(session, "\n".join(all)) for session, all in whole.items()]),
         ):
             self._database.execute(
                 f"CREATE VIRTUAL TABLE {table} USING fts5 (session UNINDEXED, text, "
@@ -199,9 +203,10 @@ class PlainSearch:
         for question in questions:
             began = time.perf_counter()
             words = " OR ".join([f'"{word}"' for word in re.findall(r"\w+", question.text)])
-            found = [self._shares(table, words) for table in ("texts", "sessions")]
+            shares_by_table = [self._shares(table, words) for table in ("texts", "sessions")]
             total = {
-                session: sum([shares.get(session, 0.0) for shares in found]) for session in found[1]
+                session: sum([shares.get(session, 0.0) for shares in shares_by_table])
+                for session in shares_by_table[1]
             }
             ranked = sorted(total, key=total.__getitem__, reverse=True)
             yield Answer(question, ranked, time.perf_counter() - began)
@@ -220,17 +225,21 @@ class PlainSearch:
 def sentences(texts: Sequence[tuple[str, str]], number: int) -> list[Question]:
     """About `number` sentences, each of which is in one session only, the same for the same
     texts."""
-    found: list[Question] = []
+    questions: list[Question] = []
     random = Random(SEED)
     for session, text in random.sample(texts, len(texts)):
-        inner = [one.strip() for one in re.split(r"(?<=[.!?])\s+|\n+", text)]
-        if chosen := [one for one in inner if SHORTEST <= len(one) <= LONGEST]:
+        inner = [sentence_text.strip() for sentence_text in re.split(r"(?<=[.!?])\s+|\n+", text)]
+        if chosen := [
+            sentence_text for sentence_text in inner if SHORTEST <= len(sentence_text) <= LONGEST
+        ]:
             sentence = random.choice(chosen)
-            if all(one == session for one, other in texts if sentence in other):
-                found.append(Question(sentence, frozenset((session,))))
-        if len(found) == number:
+            if all(
+                session_of_text == session for session_of_text, other in texts if sentence in other
+            ):
+                questions.append(Question(sentence, frozenset((session,))))
+        if len(questions) == number:
             break
-    return found
+    return questions
 
 
 def _row(title: str, answers: list[Answer]) -> str:

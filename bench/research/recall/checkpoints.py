@@ -32,12 +32,14 @@ class Checkpoints:
         except GitUnavailableError as error:
             raise SetError(str(error)) from error
         sessions = {
-            name: [one for one in ones if one.agent in agents]
+            name: [transcript for transcript in ones if transcript.agent in agents]
             for name, ones in self._kept.of_checkpoint.items()
         }
         self._kept.of_checkpoint = sessions
         self.transcripts = self._kept.longest()
-        self.sessions_of = {name: {one.session for one in ones} for name, ones in sessions.items()}
+        self.sessions_of = {
+            name: {transcript.session for transcript in ones} for name, ones in sessions.items()
+        }
         self.questions = self._questions(sessions)
         if is_asked and not self.questions:
             raise SetError(
@@ -48,16 +50,18 @@ class Checkpoints:
     def write_transcripts(self, directory: Path) -> dict[str, str]:
         """Their last states that are there."""
         directory.mkdir(parents=True)
-        for one, content in self.contents():
-            path = directory / f"{one.session}.jsonl"
+        for transcript, content in self.contents():
+            path = directory / f"{transcript.session}.jsonl"
             path.write_bytes(content)
-            at = datetime.fromisoformat(one.created_at[:19] + "+00:00").timestamp()
+            at = datetime.fromisoformat(transcript.created_at[:19] + "+00:00").timestamp()
             os.utime(path, (at, at))
-        return {one.session: one.session for one in self.transcripts}
+        return {transcript.session: transcript.session for transcript in self.transcripts}
 
     def contents(self) -> Iterator[tuple[Transcript, bytes]]:
         """The longest transcript of each session, with what it holds."""
-        return ((one, self._kept.content(one.blob)) for one in self.transcripts)
+        return (
+            (transcript, self._kept.content(transcript.blob)) for transcript in self.transcripts
+        )
 
     def _questions(self, sessions: dict[str, list[Transcript]]) -> list[Question]:
         evidence: dict[str, set[str]] = {}
@@ -66,7 +70,7 @@ class Checkpoints:
         ).split("\x1e"):
             subject, _, checkpoints = record.strip().partition("\x00")
             for checkpoint in filter(None, checkpoints.split(",")):
-                made = {one.session for one in sessions.get(checkpoint.strip(), ())}
+                made = {transcript.session for transcript in sessions.get(checkpoint.strip(), ())}
                 if made:
                     evidence.setdefault(subject, set()).update(made)
         return [Question(subject, frozenset(made)) for subject, made in evidence.items()]

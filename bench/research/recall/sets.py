@@ -91,7 +91,8 @@ def _group(group: dict[str, Any]) -> Group:
         for session in group["sessions"]
     ]
     questions = [
-        Question(one["question"], frozenset(one["evidence"])) for one in group["questions"]
+        Question(question["question"], frozenset(question["evidence"]))
+        for question in group["questions"]
     ]
     return Group(sessions, questions)
 

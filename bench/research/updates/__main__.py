@@ -41,9 +41,12 @@ def main() -> int:
         updates = {
             path.stem: [Told(*json.loads(line)) for line in path.open()] for path in options.draw
         }
-        for _, told in drawn(updates, options.count, options.seed):
+        for _, update in drawn(updates, options.count, options.seed):
             print(
-                f"{told.repository} {told.session} {told.number}", *neutral(told.text), "", sep="\n"
+                f"{update.repository} {update.session} {update.number}",
+                *neutral(update.text),
+                "",
+                sep="\n",
             )
     else:
         print(scores())
@@ -51,12 +54,12 @@ def main() -> int:
 
 
 def _play(repositories: list[Path], program: Path, file: Path) -> None:
-    with file.open("w") as told:
+    with file.open("w") as file_of_updates:
         for repository in repositories:
             with scratch_directory() as root:
                 for history in histories(repository, root):
-                    for one in history.play(program):
-                        told.write(json.dumps(one) + "\n")
+                    for update in history.play(program):
+                        file_of_updates.write(json.dumps(update) + "\n")
 
 
 if __name__ == "__main__":

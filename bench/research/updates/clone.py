@@ -150,9 +150,9 @@ class Clone:
 
     def _blobs(self, commit: str, paths: set[str]) -> dict[str, bytes]:
         wanted = sorted(path for path in paths if path and "\n" not in path)
-        asked = "".join(f"{commit}:{path}\n" for path in wanted).encode()
-        answer = self._run("cat-file", "--batch", asked=asked)
-        found, at = {}, 0
+        names = "".join(f"{commit}:{path}\n" for path in wanted).encode()
+        answer = self._run("cat-file", "--batch", given=names)
+        contents, at = {}, 0
         for path in wanted:
             end = answer.find(b"\n", at)
             words = answer[at:end].split()
@@ -160,14 +160,14 @@ class Clone:
             if len(words) == 3 and words[2].isdigit():
                 size = int(words[2])
                 if words[1] == b"blob":
-                    found[path] = answer[at : at + size]
+                    contents[path] = answer[at : at + size]
                 at += size + 1
-        return found
+        return contents
 
-    def _run(self, *arguments: str, asked: bytes = b"") -> bytes:
+    def _run(self, *arguments: str, given: bytes = b"") -> bytes:
         place = {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.root)}
         command = ["git", *arguments]
         done = subprocess.run(
-            command, cwd=self.root, env={**ENVIRONMENT, **place}, input=asked, capture_output=True
+            command, cwd=self.root, env={**ENVIRONMENT, **place}, input=given, capture_output=True
         )
         return done.stdout

@@ -140,21 +140,23 @@ class History:
             for at, line in enumerate(talk.lines)
         ]
         order.sort()
-        own = self._own_commits()
+        own_commits = self._own_commits()
         prompts = [0] * len(self.talks)
         for now, n, at in order:
             talk = self.talks[n]
             line = talk.lines[at]
-            while own and own[0].time <= now:
-                self._commit(own.pop(0))
+            while own_commits and own_commits[0].time <= now:
+                self._commit(own_commits.pop(0))
             if talk.agent in AGENTS:
                 self._follow_branch(talk, at, line)
                 if is_typed(line.record) and line.record.get("uuid") not in self._seen:
                     self._seen.add(line.record["uuid"])
                     prompts[n] += 1
-                    for one in self.talks:
-                        one.flush(
-                            one.lines[0].time if one is talk and not at else self._written(one, now)
+                    for other_talk in self.talks:
+                        other_talk.flush(
+                            other_talk.lines[0].time
+                            if other_talk is talk and not at
+                            else self._written(other_talk, now)
                         )
                     text = self._ask(program, n, line)
                     self._write(talk, line)
@@ -347,10 +349,16 @@ class History:
             "noreply@github.com"
         }
         first = min(talk.lines[0].time for talk in self.talks)
-        own = [
-            one for one in self._commits if one.committer in persons and one.name[:7] not in shown
+        own_commits = [
+            commit
+            for commit in self._commits
+            if commit.committer in persons and commit.name[:7] not in shown
         ]
-        return [one for one in sorted(own, key=lambda one: one.time) if one.time >= first]
+        return [
+            commit
+            for commit in sorted(own_commits, key=lambda commit: commit.time)
+            if commit.time >= first
+        ]
 
     def _commit(self, commit: Commit) -> None:
         """A commit of the person's own, in the clone that was active last."""
@@ -395,7 +403,7 @@ class History:
     def _clone(self, root: str, now: float) -> Clone | None:
         if root not in self._clones:
             commit = self._tip("main", now) or self._commits[-1].name
-            mains = [one for one in self._clones if root.startswith(one + "/")]
+            mains = [root_above for root_above in self._clones if root.startswith(root_above + "/")]
             main = self._clones[mains[0]] if mains else None
             at = Path(self._here(root))
             self._clones[root] = Clone(at, self._repository, self._paths[root], commit, now, main)
@@ -411,11 +419,11 @@ class History:
         roots: list[str] = []
         for cwd in sorted({talk.cwd for talk in self.talks if talk.cwd}, key=len):
             above = [root for root in roots if cwd.startswith(root + "/")]
-            rest = cwd[len(above[-1]) + 1 :] if above else ""
-            command = ["git", "-C", str(self._repository), "cat-file", "-e", f"HEAD:{rest}"]
+            inside = cwd[len(above[-1]) + 1 :] if above else ""
+            command = ["git", "-C", str(self._repository), "cat-file", "-e", f"HEAD:{inside}"]
             if not above or (
                 subprocess.run(command, env=ENVIRONMENT, capture_output=True).returncode
-                and "." in rest
+                and "." in inside
             ):
                 roots.append(cwd)
         return roots
@@ -427,7 +435,7 @@ class History:
             for other in self._roots
             if other.startswith(root + "/")
         ]
-        found = {
+        touched = {
             path
             for talk in self.talks
             for line in talk.lines
@@ -440,7 +448,7 @@ class History:
             for line in talk.lines
             for path in PATCHED.findall(line.content.decode(errors="replace").replace("\\n", "\n"))
         }
-        kept = {path for path in found | patched if not path.startswith((*others, b".git/"))}
+        kept = {path for path in touched | patched if not path.startswith((*others, b".git/"))}
         return {path.decode(errors="replace") for path in kept}
 
 
@@ -455,8 +463,8 @@ def histories(repository: Path, root: Path) -> Iterator[History]:
     fields = [line.split("\t", 3) for line in log.splitlines()]
     commits = [Commit(name, who, float(time), subject) for name, who, time, subject in fields]
     persons: dict[str, list[Talk]] = {}
-    for one, content in Checkpoints(repository, (*AGENTS, "codex")).contents():
-        talk = Talk(one.session, one.agent, content)
+    for transcript, content in Checkpoints(repository, (*AGENTS, "codex")).contents():
+        talk = Talk(transcript.session, transcript.agent, content)
         if talk.lines and talk.cwd.startswith("/") and talk.person:  # no Windows
             persons.setdefault(talk.person, []).append(talk)
     for person, talks in sorted(persons.items()):

@@ -28,16 +28,16 @@ def drawn(updates: dict[str, list[Told]], count: int, seed: int) -> list[tuple[s
     """Draw `count` updates of all programs together, equally many of each and of each repository
     while it has more, and mix them."""
     chance = Random(seed)
-    found = []
+    sample = []
     for program, every in sorted(updates.items()):
         by_repository: dict[str, list[Told]] = {}
-        for one in chance.sample(every, len(every)):
-            by_repository.setdefault(one.repository, []).append(one)
+        for update in chance.sample(every, len(every)):
+            by_repository.setdefault(update.repository, []).append(update)
         rounds = zip_longest(*(by_repository[name] for name in sorted(by_repository)))
-        mixed = [one for turn in rounds for one in turn if one is not None]
-        found += [(program, one) for one in mixed[: count // len(updates)]]
-    chance.shuffle(found)
-    return found
+        mixed = [update for turn in rounds for update in turn if update is not None]
+        sample += [(program, update) for update in mixed[: count // len(updates)]]
+    chance.shuffle(sample)
+    return sample
 
 
 def neutral(text: str) -> list[str]:
@@ -45,16 +45,18 @@ def neutral(text: str) -> list[str]:
     order of fields."""
     lines = []
     for line in text.split("\n"):
-        found = _SESSION.match(line)
-        if found:
-            name, facts = found["name"], found["facts"]
+        match = _SESSION.match(line)
+        if match:
+            name, facts = match["name"], match["facts"]
             runtime = _RUNTIME.search(facts)
             if runtime:
                 facts = _RUNTIME.sub("", facts).removeprefix(", ")
             is_codex = bool(runtime and runtime[1] == "Codex") or name.startswith("codex: ")
             name = name.removeprefix("codex: ").replace('"', "")
-            rest = (found["rest"] or "").replace(" -> ", "; ")
-            lines.append(f"session {name} | {'Codex' if is_codex else 'Claude'} | {facts} | {rest}")
+            remainder = (match["rest"] or "").replace(" -> ", "; ")
+            lines.append(
+                f"session {name} | {'Codex' if is_codex else 'Claude'} | {facts} | {remainder}"
+            )
         elif line.startswith("! "):
             lines.append("collision " + _collision(line[2:]))
         elif line.startswith("+"):
@@ -64,14 +66,16 @@ def neutral(text: str) -> list[str]:
 
 def _collision(line: str) -> str:
     """Return a collision with its file, session, time and order: both forms have these."""
-    told = re.sub(r" \((?:Codex|Claude Code)\)|codex: ", "", line).replace('"', "")
+    sentence = re.sub(r" \((?:Codex|Claude Code)\)|codex: ", "", line).replace('"', "")
     old = re.match(
-        r"(.+?): (.+) ((?:edited|removed or moved) )(?:it|them) (just now|\S+ ago), (.*)$", told
+        r"(.+?): (.+) ((?:edited|removed or moved) )(?:it|them) (just now|\S+ ago), (.*)$", sentence
     )
-    new = re.match(r"(.+?): ((?:edited|removed or moved) )(just now|\S+ ago) by (.+), (.*)$", told)
+    new = re.match(
+        r"(.+?): ((?:edited|removed or moved) )(just now|\S+ ago) by (.+), (.*)$", sentence
+    )
     if old:
         return " | ".join((old[1], old[2], old[3] + old[4], old[5]))
-    return " | ".join((new[1], new[4], new[2] + new[3], new[5])) if new else told
+    return " | ".join((new[1], new[4], new[2] + new[3], new[5])) if new else sentence
 
 
 def kind_of(line: str) -> str:
