@@ -100,6 +100,18 @@ def test_every_row_of_the_extension_points_leads_to_what_it_names() -> None:
         load(place)
 
 
+def test_every_kind_of_extension_point_is_explained() -> None:
+    """Each kind has a comment directly above it, or is named in another comment."""
+    lines = Path(extension_points.__file__).read_text().splitlines()
+    kinds = [name for name in vars(extension_points) if name.isupper()]
+    comments = "\n".join(line for line in lines if line.startswith("#"))
+    above = {line.partition(" = ")[0]: lines[at - 1] for at, line in enumerate(lines)}
+    assert len(kinds) > 10
+    assert [
+        kind for kind in kinds if not above[kind].startswith("#") and kind not in comments
+    ] == []
+
+
 def places_in(rows: object) -> Iterator[str]:
     """Yield the places in a table, at any depth."""
     if isinstance(rows, dict):

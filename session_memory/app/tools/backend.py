@@ -187,7 +187,7 @@ class Backend(ABC):
     def location(self) -> StoreLocation | None:
         """Return the location of the store; None if it does not exist yet, or apsw is missing.
         Raises SessionMemoryError."""
-        return location_with_store(self.path, self.environ)
+        return _location_with_store(self.path, self.environ)
 
     def searched_location(self) -> StoreLocation:
         """Return the location of the store. Raises RefusedError if it does not exist yet."""
@@ -244,7 +244,7 @@ class Backend(ABC):
         return gone, f"session-memory memories forget {gone.id} --undo{home}"
 
     def _own_location(self) -> StoreLocation:
-        location = location_with_store(self._own_path, self.environ)
+        location = _location_with_store(self._own_path, self.environ)
         if location is None:
             raise RefusedError(NO_MEMORIES, "tell the user if this continues")
         return location
@@ -260,7 +260,7 @@ class Backend(ABC):
         return ""
 
 
-def location_with_store(path: str | None, environ: Mapping[str, str]) -> StoreLocation | None:
+def _location_with_store(path: str | None, environ: Mapping[str, str]) -> StoreLocation | None:
     """Return the location of the store; None if it does not exist yet (creating it takes too long
     for a query), or if apsw is missing, also among what a plugin has installed since the server
     started. Raises SessionMemoryError."""

@@ -218,6 +218,7 @@ def bounded_list(heading: str, lines: list[str]) -> str:
 
 
 def short(text: str) -> str:
+    """Return a text on one line, safe for a prompt, at most TEXT_CHARACTERS long."""
     return shorten(one_line(for_prompt(text)), TEXT_CHARACTERS)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Arguments = Mapping[str, Any]
 
 
-def chosen(listed: list[ListedSession], wanted: str) -> ListedSession:
+def _chosen(listed: list[ListedSession], wanted: str) -> ListedSession:
     """Return the session called `wanted`, as `_called` finds it. Raises RefusedError."""
     found = _called(listed, wanted)
     if found is None:
@@ -60,7 +60,7 @@ def _called(listed: list[ListedSession], wanted: str) -> ListedSession | None:
     return None
 
 
-def chosen_here(backend: Backend, name: str) -> ListedSession:
+def _chosen_here(backend: Backend, name: str) -> ListedSession:
     """Return the local session of that name, or else of a conversation's or memory's id.
 
     Raises RefusedError."""
@@ -71,7 +71,7 @@ def chosen_here(backend: Backend, name: str) -> ListedSession:
     for source in _sources(backend):
         if hint := source.hint_for(name):
             raise RefusedError(f"no session is called {name!r}", hint)
-    return chosen(listed, name)
+    return _chosen(listed, name)
 
 
 def _sources(backend: Backend) -> list[Any]:
@@ -93,7 +93,7 @@ def read_session(backend: Backend, arguments: Arguments) -> str:
     if read:
         session, entries = read
     else:
-        session = chosen_here(backend, name)
+        session = _chosen_here(backend, name)
         entries, unreadable = backend.entries(session, lines + skip)
     is_all = len(entries) < lines + skip
     return results.log(
@@ -134,5 +134,5 @@ def clear_session(backend: Backend, arguments: Arguments) -> str:
 
 
 def resume_session(backend: Backend, arguments: Arguments) -> str:
-    session = chosen(backend.sessions(), arguments["id"])
+    session = _chosen(backend.sessions(), arguments["id"])
     return for_prompt(backend.resume(session, arguments.get("save_as")))

@@ -25,7 +25,7 @@ from importlib import import_module
 from importlib.util import MAGIC_NUMBER, resolve_name
 
 from ...common.system.files import is_directory, is_file, os, read_whole, write_atomically
-from ...extension_points import EVENTS, NOTES
+from ...extension_points import EVENTS, NOTES, RUNTIMES
 from . import _bundle_finder as bundle_finder
 
 TYPE_CHECKING = False
@@ -40,7 +40,7 @@ _PACKAGE = "session_memory"
 # Modules that prompts load, each with its imports that no earlier part has. One part is for every
 # prompt, another for nearly every prompt with news. Before them come, singly, modules that several
 # of these import.
-_RUNTIMES = ("pi", "codex", "qwen", "copilot", "opencode", "gemini", "atif")
+_RUNTIMES = [place.partition(":")[0] for place, *_ in RUNTIMES.values()]
 _PARTS = (
     (
         "awareness.events.main",
@@ -57,7 +57,7 @@ _PARTS = (
     ("sessions.transcripts.mirror",),
     ("sessions.transcripts.edits",),
     ("sessions.runtimes._mirrored",),
-    *[(f"sessions.runtimes.{name}",) for name in _RUNTIMES],
+    *[(name,) for name in _RUNTIMES],
     ("awareness.activity.updates",),
     ("sessions.runtimes.claude.records",),
     ("common.text.sanitize",),
@@ -73,7 +73,7 @@ _PARTS = (
     ("awareness.activity.collisions.search",),
     ("awareness.activity.collisions._lines",),
     ("awareness.activity.collisions.ref_notes",),
-    *[(f"sessions.runtimes.{name}.records",) for name in _RUNTIMES],
+    *[(f"{name}.records",) for name in _RUNTIMES],
     ("sessions.transcripts._mirrored_files",),
     ("sessions.runtimes.gemini.mirrors",),
     ("sessions.runtimes.opencode.mirrors",),
