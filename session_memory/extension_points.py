@@ -74,7 +74,10 @@ DOCTOR_SECTIONS = {
 
 # What `doctor` checks beside the homes: functions of the `ProgramPaths` and the environment, which
 # return a list of `Finding`, see app/install/program_checks.py.
-CHECKS = {"program": "app.install.program_checks:check_program"}
+CHECKS = {
+    "program": "app.install.program_checks:check_program",
+    "packages": "app.install.package_checks:check_packages",
+}
 
 # What stays after an uninstall of the whole program, beside what runtimes keep: functions of the
 # environment, which return pairs of words, what stays and how to remove it.
@@ -148,7 +151,8 @@ SETTINGS = {
 }
 
 # The strategies that turn conversations into memories: see memory/strategy.py. Other packages add
-# theirs with entry points of the group `session_memory.strategies`.
+# theirs with entry points of the group `session_memory.strategies`, which `install` and `doctor`
+# look for.
 STRATEGIES = {
     "extractive": "memory.strategies.extractive.strategy:ExtractiveStrategy",
     "summary": "memory.strategies.summary.strategy:SummaryStrategy",

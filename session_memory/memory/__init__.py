@@ -2,6 +2,7 @@
 
 call_memories: memories about the file or git command of a call
 doubts: evidence against a memory
+entry_points: strategies that other packages bring
 folders: where memories of an agent, a group or a person are
 forgotten: forgotten memories, and their undo for a day
 format: a page of memories as Markdown, and back

@@ -6,7 +6,6 @@ from contextlib import closing, contextmanager
 from typing import NamedTuple, cast
 
 from ..common.extensions import load
-from ..common.text.paths import is_name
 from ..common.text.timestamps import now_milliseconds
 from ..extension_points import STRATEGIES
 from ..history.prices import Prices, all_prices, cost
@@ -14,13 +13,14 @@ from ..history.store.location import StoreLocation
 from ..history.store.sqlite.queue import ConversationPart, Retry, StoredQueue
 from ..sessions.settings.homes import ENV_GUARD
 from ..sessions.settings.sections import MemorySettings, memory_settings
+from .entry_points import KIND, noted_strategies
 from .folders import strategies_directory
 from .queue import PartResult, Queue, estimate_of, unfit
 from .strategy import ModelBudget, Strategy, StrategyError, Usage
 from .token_budget import ConversationBudgetError, TokenBudget
 from .writer import MemoryWriter, memory_writer
 
-ENTRY_POINTS = "session_memory.strategies"
+DOCTOR = "session-memory doctor"
 
 
 class UnknownStrategyError(StrategyError):
@@ -153,36 +153,44 @@ def prepared(location: StoreLocation, ids: Sequence[str] = ()) -> Iterator[Strat
 
 
 def known_ids() -> list[str]:
-    """Return the ids of all installed strategies."""
-    from importlib.metadata import entry_points
-
-    return sorted({*STRATEGIES, *(point.name for point in entry_points(group=ENTRY_POINTS))})
+    """Return the ids of the built-in strategies and of those that other packages were found to
+    bring."""
+    return sorted({*STRATEGIES, *noted_strategies(os.environ)})
 
 
 def _load_strategy(id: str, settings: MemorySettings, budget: ModelBudget) -> Strategy:
     """Load the strategy with this id.
 
     Raises UnknownStrategyError, and the strategy's own errors about settings."""
-    if id in STRATEGIES:
-        make = load(STRATEGIES[id])
-    else:
-        from importlib.metadata import entry_points
-
-        points = entry_points(group=ENTRY_POINTS, name=id) if is_name(id) else ()
-        point = next(iter(points), None)
-        if point is None:
-            raise UnknownStrategyError(
-                f"unknown strategy {id!r}", f"choose one of {', '.join(known_ids())}"
-            )
-        try:
-            make = point.load()
-        except Exception as error:
-            raise UnknownStrategyError(
-                f"strategy {id}: {point.value} cannot be loaded: {error}"
-            ) from error
+    make = load(STRATEGIES[id]) if id in STRATEGIES else _of_package(id)
     strategy = cast("Strategy", make(settings.section, budget))
     if strategy.id != id:
         raise UnknownStrategyError(
             f"strategy {id}: it calls itself {strategy.id!r}", "fix its package"
         )
     return strategy
+
+
+def _of_package(id: str) -> Callable[..., object]:
+    """Load a strategy that another package brings. Raises UnknownStrategyError."""
+    from importlib.metadata import EntryPoint
+
+    place = noted_strategies(os.environ).get(id, "")
+    if not place:
+        raise unknown_strategy(id)
+    try:
+        return cast("Callable[..., object]", EntryPoint(id, place, KIND).load())
+    except Exception as error:
+        raise UnknownStrategyError(
+            f"strategy {id}: {place} cannot be loaded: {error}",
+            f"if its package has changed, run {DOCTOR}",
+        ) from error
+
+
+def unknown_strategy(id: str) -> UnknownStrategyError:
+    """Return the error for a strategy that was not found."""
+    return UnknownStrategyError(
+        f"unknown strategy {id!r}",
+        f"choose one of {', '.join(known_ids())}; if another package brings it, run {DOCTOR}, which "
+        f"finds it",
+    )

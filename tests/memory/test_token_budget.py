@@ -3,6 +3,7 @@ costs."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +17,7 @@ from session_memory.common.text.tokens import estimated_tokens, longest_within
 from session_memory.history.prices import all_prices, cost
 from session_memory.history.store.sqlite.queue import StoredQueue
 from session_memory.history.store.values import Conversation, StoredEntry
+from session_memory.memory.entry_points import note_strategies
 from session_memory.memory.queue import PartResult
 from session_memory.memory.runner import UnknownStrategyError, _load_strategy
 from session_memory.memory.strategy import BudgetError, MemoryResult, StrategyError, Usage
@@ -314,6 +316,11 @@ class TestStrategies:
             "class Other:\n    id = 'other'\n    def __init__(self, values, budget): self.values = values\n"
         )
         monkeypatch.syspath_prepend(str(package))
+        monkeypatch.setenv("SESSION_MEMORY_DIR", str(tmp_path / "ours"))
+        with pytest.raises(UnknownStrategyError) as caught:
+            _load_strategy("other", MemorySettings(), budget(machine, day=0))
+        assert "run session-memory doctor" in caught.value.hint
+        assert note_strategies(os.environ) == (["other", "wrong"], [])
         settings = memory_settings({"strategies": ["other"], "other": {"depth": 3}})
         other = _load_strategy("other", settings, budget(machine, day=0))
         assert other.values["other"] == {"depth": 3}

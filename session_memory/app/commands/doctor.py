@@ -233,8 +233,8 @@ def examine(path: str | None, environ: Mapping[str, str]) -> Iterator[DoctorRepo
         ledger = InstallLedger.read(paths.ledger_file)
     except SessionMemoryError:  # one of the findings about the program
         ledger = InstallLedger(paths.ledger_file)
-    for check in load_present(CHECKS.values()):
-        yield DoctorReport("", "", check(paths, environ))
+    checks = load_present(CHECKS.values())
+    yield DoctorReport("", "", [finding for check in checks for finding in check(paths, environ)])
     targets, lost = _targets(path, ledger, paths, environ)
     for root, findings in lost.items():
         yield DoctorReport(root, "", findings)

@@ -15,7 +15,7 @@ from ...common.text.timestamps import now_milliseconds
 from ...history.store.refresh import NEWER
 from ...history.store.values import Conversation
 from ...memory.queue import PartResult
-from ...memory.runner import PlannedPart, StrategyRun, known_ids, prepared
+from ...memory.runner import PlannedPart, StrategyRun, known_ids, prepared, unknown_strategy
 from ._upkeep_overview import retry_lines
 from .arguments import add_common, positive
 from .opened_store import OpenStore, refresh, with_store
@@ -56,10 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Make memories of waiting conversations; return 1 if some must wait for another run.
 
     Raises SessionMemoryError."""
-    if arguments.strategy and arguments.strategy not in (known := known_ids()):
-        raise WrongCallError(
-            f"unknown strategy {arguments.strategy!r}", f"choose one of {', '.join(known)}"
-        )
+    if arguments.strategy and arguments.strategy not in known_ids():
+        unknown = unknown_strategy(arguments.strategy)
+        raise WrongCallError(str(unknown), unknown.hint)
     return with_store(arguments, lambda opened: _process(opened, arguments), writes=True)
 
 

@@ -32,6 +32,7 @@ from ._homes import (
 from ._kept_files import check_place
 from ._trial import Trial, try_hook
 from .environment import Environment, missing_parts, version_of
+from .package_checks import search_packages
 from .program import InstalledProgram
 from .templates import fill_sample_home, plan_template, templated_home
 
@@ -122,13 +123,14 @@ def install(
         ledger = InstallLedger.read(paths.ledger_file)
         program.note_directories(made_for_us, ledger)
         installed = program.ensure_program(paths, source, terminal, request.extras)
+        unsearched = search_packages(installed.environment, environ)
         if is_sample:
             fill_sample_home(paths.sample_home, source)
         made = planned(installed.environment.python, ledger, is_allowed=is_allowed)
         for plan in made.plans:
             plan.make(ledger)
         trials = [_trial(target, plan, environ) for target, plan in zip(made.targets, made.plans)]
-    notes = _notes(paths, environ)
+    notes = [*unsearched, *_notes(paths, environ)]
     return Installed(
         paths, made.targets, made.plans, is_sample, False, installed, trials, notes, made.refused
     )

@@ -75,7 +75,9 @@ def test_a_dry_run_does_nothing_but_say_what_would_be_done(machine):
     assert len(as_json(machine, "--dry-run", "--limit", "3")["planned"]) == 3
 
 
-def test_a_dry_run_tells_tokens_and_cost_by_the_price_of_the_model(machine):
+def test_a_strategy_of_a_package_runs_once_doctor_has_found_it_and_a_dry_run_tells_its_cost(
+    machine,
+):
     site = machine.home / "site"
     (site / "paid-1.0.dist-info").mkdir(parents=True)
     (site / "paid-1.0.dist-info" / "METADATA").write_text(
@@ -101,11 +103,16 @@ def test_a_dry_run_tells_tokens_and_cost_by_the_price_of_the_model(machine):
         f"memories: {{strategies: [paid], tokens_per_day: 250000, prices: {{{price}}}}}\n"
     )
 
-    def run(*arguments: str) -> str:
-        return machine.run_process(
-            "process", *arguments, PYTHONPATH=f"{machine.environment['PYTHONPATH']}:{site}"
-        ).stdout
+    path = f"{machine.environment['PYTHONPATH']}:{site}"
 
+    def run(*arguments: str) -> str:
+        return machine.run_process("process", *arguments, PYTHONPATH=path).stdout
+
+    refused = machine.run_process("process", "--strategy", "paid", PYTHONPATH=path)
+    assert "if another package brings it, run session-memory doctor" in refused.stderr
+    checked = machine.run_process("doctor", "hooks", PYTHONPATH=path).stdout
+    assert "of other packages: paid; new: paid" in " ".join(checked.split())
+    assert "new: paid" not in machine.run_process("doctor", "hooks", PYTHONPATH=path).stdout
     assert f"paid: {CONVERSATIONS} conversations, at most 1,200,000 tokens, $22.80" in run(
         "--dry-run"
     )

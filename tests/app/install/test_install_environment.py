@@ -361,3 +361,18 @@ def test_a_copy_of_the_repository_that_is_not_whole_is_refused(
         copy(REPOSITORY / name, machine.source / name)
     done = machine.install()
     assert (done.returncode, "hooks/hooks.json is not there" in done.stderr) == (1, True)
+
+
+def test_an_install_notes_the_strategies_that_packages_of_the_environment_bring(
+    machine: Machine,
+) -> None:
+    env = machine.program_dir / "env"
+    [site] = env.glob("lib/python3*/site-packages")
+    package = site / "other-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[session_memory.strategies]\nother = other:Other\n")
+    machine.installed()
+    noted = json.loads((machine.home / ".session-memory/state/packages.json").read_text())
+    assert list(noted.values()) == [{"other": "other:Other"}]
+    assert os.path.realpath(next(iter(noted))) == os.path.realpath(env)
