@@ -127,7 +127,7 @@ def test_a_purge_that_nobody_can_confirm_changes_nothing(machine: Machine) -> No
     done = machine.install("--uninstall", "--purge")
     assert done.returncode == 1
     assert "~/agent/conversations" in done.stderr
-    assert "--yes does it" in done.stderr
+    assert "add --yes to delete without a question" in done.stderr
     assert tree(machine.home) == before
 
 

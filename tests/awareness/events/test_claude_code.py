@@ -47,7 +47,7 @@ def test_an_unnamed_session_of_an_agent_home_is_told_nothing(claude: Claude) -> 
     stranger = claude.run("who am I?")
     assert stranger.told == []
     (fault,) = (claude.state_dir(claude.project) / "hook.log").read_text().splitlines()
-    assert f"session {stranger.session_id} is none of the named sessions" in fault
+    assert f"session {stranger.session_id} is not a named session" in fault
 
 
 @pytest.mark.slow

@@ -232,7 +232,7 @@ class TestAgentHome:
         }
         assert run(event, tmp_path, CLAUDE_PROJECT_DIR=str(home.root)) == b""
         (line,) = (home.root / ".session-memory/state/hook.log").read_text().splitlines()
-        assert "is none of the named sessions" in line
+        assert "is not a named session" in line
 
     def test_a_host_may_name_the_session_in_the_environment(self, tmp_path):
         home = NamedHome(tmp_path / "agent", person=tmp_path)
@@ -340,7 +340,7 @@ class TestConfig:
         old.write_text("sessions: {email: {ignore: true}}\n")
         for source in ("startup", "resume", "clear", "fork"):
             said = plain.run("session_start", source=source, hook_event_name="SessionStart")
-            assert f"{old} is not read" in json.loads(said)["systemMessage"]
+            assert f"{old} is no longer read" in json.loads(said)["systemMessage"]
 
     def test_in_an_agent_home_the_rules_of_the_person_count_too(self, tmp_path):
         PlainUser(tmp_path).config("scope: all\nsessions: {discord: {ignore: true}}\n")

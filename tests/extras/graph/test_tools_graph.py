@@ -126,7 +126,7 @@ class TestPerson:
     def test_the_limit_holds_and_says_how_to_get_more(self, person: Person) -> None:
         told = person.ask(limit=1).text
         assert told.startswith("1 fact, best first.")
-        assert "There may be more: ask for a higher limit" in told
+        assert "There may be more: use a higher limit" in told
 
     def test_what_nobody_said_is_not_known(self, person: Person) -> None:
         with closing(person.machine()) as machine:
@@ -282,7 +282,7 @@ class TestText:
         shown = told.count("(since 2026-01-02)")
         assert len(told) <= RESULT_CHARACTERS
         assert 0 < shown < 50
-        assert f"{50 - shown} more did not fit: ask about less at a time" in told
+        assert f"{50 - shown} more did not fit: ask a narrower question" in told
 
     def test_a_fact_is_safe_to_read(self) -> None:
         fact = GraphFact(

@@ -89,6 +89,6 @@ def test_without_a_session_in_a_repository_it_says_so(tmp_path: Path) -> None:
     with ServedPage(person) as page:
         assert page.view("/branches").status == 200
         assert (
-            "No session of the last day is in a git repository"
+            "No session from the last day is in a git repository"
             in page.view("/branches/judged").text
         )

@@ -85,7 +85,7 @@ def test_what_is_excluded_is_not_found_nor_shown_around_a_number_that_one_guesse
     with ServedPage(user) as page:
         assert "blossom" in page.view(around).text
         user.config("sessions: {trip: {ignore: true}}")
-        assert "not in the store" in page.view(around).text
+        assert "no longer in the store" in page.view(around).text
         assert sessions(page.view("/search?q=blossom").text) == []
 
 
@@ -108,6 +108,6 @@ def test_any_text_is_a_query_and_none_is_markup(user: StoreUser) -> None:
 
 def test_nothing_asked_and_nothing_found_say_what_to_do(user: StoreUser) -> None:
     with ServedPage(user) as page:
-        assert "type a few words" in page.view("/search").text
+        assert "Type a few words" in page.view("/search").text
         assert "other words may help" in page.view("/search?q=zebra").text
         assert "Search everything" in page.view("/search?q=zebra&who=user").text

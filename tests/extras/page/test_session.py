@@ -138,7 +138,7 @@ def test_a_diff_has_the_numbers_of_the_file_and_its_context_if_the_transcript_ha
         html = page.ask(unescape(address[0])).text
         rows = re.findall(r'<span(?: class="(\w+)")? data-line="(\d+)">', html)
         assert rows == [("", "43"), ("del", "42"), ("add", "44"), ("", "45")]
-        assert "lines counted" not in html
+        assert "line numbers count" not in html
         assert "<summary>500 more characters</summary>" in html
         assert f'<span class="s2">{"x" * 400}</span>' in html, (
             "of the string that begins a line before"
@@ -268,7 +268,7 @@ def test_what_was_told_is_withheld_if_rules_hide_something_since(tmp_path: Path)
     with ServedPage(owner) as page:
         page.until("edited src/oven.py", "/session/s1")
         owner.config("projects: {/srv/secret: {ignore: true}}\n")
-        text = page.until("Withheld: rules have changed since", "/session/s1").text
+        text = page.until("Withheld: since then, rules have changed", "/session/s1").text
         assert "edited src/oven.py" not in text
 
 

@@ -51,4 +51,4 @@ def test_its_lines_are_not_called_uncommitted(work: Work) -> None:
     done = work.user.run("why", "cart.py:2", cwd=work.root)
     assert "not committed" not in done.stdout
     assert done.returncode == 1
-    assert "which is not run: its lines cannot be compared" in done.stderr
+    assert "which is not run here, so its lines cannot be compared" in done.stderr

@@ -415,7 +415,7 @@ def test_the_tool_tells_the_words_first_and_at_most_1200_characters(work, monkey
     assert told.startswith(f"“{REQUEST}”\nclaude-code session a, ")
     assert len(backend.why("cart.py")) <= 1200
     monkeypatch.chdir(work.user.home)
-    with pytest.raises((RefusedError, SessionMemoryError), match="in no worktree of git"):
+    with pytest.raises((RefusedError, SessionMemoryError), match="is not in a git worktree"):
         backend.why(f"{work.root}/cart.py:2")
 
 

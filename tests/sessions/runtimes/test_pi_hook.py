@@ -270,7 +270,7 @@ class TestAgentHome:
         home = tmp_path / "agent"
         (home / ".mind" / "pi-sessions" / "discord").mkdir(parents=True)
         assert machine.told(environ={"SESSION_MEMORY_HOME": str(home)}) == []
-        assert "is none of the named sessions" in machine.log(home)[0]
+        assert "is not a named session" in machine.log(home)[0]
 
 
 class TestForks:
