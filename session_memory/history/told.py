@@ -1,10 +1,12 @@
 """Text that sessions were told, and the files that they read, from their transcripts."""
 
+from __future__ import annotations
+
 import os
 import re
 from collections.abc import Collection, Iterable
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..awareness.activity.delivery import ARRIVED, DeliverySearch
 from ..common.system.files import Closing
@@ -18,6 +20,9 @@ from ..sessions.transcripts.lines import first_line, holds_bytes, id_checksum, l
 from ..sessions.transcripts.reader import TranscriptReader
 from .store.ingest.extract import result_text
 from .store.ingest.sources import SourceFile
+
+if TYPE_CHECKING:
+    from ..sessions.runtimes.records import Wanted
 
 READ = "read"
 _CLASH = b"CONFLICT ("
@@ -66,7 +71,7 @@ class TranscriptNotes(NamedTuple):
     reads: list[ReadFile]
     merges: list[tuple[int, str]]
 
-    def without_copies(self, known: set[tuple[str, int | None]]) -> "TranscriptNotes":
+    def without_copies(self, known: set[tuple[str, int | None]]) -> TranscriptNotes:
         """Return the notes without told texts that are `known`, and add the others: a fork and a
         resume repeat a text with its time."""
         texts = {
@@ -119,6 +124,16 @@ class _Pass:
         self._pending: dict[str, str] = {}
         self._found = TranscriptNotes(runtime, [], [], [])
 
+    def _wanted(self, offset: int, line: bytes) -> list[Wanted]:
+        """Return the kinds of events that a line may have and that are needed."""
+        wanted = [MESSAGES | CALLS] if offset in self._reads else []
+        is_result = _CLASH in line or any(id.encode() in line for id in self._pending)
+        if is_result and self._records.prefilter(line, RESULTS):
+            wanted.append(RESULTS)
+        if self._records.prefilter(line, INJECTED):
+            wanted.append(INJECTED)
+        return wanted
+
     def over(self, descriptor: int, size: int) -> TranscriptNotes:
         """Return the notes on the first `size` bytes."""
         reader = TranscriptReader(self._runtime, first_line(descriptor))
@@ -127,14 +142,12 @@ class _Pass:
             for search in self._open:
                 search.read(line)
             self._open = [search for search in self._open if not search.is_over]
-            wanted = INJECTED if self._records.prefilter(line, INJECTED) else 0
-            wanted |= MESSAGES | CALLS if offset in self._reads else 0
-            is_result = _CLASH in line or any(id.encode() in line for id in self._pending)
-            wanted |= RESULTS if is_result and self._records.prefilter(line, RESULTS) else 0
+            wanted = self._wanted(offset, line)
             for record in reader.records(line) if wanted else ():
                 time = self._records.time(record)
                 at = None if time is None else round(time * 1000)
-                for event in self._records.events(record, offset, wanted):
+                events = [self._records.events(record, offset, kinds) for kinds in wanted]
+                for event in [event for each in events for event in each]:
                     if isinstance(event, Injected) and not (branch and branch.is_copied(time)):
                         self._take_told(event, at, offset, line)
                     elif isinstance(event, Entry):

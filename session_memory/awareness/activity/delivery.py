@@ -37,6 +37,10 @@ MOST_BYTES = 16 * 1024 * 1024
 # the runtime that records none: after so many in a row the cursors count at once. They also do
 # without a transcript, or from the first on if the same process continues.
 MOST_MISSES = 3
+# The kinds to search in a line before the text of an update was seen, and afterwards
+_BEFORE_TEXT = INJECTED | MESSAGES | CALLS
+_AFTER_TEXT = INJECTED | LINKS
+_IN_RECORD = MESSAGES | INJECTED | LINKS
 # The agent got the text if its record is there and the conversation goes on from it. A prompt that
 # is cancelled before the answer leaves its record beside the conversation. If nothing follows it
 # yet, the process decides: the same one has cancelled it, another one has resumed the conversation.
@@ -220,16 +224,14 @@ class DeliverySearch:
 
     def read(self, line: bytes) -> None:
         """Read the next line."""
-        if self._records.prefilter(
-            line, INJECTED | (MESSAGES | CALLS if self.text is None else LINKS)
-        ):
+        if self._records.prefilter(line, _BEFORE_TEXT if self.text is None else _AFTER_TEXT):
             for record in objects_in(line):
                 if not self.is_over:
                     self._read_record(record)
 
     def _read_record(self, record: dict[str, object]) -> None:
         link, entry, has_text = None, None, False
-        for event in self._records.events(record, 0, MESSAGES | INJECTED | LINKS):
+        for event in self._records.events(record, 0, _IN_RECORD):
             if isinstance(event, Injected):
                 self._has_failed = self._has_failed or not event.texts
                 has_text = has_text or self._is_in(event.texts)

@@ -19,7 +19,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pytest
 
@@ -32,6 +32,9 @@ from ...sessions.transcripts.entries import Entry, Session
 from ...sessions.transcripts.lines import first_line
 from ...sessions.transcripts.project_folders import project_folders
 from ...sessions.transcripts.reader import TranscriptReader
+
+if TYPE_CHECKING:
+    from ...sessions.runtimes.records import Wanted
 
 # Shows the values of failed asserts, as in test files.
 pytest.register_assert_rewrite(f"{__package__}.runtimes", f"{__package__}.transcripts")
@@ -101,7 +104,7 @@ class Fixture(NamedTuple):
         ], reader
 
     def found_in(
-        self, record: dict[str, Any], kind: type[Found], wanted: int = EVERYTHING
+        self, record: dict[str, Any], kind: type[Found], wanted: Wanted = EVERYTHING
     ) -> list[Found]:
         """Return the events of a kind in a record."""
         return [

@@ -402,7 +402,7 @@ class TestFilters:
                 assert not [
                     event
                     for event in events
-                    if not isinstance(event, Entry) or event.text or wanted & CALLS
+                    if not isinstance(event, Entry) or event.text or wanted.calls
                 ]
         kinds = (MESSAGES | CALLS, RESULTS, INJECTED, LINKS, TURNS, USAGE)
         for record in fixture.records():

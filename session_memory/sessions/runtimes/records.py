@@ -1,7 +1,7 @@
 """Events, into which each record of a transcript is decoded once, and the decoders' base class.
 
-A reader states its `wanted` events as a sum of the constants here. Lines that surely have none of
-them are not decoded, and nothing else is searched for in a record."""
+A reader states the kinds of events that are `wanted`, such as `MESSAGES | CALLS`. Lines that surely
+have none of them are not decoded, and nothing else is searched for in a record."""
 
 from __future__ import annotations
 
@@ -25,14 +25,45 @@ if TYPE_CHECKING:
         "PromptId | Reply | ModelUsage"
     )
 
-MESSAGES = 1  # entries with text, titles and compactions
-CALLS = 2  # with MESSAGES: also entries without text
-RESULTS = 4
-INJECTED = 8
-LINKS = 16
-TURNS = 32  # prompts and replies
-USAGE = 64
-SUB_AGENTS = 128  # with MESSAGES or RESULTS: only the sub-agents'
+
+class Wanted:
+    """The kinds of events that a reader wants; `a | b` has the kinds of both."""
+
+    __slots__ = (
+        "calls",
+        "injected",
+        "links",
+        "messages",
+        "of_sub_agents",
+        "results",
+        "turns",
+        "usage",
+    )
+
+    def __init__(self, *kinds: str) -> None:
+        self.messages = "messages" in kinds
+        self.calls = "calls" in kinds
+        self.results = "results" in kinds
+        self.injected = "injected" in kinds
+        self.links = "links" in kinds
+        self.turns = "turns" in kinds
+        self.usage = "usage" in kinds
+        self.of_sub_agents = "of_sub_agents" in kinds
+
+    def __or__(self, other: Wanted) -> Wanted:
+        return Wanted(
+            *[kind for kind in self.__slots__ if getattr(self, kind) or getattr(other, kind)]
+        )
+
+
+MESSAGES = Wanted("messages")  # entries with text, titles and compactions
+CALLS = Wanted("calls")  # with MESSAGES: also entries without text
+RESULTS = Wanted("results")
+INJECTED = Wanted("injected")
+LINKS = Wanted("links")
+TURNS = Wanted("turns")  # prompts and replies
+USAGE = Wanted("usage")
+SUB_AGENTS = Wanted("of_sub_agents")  # with MESSAGES or RESULTS: only the sub-agents'
 
 # how runtimes call the id of a call
 _CALL_IDS = ("id", "call_id", "callID", "toolCallId", "tool_call_id")
@@ -207,12 +238,12 @@ class Records:
         None if every record does."""
         return None
 
-    def prefilter(self, line: bytes, wanted: int) -> bool:
+    def prefilter(self, line: bytes, wanted: Wanted) -> bool:
         """Return False only for a line that surely has nothing `wanted`, so it need not be
         decoded."""
         return not line.startswith(self.BEGINNINGS) or self.may_hold(line, wanted)
 
-    def may_hold(self, line: bytes, wanted: int) -> bool:
+    def may_hold(self, line: bytes, wanted: Wanted) -> bool:
         """Return what `prefilter` does, for a line that begins as the runtime writes it."""
         return True
 
@@ -233,21 +264,21 @@ class Records:
         necessary part is decoded."""
         return None
 
-    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+    def events(self, record: Record, offset: int, wanted: Wanted) -> list[Event]:
         """Return the events in a record at byte `offset` that are `wanted`; an entry first."""
         events: list[Event] = []
-        is_counted = self.counts(record, of_sub_agents=bool(wanted & SUB_AGENTS))
-        if wanted & MESSAGES and is_counted:
+        is_counted = self.counts(record, of_sub_agents=wanted.of_sub_agents)
+        if wanted.messages and is_counted:
             events += self.messages(record, offset)
-        if wanted & RESULTS and is_counted:
+        if wanted.results and is_counted:
             events += self.results(record)
-        if wanted & INJECTED:
+        if wanted.injected:
             events += self.injected(record)
-        if wanted & TURNS:
+        if wanted.turns:
             events += self.turns(record)
-        if wanted & USAGE:
+        if wanted.usage:
             events += self.usage(record)
-        if wanted & LINKS:
+        if wanted.links:
             events += self.links(record)
         return events
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from ..runtimes.base import Runtime
-    from ..runtimes.records import Decode, Event, Record
+    from ..runtimes.records import Decode, Event, Record, Wanted
     from .lines import Line
 
 Title = tuple[int, str]  # with its rank
@@ -29,6 +29,7 @@ HEAD_BYTES = 64 * 1024
 FIRST_BYTES = 64  # show how a transcript's JSON is spaced
 # of a file that begins with copies of large files, before the first prompt
 FURTHER_BYTES = 4 * 1024 * 1024
+_ENTRIES = MESSAGES | CALLS  # with and without text
 OWNER_BYTES = 16 * 1024 * 1024  # of a transcript, searched for the record that a title belongs to
 # the same for a prompt: takes .4 x of a bare start for two files of 100 MB
 BRIEF_OWNER_BYTES = 1024 * 1024
@@ -91,7 +92,7 @@ class TranscriptReader:
         self._meaning = runtime.records
         self._decode = decode
         self._owner = owner
-        self._whose = SUB_AGENTS if of_sub_agents else 0
+        self._of_sub_agents = of_sub_agents
         self._branch = runtime.records.open_transcript(first_line)
 
     @property
@@ -100,7 +101,7 @@ class TranscriptReader:
 
     def may_matter(self, line: bytes) -> bool:
         """Return False only for a line that surely has no entry, title or compaction."""
-        return self._meaning.prefilter(line, MESSAGES | CALLS)
+        return self._meaning.prefilter(line, _ENTRIES)
 
     def backward(self, lines: Iterable[Line]) -> Iterator[Entry]:
         """Yield the entries in `lines`, both from last to first.
@@ -108,7 +109,7 @@ class TranscriptReader:
         Entries outside the live branch are omitted; for that, `lines` must begin with the last line
         of the file."""
         meaning, branch, is_left_out = self._meaning, self._branch, self.is_of_subagent
-        wanted = MESSAGES | CALLS
+        wanted = _ENTRIES
         for offset, line in lines:
             counts = branch is None or (branch.holds(line) and not is_left_out)
             if not line or not meaning.prefilter(line, wanted):
@@ -144,8 +145,8 @@ class TranscriptReader:
         decoded. Entries and results in lines at the offsets `left_out` are left out. Records glued
         to a line have the next offsets."""
         meaning, branch = self._meaning, self._branch
-        is_left_out = self.is_of_subagent and not self._whose
-        wanted = MESSAGES | CALLS * with_tools | RESULTS * with_results | self._whose
+        is_left_out = self.is_of_subagent and not self._of_sub_agents
+        wanted = self._wanted(with_tools=with_tools, with_results=with_results)
         for offset, line in lines:
             self.reached = offset + len(line)
             if is_left_out or len(line) < 2 or not meaning.prefilter(line, wanted):
@@ -169,7 +170,14 @@ class TranscriptReader:
                     ):
                         yield event
 
-    def _noted_events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+    def _wanted(self, *, with_tools: bool, with_results: bool) -> Wanted:
+        """Return the kinds of events to yield."""
+        wanted = _ENTRIES if with_tools else MESSAGES
+        if with_results:
+            wanted = wanted | RESULTS
+        return wanted | SUB_AGENTS if self._of_sub_agents else wanted
+
+    def _noted_events(self, record: Record, offset: int, wanted: Wanted) -> list[Event]:
         """Return the events in a record, and note what it says of the records after it."""
         self.record = record
         events, branch = self._meaning.events(record, offset, wanted), self._branch

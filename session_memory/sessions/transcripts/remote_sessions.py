@@ -13,12 +13,12 @@ from __future__ import annotations
 from ...common.system.files import is_file, names_in, read_whole, write_atomically
 from ...common.system.json import decode
 from ..runtimes.base import Runtime
-from ..runtimes.records import MESSAGES, Records, Title
+from ..runtimes.records import Records, Title
 from .entries import Entry, Session, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ..runtimes.records import Event, Record
+    from ..runtimes.records import Event, Record, Wanted
 
 ENDING = ".jsonl"
 _SEPARATOR = "~"
@@ -28,8 +28,8 @@ _TITLE_RANK = 3
 class RemoteRecords(Records):
     """The records of a remote session: only entries and a title."""
 
-    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
-        if not wanted & MESSAGES:
+    def events(self, record: Record, offset: int, wanted: Wanted) -> list[Event]:
+        if not wanted.messages:
             return []
         if record.get("role") in ("user", "assistant"):
             tools = tuple(

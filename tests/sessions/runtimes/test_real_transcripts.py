@@ -84,7 +84,7 @@ def test_no_line_that_is_left_out_holds_what_is_wanted_and_results_taken_out_are
             for wanted in left_out:
                 found = [event for value in values for event in records.events(value, 0, wanted)]
                 assert not [
-                    one for one in found if not isinstance(one, Entry) or one.text or wanted & CALLS
+                    one for one in found if not isinstance(one, Entry) or one.text or wanted.calls
                 ], file
             if taken is not None:
                 assert [records.events(value, 0, MESSAGES | RESULTS) for value in values] == [

@@ -346,11 +346,12 @@ class Evidence:
         wanted = action.call_id.partition(":")[0].encode("utf-8", "replace")
         if session not in self._runtimes or not wanted:
             return None, False, True
-        records, whose = self._runtimes[session].records, SUB_AGENTS if action.transcript else 0
+        records = self._runtimes[session].records
+        kinds = RESULTS | SUB_AGENTS if action.transcript else RESULTS
         for line in self._lines_from(path, action.offset, wanted):
             if records.prefilter(line, RESULTS):
                 for record in objects_in(line):
-                    for event in records.events(record, 0, RESULTS | whose):
+                    for event in records.events(record, 0, kinds):
                         if isinstance(event, CallResult) and event.call_id == action.call_id:
                             self._printed[session, action.call_id] = event.content
                             return (

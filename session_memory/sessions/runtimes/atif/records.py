@@ -105,13 +105,13 @@ class AtifRecords(records.Records):
     def open_transcript(self, first_line: bytes) -> MirroredTrajectory:
         return MirroredTrajectory(next(iter(objects_in(first_line)), {}))
 
-    def may_hold(self, line: bytes, wanted: int) -> bool:
+    def may_hold(self, line: bytes, wanted: records.Wanted) -> bool:
         is_step = line.startswith(_STEP)
         return bool(
-            (wanted & records.RESULTS and line.startswith(_RESULT))
-            or (wanted & records.MESSAGES and _may_say(line))
-            or (wanted & (records.LINKS | records.TURNS) and is_step)
-            or (wanted & records.USAGE and is_step and b'"metrics"' in line)
+            (wanted.results and line.startswith(_RESULT))
+            or (wanted.messages and _may_say(line))
+            or ((wanted.links or wanted.turns) and is_step)
+            or (wanted.usage and is_step and b'"metrics"' in line)
         )
 
     def messages(self, record: Record, offset: int) -> Iterable[Event]:

@@ -129,18 +129,18 @@ class ClaudeCodeRecords(records.Records):
             key in record for key in ("parentUuid", "sessionId", "leafUuid")
         )
 
-    def may_hold(self, line: bytes, wanted: int) -> bool:
+    def may_hold(self, line: bytes, wanted: records.Wanted) -> bool:
         return bool(
             (
-                wanted & records.RESULTS
+                wanted.results
                 and b'"type":"user"' in line
                 and (b'"tool_result"' in line or _SHELL_OUTPUT in line)
             )
-            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
-            or (wanted & records.INJECTED and b'"attachment":{"type":"hook_' in line)
-            or (wanted & records.LINKS and b'"parentUuid":' in line)
-            or (wanted & records.USAGE and b'"usage":{' in line and b'"type":"assistant"' in line)
-            or wanted & records.TURNS
+            or (wanted.messages and _may_say(line, wanted.calls))
+            or (wanted.injected and b'"attachment":{"type":"hook_' in line)
+            or (wanted.links and b'"parentUuid":' in line)
+            or (wanted.usage and b'"usage":{' in line and b'"type":"assistant"' in line)
+            or wanted.turns
         )
 
     def results_in(self, line: bytes, decode: Decode) -> list[records.CallResult] | None:

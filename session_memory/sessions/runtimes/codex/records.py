@@ -83,17 +83,17 @@ class CodexRecords(records.Records):
             record.get("type") in ("session_meta", "response_item") and "payload" in record
         )
 
-    def may_hold(self, line: bytes, wanted: int) -> bool:
+    def may_hold(self, line: bytes, wanted: records.Wanted) -> bool:
         return bool(
-            (wanted & records.RESULTS and _may_bring_results(line))
-            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
-            or (wanted & records.INJECTED and b'"role":"developer"' in line)
-            or (wanted & records.LINKS and b'"type":"message"' in line)
+            (wanted.results and _may_bring_results(line))
+            or (wanted.messages and _may_say(line, wanted.calls))
+            or (wanted.injected and b'"role":"developer"' in line)
+            or (wanted.links and b'"type":"message"' in line)
             or (
-                wanted & records.USAGE
+                wanted.usage
                 and (b'"type":"token_count"' in line or b'"type":"turn_context"' in line)
             )
-            or wanted & records.TURNS
+            or wanted.turns
         )
 
     def messages(self, record: Record, offset: int) -> Iterable[Event]:

@@ -77,18 +77,14 @@ class CopilotRecords(records.Records):
     def owns(self, record: Record) -> bool:
         return "data" in record and "parentId" in record and isinstance(record.get("type"), str)
 
-    def may_hold(self, line: bytes, wanted: int) -> bool:
+    def may_hold(self, line: bytes, wanted: records.Wanted) -> bool:
         return bool(
-            (wanted & records.RESULTS and b'"tool.execution_complete"' in line)
-            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
-            or (
-                wanted & records.INJECTED
-                and b'"user.message"' in line
-                and _REMINDER.encode() in line
-            )
-            or (wanted & records.LINKS and b'.message"' in line)
-            or (wanted & records.USAGE and b'"session.usage_record"' in line)
-            or wanted & records.TURNS
+            (wanted.results and b'"tool.execution_complete"' in line)
+            or (wanted.messages and _may_say(line, wanted.calls))
+            or (wanted.injected and b'"user.message"' in line and _REMINDER.encode() in line)
+            or (wanted.links and b'.message"' in line)
+            or (wanted.usage and b'"session.usage_record"' in line)
+            or wanted.turns
         )
 
     def counts(self, record: Record, *, of_sub_agents: bool) -> bool:

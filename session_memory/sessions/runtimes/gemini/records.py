@@ -84,18 +84,14 @@ class GeminiRecords(records.Records):
     def owns(self, record: Record) -> bool:
         return "sessionId" in record and "projectHash" in record
 
-    def may_hold(self, line: bytes, wanted: int) -> bool:
+    def may_hold(self, line: bytes, wanted: records.Wanted) -> bool:
         return bool(
-            (wanted & records.RESULTS and b'"toolCalls":' in line)
-            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
-            or (
-                wanted & records.INJECTED
-                and CONTEXT.encode() in line
-                and b'"functionResponse"' not in line
-            )
-            or (wanted & records.LINKS and line.startswith(b'{"id":'))
-            or (wanted & records.USAGE and b'"tokens":' in line)
-            or wanted & records.TURNS
+            (wanted.results and b'"toolCalls":' in line)
+            or (wanted.messages and _may_say(line, wanted.calls))
+            or (wanted.injected and CONTEXT.encode() in line and b'"functionResponse"' not in line)
+            or (wanted.links and line.startswith(b'{"id":'))
+            or (wanted.usage and b'"tokens":' in line)
+            or wanted.turns
         )
 
     def messages(self, record: Record, offset: int) -> Iterable[Event]:

@@ -61,14 +61,14 @@ class OpenCodeRecords(records.Records):
     def owns(self, record: Record) -> bool:
         return record.get("type") == "opencode_session"
 
-    def may_hold(self, line: bytes, wanted: int) -> bool:
+    def may_hold(self, line: bytes, wanted: records.Wanted) -> bool:
         return bool(
-            (wanted & records.RESULTS and _TOOL in line)
-            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
-            or (wanted & records.INJECTED and b'"synthetic": true' in line)
-            or (wanted & records.LINKS and _PART in line)
-            or (wanted & records.USAGE and _MESSAGE in line)
-            or wanted & records.TURNS
+            (wanted.results and _TOOL in line)
+            or (wanted.messages and _may_say(line, wanted.calls))
+            or (wanted.injected and b'"synthetic": true' in line)
+            or (wanted.links and _PART in line)
+            or (wanted.usage and _MESSAGE in line)
+            or wanted.turns
         )
 
     def messages(self, record: Record, offset: int) -> Iterable[Event]:

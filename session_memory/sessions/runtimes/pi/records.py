@@ -57,14 +57,14 @@ class PiRecords(records.Records):
     def owns(self, record: Record) -> bool:
         return record.get("type") == "session"
 
-    def may_hold(self, line: bytes, wanted: int) -> bool:
+    def may_hold(self, line: bytes, wanted: records.Wanted) -> bool:
         return bool(
-            (wanted & records.RESULTS and (b'"toolResult"' in line or b'"bashExecution"' in line))
-            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
-            or (wanted & records.INJECTED and _INJECTED in line)
-            or (wanted & records.LINKS and b'"parentId":' in line)
-            or (wanted & records.USAGE and b'"usage":{' in line)
-            or wanted & records.TURNS
+            (wanted.results and (b'"toolResult"' in line or b'"bashExecution"' in line))
+            or (wanted.messages and _may_say(line, wanted.calls))
+            or (wanted.injected and _INJECTED in line)
+            or (wanted.links and b'"parentId":' in line)
+            or (wanted.usage and b'"usage":{' in line)
+            or wanted.turns
         )
 
     def messages(self, record: Record, offset: int) -> Iterable[Event]:

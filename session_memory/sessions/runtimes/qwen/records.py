@@ -64,14 +64,14 @@ class QwenCodeRecords(records.Records):
             "provenance" in record or "parts" in as_object(record.get("message"))
         )
 
-    def may_hold(self, line: bytes, wanted: int) -> bool:
+    def may_hold(self, line: bytes, wanted: records.Wanted) -> bool:
         return bool(
-            (wanted & records.RESULTS and b'"functionResponse"' in line)
-            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
-            or (wanted & records.INJECTED and b'"hookContext":"' in line)
-            or (wanted & records.LINKS and b'"uuid":"' in line)
-            or (wanted & records.USAGE and b'qwen-code.api_response"' in line)
-            or wanted & records.TURNS
+            (wanted.results and b'"functionResponse"' in line)
+            or (wanted.messages and _may_say(line, wanted.calls))
+            or (wanted.injected and b'"hookContext":"' in line)
+            or (wanted.links and b'"uuid":"' in line)
+            or (wanted.usage and b'qwen-code.api_response"' in line)
+            or wanted.turns
         )
 
     def counts(self, record: Record, *, of_sub_agents: bool) -> bool:
