@@ -421,6 +421,20 @@ def _lock_path(root: str) -> str:
     return f"{root}/{_LOCK_FILE}"
 
 
+_STATE_PARTS = {
+    "watched": list,
+    "rules": list,
+    "copied": dict,
+    "gone": list,
+    "unread": dict,
+    "read": dict,
+    "sessions": str,
+    "row": list,
+    "going_on": list,
+    "is_whole": bool,
+}
+
+
 class MirrorState:
     """The state beside the mirrors below a directory; each runtime has some of the parts.
 
@@ -432,18 +446,7 @@ class MirrorState:
     read up to the message in `row`, its number and id; sessions `going_on` are not final, and
     nothing is missing if it `is_whole`."""
 
-    __slots__ = (
-        "copied",
-        "going_on",
-        "gone",
-        "is_whole",
-        "read",
-        "row",
-        "rules",
-        "sessions",
-        "unread",
-        "watched",
-    )
+    __slots__ = tuple(_STATE_PARTS)
     VERSION = 1  # 0.4.2 wrote none; the form is the same
 
     def __init__(self) -> None:
@@ -464,9 +467,10 @@ class MirrorState:
         state of a later version."""
         state = cls()
         if isinstance(kept, dict) and kept.get("version", cls.VERSION) == cls.VERSION:
-            for name in cls.__slots__:
-                if type(kept.get(name)) is type(getattr(state, name)):
-                    setattr(state, name, kept[name])
+            for name, kind in _STATE_PARTS.items():
+                part = kept.get(name)
+                if type(part) is kind:
+                    setattr(state, name, part)
         return state
 
     def dump(self) -> dict[str, object]:

@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     SubAgents = dict[str, list[str]]  # the transcripts of sub-agents by the ids of their sessions
 
 
+_INDEX_PARTS = {
+    "start": str,
+    "places": dict,
+    "common": str,
+    "stamps": list,
+    "folders": dict,
+    "directories": dict,
+    "sub_agents": dict,
+}
+
+
 class ProjectIndex:
     """The index of the project of sessions started in the directory `start`.
 
@@ -29,7 +40,7 @@ class ProjectIndex:
     that the repository's worktrees share. `directories` has the start directories of folders and
     transcripts that were looked into; for a sub-agent, a list with its session's id."""
 
-    __slots__ = ("common", "directories", "folders", "places", "stamps", "start", "sub_agents")
+    __slots__ = tuple(_INDEX_PARTS)
     VERSION = 1  # 0.4.2 wrote none; the form is the same
 
     def __init__(self, start: str = "", common: str = "") -> None:
@@ -47,9 +58,9 @@ class ProjectIndex:
         index of a later version."""
         index = cls()
         if kept.get("version", cls.VERSION) == cls.VERSION:
-            for name in cls.__slots__:
+            for name, kind in _INDEX_PARTS.items():
                 part = kept.get(name)
-                if type(part) is type(getattr(index, name)):
+                if type(part) is kind:
                     setattr(index, name, part)
         return index
 

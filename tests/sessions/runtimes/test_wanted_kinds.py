@@ -33,7 +33,7 @@ def test_each_constant_wants_a_kind_of_its_own() -> None:
     assert set().union(*map(names, KINDS)) == set(Wanted.__slots__)
 
 
-@pytest.mark.parametrize(("first", "second"), product(KINDS, KINDS))
+@pytest.mark.parametrize(("first", "second"), [*product(KINDS, KINDS)])
 def test_two_wanted_together_are_the_kinds_of_both_and_leave_each_as_it_is(
     first: Wanted, second: Wanted
 ) -> None:
