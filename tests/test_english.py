@@ -68,7 +68,7 @@ HIGHEST: dict[str, int] = {
     ", so that": 5,
     "of which": 14,
     "long sentences": 51,
-    "odd names": 99,
+    "odd names": 20,
 }
 
 

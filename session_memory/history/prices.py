@@ -116,7 +116,7 @@ def _parsed_prices(content: bytes) -> dict[str, dict[str, float]]:
         table = json.loads(content)
     except (ValueError, RecursionError):
         return {}
-    found = {}
+    prices = {}
     for name, entry in table.items() if isinstance(table, dict) else ():
         price = (
             {key: _amount(entry.get(field)) for key, field in _FIELDS.items()}
@@ -129,10 +129,10 @@ def _parsed_prices(content: bytes) -> dict[str, dict[str, float]]:
             and price.get("output") is not None
         ):
             cached = price["input"] if price["cached"] is None else price["cached"]
-            found[name] = {"input": price["input"], "output": price["output"], "cached": cached}
-    for name in [name for name in found if "/" not in name]:
-        found.setdefault(_VERSION.sub("", name, count=1), found[name])
-    return found  # type: ignore[return-value]
+            prices[name] = {"input": price["input"], "output": price["output"], "cached": cached}
+    for name in [name for name in prices if "/" not in name]:
+        prices.setdefault(_VERSION.sub("", name, count=1), prices[name])
+    return prices  # type: ignore[return-value]
 
 
 def _amount(value: Any) -> float | None:

@@ -109,37 +109,37 @@ def key_of(place: str) -> str:
 
 def _git_commands(command: str) -> list[str]:
     """Return the places of the git commands in a shell command: `$git push`."""
-    found, before = [], ""
+    places, before = [], ""
     for word in command.split():
         if before == "git":
-            found.append(f"{COMMAND}git {word}")
+            places.append(f"{COMMAND}git {word}")
         before = word
-    return found
+    return places
 
 
 def _about_calls(
-    directory: str, calls: Iterable[tuple[str, str]], user_dir: str, own: Collection[str] = ()
+    directory: str, calls: Iterable[tuple[str, str]], user_dir: str, own_ids: Collection[str] = ()
 ) -> list[tuple[str, str]]:
     """Return the memories in `directory` about calls, each with its key and line.
 
     A call is a file's path with '', or a directory with the command that runs there. Memories about
-    a single file come first. Memories from a session known as one of `own` are left out. Raises as
+    a single file come first. Memories from a session known as one of `own_ids` are left out. Raises as
     `found_in`."""
 
     def find(descriptor: int, head: bytes) -> list[tuple[list[Any], list[tuple[str, str]]]]:
-        found: dict[int, list[tuple[str, str]]] = {}
+        calls_by_place: dict[int, list[tuple[str, str]]] = {}
         for path, command in calls:
             parts = [f"/{part}" for part in path.split("/") if part]
             for key in _git_commands(command) if command else parts:
                 for at in listed_in(descriptor, head, key)[1:]:
-                    found.setdefault(at, []).append((path, command))
-        return [(value_at(descriptor, at), of) for at, of in found.items()]
+                    calls_by_place.setdefault(at, []).append((path, command))
+        return [(value_at(descriptor, at), of) for at, of in calls_by_place.items()]
 
     named = [(memory, of) for memory, of in found_in(directory, find) if len(memory) == _COLUMNS]
     ranked = [
         (_rank(memory, of, user_dir), memory)
         for memory, of in named
-        if not {*own}.intersection(memory[10])
+        if not {*own_ids}.intersection(memory[10])
     ]
     best = sorted([one for one in ranked if one[0]], key=lambda one: one[0])
     return [(memory[1], memory[9]) for _, memory in best]

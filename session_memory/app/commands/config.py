@@ -71,9 +71,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _settings(home: Home) -> ShownSettings:
     """Return the settings of a home and the rules that apply in it."""
     confined = (home.root, home.rules_files[0]) if home.is_confined else ()
-    own = FileCheck(home.config_file, *confined) if os.path.lexists(home.config_file) else None
-    values = {key.name: _value(key, own) for key in KEYS if key.name not in SECTIONS and key.about}
-    return ShownSettings(home, values, _rules(home, own), own)
+    own_file = FileCheck(home.config_file, *confined) if os.path.lexists(home.config_file) else None
+    values = {
+        key.name: _value(key, own_file) for key in KEYS if key.name not in SECTIONS and key.about
+    }
+    return ShownSettings(home, values, _rules(home, own_file), own_file)
 
 
 def _change(home: Home, name: str, arguments: argparse.Namespace, terminal: Terminal) -> int:

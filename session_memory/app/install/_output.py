@@ -127,13 +127,13 @@ class UninstallReport(Result):
             "dry_run": self.done.is_dry_run,
             "program_removed": self.done.is_whole,
             "homes": [
-                {**_changes(one), "restored": self.done.restored[one.root], "notes": one.notes}
-                for one in self.done.plans
+                {**_changes(plan), "restored": self.done.restored[plan.root], "notes": plan.notes}
+                for plan in self.done.plans
             ],
             "purged": list(self.done.purged),
             "kept": [*self.done.kept, *self.done.shared],
             "unreachable": self.done.unreachable,
-            "left": [one._asdict() for one in self.done.left],
+            "left": [leftover._asdict() for leftover in self.done.left],
         }
 
 
@@ -159,8 +159,8 @@ def _show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
         terminal.item("kept", terminal.short(f"{path} ({how})"))
     for path in done.shared:
         terminal.item("kept", terminal.short(f"{path}, because other homes use it too"))
-    for one in done.left:
-        terminal.item("left", terminal.short(f"{one.what}: {one.remove}"))
+    for leftover in done.left:
+        terminal.item("left", terminal.short(f"{leftover.what}: {leftover.remove}"))
     for root in done.unreachable:
         terminal.note(
             f"{terminal.short(root)} is missing, so nothing was removed from it. If you "

@@ -47,9 +47,9 @@ class Told(str):
     data: dict[str, Any]
 
     def __new__(cls, text: str, **data: Any) -> Told:
-        found = super().__new__(cls, text)
-        found.data = data
-        return found
+        answer = super().__new__(cls, text)
+        answer.data = data
+        return answer
 
 
 def listing(listed: list[ListedSession], skip: int, now: float) -> Told:
@@ -60,21 +60,21 @@ def listing(listed: list[ListedSession], skip: int, now: float) -> Told:
     if skip >= len(listed):
         nothing = f"There are {counted(len(listed), 'session')}, so skipping {skip:,} leaves none."
         return Told(nothing, note=nothing, sessions=[])
-    lines = with_room((_listed(one, now) for one in listed[skip:]), gap=1)
+    lines = with_room((_listed(session, now) for session in listed[skip:]), gap=1)
     heading = (
         f"{counted(len(listed), 'session')}, latest first. read_session takes a name or an id."
     )
     sessions = _given(
         [
             {
-                "id": one.id,
-                "name": shorten(name_of(one), NAME_CHARACTERS),
-                "group": one.home_name,
-                "runtime": one.runtime,
-                "used_at": _moment(one.modified),
-                "is_yours": one.is_active and not one.home_name,
+                "id": session.id,
+                "name": shorten(name_of(session), NAME_CHARACTERS),
+                "group": session.home_name,
+                "runtime": session.runtime,
+                "used_at": _moment(session.modified),
+                "is_yours": session.is_active and not session.home_name,
             }
-            for one in listed[skip : skip + len(lines)]
+            for session in listed[skip : skip + len(lines)]
         ]
     )
     left = len(listed) - skip - len(lines)
@@ -86,15 +86,15 @@ def listing(listed: list[ListedSession], skip: int, now: float) -> Told:
 
 def _given(shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return values without the empty ones, for which a model would pay too."""
-    return [{name: value for name, value in one.items() if value} for one in shown]
+    return [{name: value for name, value in fields.items() if value} for fields in shown]
 
 
 def _moment(seconds: float | None) -> str | None:
     return None if seconds is None else iso_time(seconds)
 
 
-def _listed(one: ListedSession, now: float) -> str:
-    return f"- {_label(one)}{f', {age(now - one.modified)}' if one.modified is not None else ''}"
+def _listed(session: ListedSession, now: float) -> str:
+    return f"- {_label(session)}{f', {age(now - session.modified)}' if session.modified is not None else ''}"
 
 
 def log(
@@ -120,19 +120,19 @@ def log(
     return f"{heading} {RECORD}\n\n{text[:room]}"
 
 
-def search_results(found: list[SearchResult], limit: int, *, is_limited: bool = False) -> Told:
+def search_results(hits: list[SearchResult], limit: int, *, is_limited: bool = False) -> Told:
     """Return the results of a search, numbered, and its notice; without results, suggestions.
     `is_limited`: to a time or a project."""
-    notice = found.notice if isinstance(found, SearchResults) else ""
-    if not found:
+    notice = hits.notice if isinstance(hits, SearchResults) else ""
+    if not hits:
         nothing = f"{NOTHING_FOUND} {LIMITED}" if is_limited else NOTHING_FOUND
         return Told(f"{nothing} {notice}".rstrip(), note=f"{nothing} {notice}".rstrip(), results=[])
-    shown = [_found(one) for one in found]
+    shown = [_found(hit) for hit in hits]
     blocks = with_room(
-        _search_result(one, shown[number - 1], number) for number, one in enumerate(found, 1)
+        _search_result(hit, shown[number - 1], number) for number, hit in enumerate(hits, 1)
     )
     heading = f"{len(blocks)} found, best first. {RECORD}"
-    if len(blocks) < len(found) or len(found) == limit:
+    if len(blocks) < len(hits) or len(hits) == limit:
         heading += (
             " There may be more: use rarer words or a higher limit. since, "
             "until and project narrow it."
@@ -141,18 +141,20 @@ def search_results(found: list[SearchResult], limit: int, *, is_limited: bool = 
     return Told("\n\n".join([heading, *blocks]), note=heading, results=_given(shown[: len(blocks)]))
 
 
-def seen_errors(found: list[ErrorMatch], limit: int) -> Told:
+def seen_errors(matches: list[ErrorMatch], limit: int) -> Told:
     """Return at most `limit` earlier occurrences of an error, with their solutions."""
-    if not found:
+    if not matches:
         return Told(NEVER_SEEN, note=NEVER_SEEN, results=[])
-    shown = [_occurrence(one) for one in found[:limit]]
-    blocks = with_room(_seen_error(one, number) for number, one in enumerate(shown, 1))
+    shown = [_occurrence(match) for match in matches[:limit]]
+    blocks = with_room(
+        _seen_error(occurrence, number) for number, occurrence in enumerate(shown, 1)
+    )
     heading = (
-        f"Seen {len(found)} times, best match first. {RECORD}"
-        if len(found) > 1
+        f"Seen {len(matches)} times, best match first. {RECORD}"
+        if len(matches) > 1
         else f"Seen once. {RECORD}"
     )
-    if left := len(found) - len(blocks):
+    if left := len(matches) - len(blocks):
         more = (
             f"call seen_error with limit={limit + left}"
             if len(blocks) == limit
@@ -162,10 +164,10 @@ def seen_errors(found: list[ErrorMatch], limit: int) -> Told:
     return Told("\n\n".join([heading, *blocks]), note=heading, results=_given(shown[: len(blocks)]))
 
 
-def memory(one: IndexedMemory) -> str:
+def memory(remembered: IndexedMemory) -> str:
     """Return a memory on one line: its kind, its id, its text."""
-    said = f"{one.title} {one.text}" if one.text else one.title
-    return f'{one.kind} {one.id}: "{shorten(one_line(for_prompt(said)), SNIPPET_CHARACTERS)}"'
+    said = f"{remembered.title} {remembered.text}" if remembered.text else remembered.title
+    return f'{remembered.kind} {remembered.id}: "{shorten(one_line(for_prompt(said)), SNIPPET_CHARACTERS)}"'
 
 
 def problem(message: str, hint: str = "") -> str:
@@ -180,15 +182,15 @@ def candidates(listed: list[ListedSession], *, with_age: bool = False) -> str:
     )
     now = time.time()
     shown = [
-        _listed(one, now).removeprefix("- ") if with_age else _label(one)
-        for one in listed[:CANDIDATES]
+        _listed(session, now).removeprefix("- ") if with_age else _label(session)
+        for session in listed[:CANDIDATES]
     ]
     return "; ".join(shown) + more
 
 
-def name_of(one: ListedSession) -> str:
+def name_of(session: ListedSession) -> str:
     """Return a session's name for display, in full."""
-    return one_line(for_prompt(one.name))
+    return one_line(for_prompt(session.name))
 
 
 def bounded(text: str) -> str:
@@ -222,16 +224,18 @@ def short(text: str) -> str:
     return shorten(one_line(for_prompt(text)), TEXT_CHARACTERS)
 
 
-def _label(one: ListedSession) -> str:
+def _label(session: ListedSession) -> str:
     """Return a session's name and id, its group and runtime if they are not the agent's own, and a
     mark for the current session."""
-    name = shorten(name_of(one), NAME_CHARACTERS)
-    home = f", group {one.home_name}" if one.home_name else ""
-    runtime = f", in {one.runtime}" if one.runtime else ""
+    name = shorten(name_of(session), NAME_CHARACTERS)
+    home = f", group {session.home_name}" if session.home_name else ""
+    runtime = f", in {session.runtime}" if session.runtime else ""
     active = (
-        (", active there" if one.home_name else ", the one you are in") if one.is_active else ""
+        (", active there" if session.home_name else ", the one you are in")
+        if session.is_active
+        else ""
     )
-    return f'"{name}" (id {one.id}{home}{runtime}{active})'
+    return f'"{name}" (id {session.id}{home}{runtime}{active})'
 
 
 def _safe(entry: Entry, room: int) -> Entry:
@@ -253,8 +257,8 @@ def _safe(entry: Entry, room: int) -> Entry:
     )
 
 
-def _occurrence(one: ErrorMatch) -> dict[str, Any]:
-    tool, conversation = one.failure.tool, one.conversation
+def _occurrence(match: ErrorMatch) -> dict[str, Any]:
+    tool, conversation = match.failure.tool, match.conversation
     return {
         "error": shorten(one_line(for_prompt(tool.error)), SNIPPET_CHARACTERS),
         "command": shorten(one_line(for_prompt(f"{tool.tool}: {tool.text}")), COMMAND_CHARACTERS),
@@ -262,46 +266,48 @@ def _occurrence(one: ErrorMatch) -> dict[str, Any]:
         "session_id": conversation.session_id,
         "at": None if tool.timestamp is None else _moment(tool.timestamp / 1000),
         "conversation": f"conversation {conversation.id}",
-        "solution": shorten(one_line(for_prompt(one.solved)), SNIPPET_CHARACTERS),
+        "solution": shorten(one_line(for_prompt(match.solved)), SNIPPET_CHARACTERS),
     }
 
 
-def _seen_error(one: dict[str, Any], number: int) -> str:
+def _seen_error(occurrence: dict[str, Any], number: int) -> str:
     when = (
-        [time.strftime("%Y-%m-%d", time.localtime(epoch_seconds(one["at"])))] if one["at"] else []
+        [time.strftime("%Y-%m-%d", time.localtime(epoch_seconds(occurrence["at"])))]
+        if occurrence["at"]
+        else []
     )
-    known = ", ".join([f"id {one['session_id']}", *when, f"in {one['conversation']}"])
+    known = ", ".join([f"id {occurrence['session_id']}", *when, f"in {occurrence['conversation']}"])
     return "\n".join(
         [
-            f"{number}. {one['error'] or '(no output)'}",
-            f"Of: {one['command']}",
-            f'Seen in: "{one["session"]}" ({known})',
-            f"Solution: it worked {one['solution']}"
-            if one["solution"]
+            f"{number}. {occurrence['error'] or '(no output)'}",
+            f"Of: {occurrence['command']}",
+            f'Seen in: "{occurrence["session"]}" ({known})',
+            f"Solution: it worked {occurrence['solution']}"
+            if occurrence["solution"]
             else "Solution: none recorded",
         ]
     )
 
 
-def _found(one: SearchResult) -> dict[str, Any]:
+def _found(hit: SearchResult) -> dict[str, Any]:
     return {
-        "session": shorten(one_line(for_prompt(one.session_name)), NAME_CHARACTERS),
-        "session_id": one.session_id,
-        "at": _moment(one.timestamp),
-        "conversation": one_line(for_prompt(one.conversation)),
-        "speaker": one_line(for_prompt(one.role)),
-        "text": shorten(one_line(for_prompt(one.snippet)), SNIPPET_CHARACTERS),
+        "session": shorten(one_line(for_prompt(hit.session_name)), NAME_CHARACTERS),
+        "session_id": hit.session_id,
+        "at": _moment(hit.timestamp),
+        "conversation": one_line(for_prompt(hit.conversation)),
+        "speaker": one_line(for_prompt(hit.role)),
+        "text": shorten(one_line(for_prompt(hit.snippet)), SNIPPET_CHARACTERS),
     }
 
 
-def _search_result(one: SearchResult, found: dict[str, Any], number: int) -> str:
-    known = [f"id {one.session_id}"] if one.session_id else []
-    if one.timestamp is not None:
-        known.append(time.strftime("%Y-%m-%d", time.localtime(one.timestamp)))
-    if one.conversation:
-        known.append(f"in {found['conversation']}")
-    speaker = found["speaker"]
+def _search_result(hit: SearchResult, facts: dict[str, Any], number: int) -> str:
+    known = [f"id {hit.session_id}"] if hit.session_id else []
+    if hit.timestamp is not None:
+        known.append(time.strftime("%Y-%m-%d", time.localtime(hit.timestamp)))
+    if hit.conversation:
+        known.append(f"in {facts['conversation']}")
+    speaker = facts["speaker"]
     return (
-        f'{number}. "{found["session"]}" '
-        f"({', '.join(known)})\n{speaker[:1].upper()}{speaker[1:]}: {found['text']}"
+        f'{number}. "{facts["session"]}" '
+        f"({', '.join(known)})\n{speaker[:1].upper()}{speaker[1:]}: {facts['text']}"
     )

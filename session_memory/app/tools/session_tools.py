@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 def _chosen(listed: list[ListedSession], wanted: str) -> ListedSession:
     """Return the session called `wanted`, as `_called` finds it. Raises RefusedError."""
-    found = _called(listed, wanted)
-    if found is None:
+    session = _called(listed, wanted)
+    if session is None:
         hint = (
             f"the sessions are: {results.candidates(listed)}"
             if listed
             else "there are no sessions yet"
         )
         raise RefusedError(f"no session is called {wanted!r}", hint)
-    return found
+    return session
 
 
 def _called(listed: list[ListedSession], wanted: str) -> ListedSession | None:
@@ -40,22 +40,23 @@ def _called(listed: list[ListedSession], wanted: str) -> ListedSession | None:
     RefusedError if several are."""
     plain = wanted.strip().removesuffix(ELLIPSIS).casefold()
     for fits in (
-        lambda one: plain in (one.id.casefold(), one.session_id.casefold()),
-        lambda one: plain == results.name_of(one).casefold(),
-        lambda one: (
-            results.name_of(one).casefold().startswith(plain) or one.session_id.startswith(plain)
+        lambda session: plain in (session.id.casefold(), session.session_id.casefold()),
+        lambda session: plain == results.name_of(session).casefold(),
+        lambda session: (
+            results.name_of(session).casefold().startswith(plain)
+            or session.session_id.startswith(plain)
         ),
-        lambda one: has_words(results.name_of(one), plain),
+        lambda session: has_words(results.name_of(session), plain),
     ):
-        found = [one for one in listed if fits(one)] if plain else []
-        if len(found) == 1:
-            return found[0]
-        if found:
+        sessions = [session for session in listed if fits(session)] if plain else []
+        if len(sessions) == 1:
+            return sessions[0]
+        if sessions:
             problem = f"several sessions are called {wanted!r}"
             raise RefusedError(
                 problem,
                 f"ask again with the id of one of these: "
-                f"{results.candidates(found, with_age=True)}",
+                f"{results.candidates(sessions, with_age=True)}",
             )
     return None
 
@@ -65,9 +66,9 @@ def _chosen_here(backend: Backend, name: str) -> ListedSession:
 
     Raises RefusedError."""
     listed = backend.sessions()
-    found = _called(listed, name) or backend.session_behind(name.strip())
-    if found:
-        return found
+    session = _called(listed, name) or backend.session_behind(name.strip())
+    if session:
+        return session
     for source in _sources(backend):
         if hint := source.hint_for(name):
             raise RefusedError(f"no session is called {name!r}", hint)
@@ -104,8 +105,8 @@ def read_session(backend: Backend, arguments: Arguments) -> str:
 def search_sessions(backend: Backend, arguments: Arguments) -> str:
     limit = arguments.get("limit", 10)
     limits = limits_in(arguments)
-    found = backend.search(arguments["query"], limit, limits)
-    return results.search_results(found, limit, is_limited=limits != EVERYWHERE)
+    hits = backend.search(arguments["query"], limit, limits)
+    return results.search_results(hits, limit, is_limited=limits != EVERYWHERE)
 
 
 def seen_error(backend: Backend, arguments: Arguments) -> str:
@@ -118,10 +119,10 @@ def why(backend: Backend, arguments: Arguments) -> str:
 
 def remember(backend: Backend, arguments: Arguments) -> str:
     kept = backend.remember(arguments.get("kind", "fact"), arguments["text"], arguments["quote"])
-    found = "other sessions find it with search_sessions"
+    audience = "other sessions find it with search_sessions"
     if kept.is_untrusted:
-        found = "only a person finds it, because this session is untrusted"
-    return f"Remembered as {results.memory(kept)}; {found}."
+        audience = "only a person finds it, because this session is untrusted"
+    return f"Remembered as {results.memory(kept)}; {audience}."
 
 
 def forget(backend: Backend, arguments: Arguments) -> str:

@@ -106,7 +106,7 @@ def _moment(
     """Return the time in an argument; None if it is missing. Raises RefusedError."""
     if name not in arguments:
         return None
-    found = read(arguments[name])
-    if found is None:
+    moment = read(arguments[name])
+    if moment is None:
         raise RefusedError(f"`{name}` is not a time", f"give {EXAMPLES}")
-    return found
+    return moment

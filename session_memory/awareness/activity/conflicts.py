@@ -131,17 +131,17 @@ class KeptConflict(Note):
         }
 
 
-def _judged(own: OwnSession, now: float) -> tuple[list[KeptConflict], int]:
+def _judged(own_session: OwnSession, now: float) -> tuple[list[KeptConflict], int]:
     """Return the conflicts that may be told to the session in its files, and when upkeep judged
     them, in nanoseconds since 1970. There are none if upkeep has to judge again, as rules have
     changed. Raises OSError, ValueError, TypeError."""
-    if own.home is None:
+    if own_session.home is None:
         return [], 0
-    inbox = Inbox.read(own.home)
+    inbox = Inbox.read(own_session.home)
     if not inbox.is_valid:
         return [], 0
     loaded = [KeptConflict.load(dumped) for dumped in inbox.dumps.get(KeptConflict.KIND, ())]
-    session_id = own.runtime.session_id_of(own.path)
+    session_id = own_session.runtime.session_id_of(own_session.path)
     return [conflict for conflict in loaded if conflict.may_be_told(session_id, now)], inbox.judged
 
 

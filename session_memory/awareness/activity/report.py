@@ -351,13 +351,13 @@ def _says_something(text: str) -> bool:
     """Check if an agent's text says something.
 
     Unlike "Perfect!", "Now let me run the tests." or "The tests:"."""
-    rest = text.strip().casefold().replace("’", "'")
-    if len(rest) > FILLER_CHARACTERS:
+    folded = text.strip().casefold().replace("’", "'")
+    if len(folded) > FILLER_CHARACTERS:
         return True
-    end = next((at for at, character in enumerate(rest) if character in "!.,"), len(rest))
-    if rest[:end] in _EXCLAIMED:
-        rest = rest[end:].lstrip("!., \n")
-    return bool(rest) and not rest.endswith(":") and not rest.startswith(_ANNOUNCED)
+    end = next((at for at, character in enumerate(folded) if character in "!.,"), len(folded))
+    if folded[:end] in _EXCLAIMED:
+        folded = folded[end:].lstrip("!., \n")
+    return bool(folded) and not folded.endswith(":") and not folded.startswith(_ANNOUNCED)
 
 
 def label_of(texts: Sequence[str], before_place: str, characters: int = NAME_CHARACTERS) -> str:

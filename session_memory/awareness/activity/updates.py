@@ -489,26 +489,26 @@ def _find_collisions(
     The `pending` sessions, and sessions that cannot be compared in time or have no room, are left
     to the next prompt."""
     reader, late = context.reader, max(context.waiting.values(), default=0)
-    found = PromptCollisions(reports)
-    found.pending = dict(pending)
+    collisions = PromptCollisions(reports)
+    collisions.pending = dict(pending)
     if not reader.directory or not (context.work or _may_collide(context, reports)):
-        return found
+        return collisions
     suspects = [new.session.key for report, new in reports if _may_have_edited(reader, report, new)]
     if late:  # the fewer sessions are compared, the sooner that is done
-        found.postpone(suspects[max(1, len(suspects) >> late) :], late)
+        collisions.postpone(suspects[max(1, len(suspects) >> late) :], late)
     before, work = len(reader.deadline.late), context.own_work()
     compared = (
-        reader.deadline.attempt("collisions", _compare, context, work, found.reports)
+        reader.deadline.attempt("collisions", _compare, context, work, collisions.reports)
         if work
         else None
     )
     if compared is not None:
-        compared.pending, compared.reports = found.pending, found.reports
+        compared.pending, compared.reports = collisions.pending, collisions.reports
         compared.postpone(sorted(compared.withheld - {""}))
         return compared
     has_failed_late = len(reader.deadline.late) > before
-    found.postpone(suspects if has_failed_late else (), late + 1)
-    return found
+    collisions.postpone(suspects if has_failed_late else (), late + 1)
+    return collisions
 
 
 def _may_collide(context: UpdateContext, reports: Reports) -> bool:
@@ -532,22 +532,22 @@ def _may_have_edited(own_session: OwnSession, report: Report, new: NewEntries) -
 
 def _compare(context: UpdateContext, work: OwnWork, others: Reports) -> PromptCollisions:
     """Return the collisions of the `work` with the sessions `others`, in lines that have room."""
-    own, state = context.reader, work.state
-    found = PromptCollisions(others)
+    reader, state = context.reader, work.state
+    collisions = PromptCollisions(others)
     if state is not None and (others or work.heads or state.open_actions or work.may_share):
         from .collisions.search import Known
 
-        known = Known(own, state, work.worktree, None, context.now, context.oldest)
+        known = Known(reader, state, work.worktree, None, context.now, context.oldest)
         known.heads, known.work = work.heads, work
-        _add_lines(known, found, found.room(context.limit))
+        _add_lines(known, collisions, collisions.room(context.limit))
         for _, unseen in others:
-            if unseen.session.key in found.withheld:
+            if unseen.session.key in collisions.withheld:
                 before = work.sub_agents
                 state.sub_agents.update(
-                    {path: before.get(path, 0) for path in own.sub_agents_of(unseen.session)}
+                    {path: before.get(path, 0) for path in reader.sub_agents_of(unseen.session)}
                 )
-    found.moved = work.moved()
-    return found
+    collisions.moved = work.moved()
+    return collisions
 
 
 def _add_lines(known: Known, collisions: PromptCollisions, room: int) -> None:
@@ -577,26 +577,26 @@ def _add_lines(known: Known, collisions: PromptCollisions, room: int) -> None:
 
 def _start_notes(context: UpdateContext) -> list[str]:
     """Return the lines from the inbox for the first update of a session, such as a handoff."""
-    own, limit = context.reader, context.limit
-    if context.state.own is not None or not inbox_stamp(own):
+    reader, limit = context.reader, context.limit
+    if context.state.own is not None or not inbox_stamp(reader):
         return []
     from .inbox import start_lines
     from .update_text import HEADER
 
-    inputs = (own, context.now, limit - len(HEADER))
-    return own.deadline.attempt("inbox", start_lines, *inputs) or []
+    inputs = (reader, context.now, limit - len(HEADER))
+    return reader.deadline.attempt("inbox", start_lines, *inputs) or []
 
 
-def _add_notes(context: UpdateContext, found: PromptCollisions) -> None:
+def _add_notes(context: UpdateContext, collisions: PromptCollisions) -> None:
     """Add the lines about new notes in the inbox, such as conflicts with other branches."""
-    own = context.reader
-    if _has_notes(own, context.state.own):
+    reader = context.reader
+    if _has_notes(reader, context.state.own):
         from .inbox import new_lines
 
-        state = (found.moved.own or context.state.own or OwnState()).copy()
-        inputs = (own, state, context.now, found.room(context.limit))
-        found.lines += own.deadline.attempt("inbox", new_lines, *inputs) or ()
-        found.moved.own = state
+        state = (collisions.moved.own or context.state.own or OwnState()).copy()
+        inputs = (reader, state, context.now, collisions.room(context.limit))
+        collisions.lines += reader.deadline.attempt("inbox", new_lines, *inputs) or ()
+        collisions.moved.own = state
 
 
 def _has_notes(own_session: OwnSession, state: OwnState | None) -> bool:
@@ -604,7 +604,7 @@ def _has_notes(own_session: OwnSession, state: OwnState | None) -> bool:
     return inbox_stamp(own_session) != (state.inbox if state else [])
 
 
-def _add_same_task(context: UpdateContext, found: PromptCollisions) -> None:
+def _add_same_task(context: UpdateContext, collisions: PromptCollisions) -> None:
     """Add a line about each session that is at work on the task of the first prompt, and about each
     other one that just got the same prompt in this directory."""
     reader, now, is_first = context.reader, context.now, context.state.own is None
@@ -612,15 +612,15 @@ def _add_same_task(context: UpdateContext, found: PromptCollisions) -> None:
         return
     from .report import is_same_prompt
 
-    is_same = any([is_same_prompt(reader.prompt, report, now) for report, _ in found.reports])
-    if is_same or (is_first and _may_share_task(reader, found.reports)):
+    is_same = any([is_same_prompt(reader.prompt, report, now) for report, _ in collisions.reports])
+    if is_same or (is_first and _may_share_task(reader, collisions.reports)):
         from ._same_task import lines_about
 
-        about = (reader, found.reports, now, is_first)
+        about = (reader, collisions.reports, now, is_first)
         lines = reader.deadline.attempt("same task", lines_about, *about)
         for line in lines or ():
-            if len(line) < found.room(context.limit):
-                found.lines.append(line)
+            if len(line) < collisions.room(context.limit):
+                collisions.lines.append(line)
 
 
 def _may_share_task(reader: OwnSession, reports: Reports) -> bool:

@@ -170,7 +170,7 @@ def _delivery_for(context: Context) -> CallDelivery | None:
     runtime, event, settings = context.runtime, context.event, context.settings
     tools = runtime.tool_calls(event)
     agent, cwd = runtime.sub_agent(event), _cwd(event)
-    calls = [(resolved(one.argument, cwd), one.call_id) for one in tools if one.kind == _EDIT]
+    calls = [(resolved(tool.argument, cwd), tool.call_id) for tool in tools if tool.kind == _EDIT]
     if not tools or settings.collisions == OFF or not (calls or settings.collisions == ASK):
         return None
     if not calls:
@@ -192,30 +192,32 @@ def _find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, 
 
     cwd, deadline = _cwd(context.event), context.deadline
     others = context.other_sessions()
-    own = own_session(context)
-    search = ObjectionSearch(own, others, settings, time.time())
-    replaced = context.runtime.replaced_texts(context.event) if can_ask and inbox_stamp(own) else []
-    found = []
+    session = own_session(context)
+    search = ObjectionSearch(session, others, settings, time.time())
+    replaced = (
+        context.runtime.replaced_texts(context.event) if can_ask and inbox_stamp(session) else []
+    )
+    objections = []
     for tool in tools:
         is_edit, before = tool.kind == _EDIT, len(deadline.late)
         if is_edit:
             path = resolved(tool.argument, cwd)
             objection = deadline.attempt("edit", search.of_edit, path)
             if objection is None and len(deadline.late) > before:
-                objection = _unjudged_edit(context, own, without_links(path))
+                objection = _unjudged_edit(context, session, without_links(path))
             conflict = (
                 deadline.attempt("conflicts", search.of_conflict, path, replaced)
                 if replaced
                 else None
             )
-            found += [(tool, conflict)] if conflict else []
+            objections += [(tool, conflict)] if conflict else []
         else:
             objection = deadline.attempt("git command", search.of_command, tool.argument, cwd)
             if objection is None and len(deadline.late) > before:
                 objection = unjudged(tool.argument)
         if objection is not None:
-            found.append((tool, objection))
-    return found
+            objections.append((tool, objection))
+    return objections
 
 
 def _object_to(
@@ -231,7 +233,7 @@ def _object_to(
     Raises LockedError, OSError."""
     from ..activity._approval import reason_of, was_allowed
 
-    own, has_text, room = (
+    session, has_text, room = (
         own_session(context),
         bool(delivery.text),
         context.settings.max_characters,
@@ -240,10 +242,10 @@ def _object_to(
     for tool, objection in objections:
         key = f"held {objection.session} {objection.path} "
         earlier = delivery.settled(key, objection.time) if tool.kind == _EDIT else []
-        was_asked = any([was_allowed(own, call_id) for call_id in earlier if call_id])
+        was_asked = any([was_allowed(session, call_id) for call_id in earlier if call_id])
         if was_asked if can_ask else earlier or has_text:
             continue
-        reasons.append(reason_of(objection, own.directory, time.time()))
+        reasons.append(reason_of(objection, session.directory, time.time()))
         # the rest comes with another call
         if reasons[1:] and len(INTRODUCTION + "\n! ".join(reasons)) + 2 > room:
             del reasons[-1]

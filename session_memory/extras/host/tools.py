@@ -98,53 +98,57 @@ def _of(backend: Backend) -> Administration:
     return administration
 
 
-def _tasks_text(listed: list[Task], own: str, now: float) -> str:
-    """Return the tasks, a line each; `own` is the agent's group."""
+def _tasks_text(listed: list[Task], own_home: str, now: float) -> str:
+    """Return the tasks, a line each; `own_home` is the agent's group."""
     if not listed:
         return f"There are no tasks. {_clock(now)}"
     return bounded_list(
         f"{counted(len(listed), 'task')}. {_clock(now)}",
-        [f"- {_task_line(one, own)}" for one in listed],
+        [f"- {_task_line(task, own_home)}" for task in listed],
     )
 
 
-def _task_line(one: Task, own: str) -> str:
+def _task_line(task: Task, own_home: str) -> str:
     """Return a task on one line: id, state, schedule, prompt, last result."""
     state = (
-        f"next {_local(one.next_run)}" if one.status == "active" and one.next_run else one.status
+        f"next {_local(task.next_run)}"
+        if task.status == "active" and task.next_run
+        else task.status
     )
-    group = f", group {one.group}" if one.group != own else ""
-    when = f"{one.schedule_type} {short(one.schedule_value)}"
+    group = f", group {task.group}" if task.group != own_home else ""
+    when = f"{task.schedule_type} {short(task.schedule_value)}"
     last = (
-        f"; last run {_local(one.last_run)}: {short(one.last_result or '')}" if one.last_run else ""
+        f"; last run {_local(task.last_run)}: {short(task.last_result or '')}"
+        if task.last_run
+        else ""
     )
     return (
-        f"{one.id} ({state}, {when}, context {one.context_mode}{group}): "
-        f'"{short(one.prompt)}"{last}'
+        f"{task.id} ({state}, {when}, context {task.context_mode}{group}): "
+        f'"{short(task.prompt)}"{last}'
     )
 
 
 def _chats_text(listed: list[ListedChat], now: float) -> str:
     """Return the groups with their chats, and the chats without a group, a line each."""
-    groups = [f"- {_chat_line(one, now)}" for one in listed if one.group]
-    others = [f"- {_chat_line(one, now)}" for one in listed if not one.group]
+    groups = [f"- {_chat_line(chat, now)}" for chat in listed if chat.group]
+    others = [f"- {_chat_line(chat, now)}" for chat in listed if not chat.group]
     heading = f"{counted(len(groups), 'group')}, and {counted(len(others), 'chat')} without one."
     return bounded_list(heading, groups + others)
 
 
-def _chat_line(one: ListedChat, now: float) -> str:
+def _chat_line(chat: ListedChat, now: float) -> str:
     """Return a chat on one line, with its group."""
-    last = epoch_seconds(one.last_activity)
+    last = epoch_seconds(chat.last_activity)
     active = f"last active {age(now - last)}" if last else "nothing said yet"
-    known = f'"{short(one.name)}", chat {short(one.chat)}, {active}'
-    if not one.group:
+    known = f'"{short(chat.name)}", chat {short(chat.chat)}, {active}'
+    if not chat.group:
         return f"no group ({known})"
     trigger = (
-        f"answers messages that match `{short(one.trigger)}`"
-        if one.trigger
+        f"answers messages that match `{short(chat.trigger)}`"
+        if chat.trigger
         else "answers everything"
     )
-    return f"{one.group} ({known}, {trigger})"
+    return f"{chat.group} ({known}, {trigger})"
 
 
 def _clock(now: float) -> str:

@@ -87,7 +87,7 @@ def whose(request: PageRequest) -> list[Choice]:
 
 
 def is_for_shared(request: PageRequest) -> bool:
-    return any(one.is_chosen for one in whose(request) if one.value == SHARED)
+    return any(choice.is_chosen for choice in whose(request) if choice.value == SHARED)
 
 
 def opened(request: PageRequest) -> AbstractContextManager[SharedStore]:

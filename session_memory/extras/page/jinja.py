@@ -187,11 +187,11 @@ def _highlighted_diff(diff: Diff, path: str) -> list[tuple[DiffLine, Markup, str
     colour."""
     sides: dict[str, list[Markup]] = {}
     for other in ("add", "del"):
-        texts = [one.text[:FOLDED_CHARACTERS] for one in diff.lines if one.kind != other]
-        found = str(_code("\n".join(texts), path=path)).split("\n")
-        is_whole = len(found) - len(texts) in (0, 1)  # a lexer ends the last line
+        texts = [line.text[:FOLDED_CHARACTERS] for line in diff.lines if line.kind != other]
+        lines = str(_code("\n".join(texts), path=path)).split("\n")
+        is_whole = len(lines) - len(texts) in (0, 1)  # a lexer ends the last line
         sides[other] = (
-            [Markup(one) for one in found] if is_whole else [escape(one) for one in texts]
+            [Markup(line) for line in lines] if is_whole else [escape(text) for text in texts]
         )
     old, new = iter(sides["add"]), iter(sides["del"])
     shown = []
@@ -281,7 +281,7 @@ def _calendar(until: float) -> Calendar:
     Monday."""
     last = date.fromtimestamp(until)
     first = last.toordinal() - last.weekday() - 7 * (WEEKS - 1)
-    found = Calendar([], [])
+    calendar_days = Calendar([], [])
     month = 0
     for index in range(last.toordinal() - first + 1):
         day = date.fromordinal(first + index)
@@ -289,9 +289,9 @@ def _calendar(until: float) -> Calendar:
         x = _LEFT + column * _STEP
         if row == 0 and day.month != month and (day + _NAME_ROOM).month == day.month:
             month = day.month
-            found.months.append((_MONTHS[month - 1], x))
-        found.days.append((day.isoformat(), x, _TOP + row * _STEP))
-    return found
+            calendar_days.months.append((_MONTHS[month - 1], x))
+        calendar_days.days.append((day.isoformat(), x, _TOP + row * _STEP))
+    return calendar_days
 
 
 def _level(value: float, top: float) -> int:
@@ -303,8 +303,8 @@ def _level(value: float, top: float) -> int:
 
 def _busy(values: Iterable[float]) -> float:
     """Return the value of the strongest colour: a single outlier does not pale the rest."""
-    found = sorted(value for value in values if value > 0)
-    return found[int(len(found) * _BUSY)] if found else 1
+    positive = sorted(value for value in values if value > 0)
+    return positive[int(len(positive) * _BUSY)] if positive else 1
 
 
 def _axis(top: float) -> float:

@@ -109,7 +109,9 @@ def _opened(backend: Backend) -> Iterator[SharedStore]:
     url = shared_url(location.home) if location else ""
     if location is None or not url:
         raise RefusedError("this machine has not joined a team", "go on without it")
-    visible = location.visible or tuple({one.home for one in location.watched if one.home})
+    visible = location.visible or tuple(
+        {watched.home for watched in location.watched if watched.home}
+    )
     with backend.pool.store(url, visible or None) as store:
         yield store
 

@@ -30,26 +30,26 @@ def _counted(request: PageRequest) -> dict[str, Any]:
         since=since,
         limit=EVERYTHING,
     )
-    found = find_habits(request.while_wanted(conversation_steps(request.store, wanted)))
-    names = found.short_names()
-    failing = found.steps.failing()
-    commands = {command.command for command in found.commands}
+    habits = find_habits(request.while_wanted(conversation_steps(request.store, wanted)))
+    names = habits.short_names()
+    failing = habits.steps.failing()
+    commands = {command.command for command in habits.commands}
     tools = [step for step in failing if step.step not in commands]
     return {
-        "conversations": found.conversations,
-        "tool_uses": found.tool_uses,
-        "commands": shown(found.commands[:SHOWN]),
+        "conversations": habits.conversations,
+        "tool_uses": habits.tool_uses,
+        "commands": shown(habits.commands[:SHOWN]),
         "failing_tools": shown(tools[:SHOWN]),
         "recoveries": shown({step.step: step.recoveries for step in failing}),
-        "flow": shown(flow_chart(found.steps.flows(SHOWN_FLOWS))),
+        "flow": shown(flow_chart(habits.steps.flows(SHOWN_FLOWS))),
         "together": shown(
             [
-                one._replace(first=names[one.first], second=names[one.second])
-                for one in found.together[:SHOWN]
+                pair._replace(first=names[pair.first], second=names[pair.second])
+                for pair in habits.together[:SHOWN]
             ]
         ),
-        "tools": shown(found.tools[:SHOWN]),
-        "orders": shown(found.orders[:SHOWN]),
+        "tools": shown(habits.tools[:SHOWN]),
+        "orders": shown(habits.orders[:SHOWN]),
     }
 
 

@@ -49,13 +49,13 @@ def _values(request: PageRequest) -> dict[str, Any]:
     search's reach; the `problem` with an unreachable team; and the filters."""
     query = request.one("q").strip()
     who = request.one("who")
-    found, times, wanted = _filters(request, request.number("limit", LIMIT, MOST) or LIMIT)
+    places_offered, times, wanted = _filters(request, request.number("limit", LIMIT, MOST) or LIMIT)
     problem = ""
     try:
         hits = _found(request, query, wanted) if query else Hits()
     except SharedStoreError as error:
         hits, problem = Hits(), choices.problem_with(error)
-    asked = {
+    requested = {
         name: request.one(name)
         for name in ("q", "whose", "project", "runtime", "who", "since", "session")
     }
@@ -64,15 +64,15 @@ def _values(request: PageRequest) -> dict[str, Any]:
         "hits": _shown(hits),
         "notice": hits.notice,
         "problem": problem,
-        "more": {**asked, "limit": MOST} if len(hits) == wanted.limit < MOST else None,
+        "more": {**requested, "limit": MOST} if len(hits) == wanted.limit < MOST else None,
         "session": wanted.session,
         "whose": choices.whose(request),
         "times": times,
-        "projects": found.projects,
-        "runtimes": found.runtimes,
+        "projects": places_offered.projects,
+        "runtimes": places_offered.runtimes,
         "roles": choices.chosen_of(_ROLES, who),
         "is_limited": bool(
-            found.directories or wanted.session or wanted.since or who or wanted.runtime
+            places_offered.directories or wanted.session or wanted.since or who or wanted.runtime
         ),
     }
 
@@ -85,7 +85,7 @@ def _palette(request: PageRequest) -> dict[str, Any]:
     _, _, wanted = _filters(request, PALETTE_HITS)
     words = query.casefold().split()
     latest = latest_sessions(request, PALETTE_SESSIONS, wanted)
-    fitting = [one for one in latest if all(word in text_of(one) for word in words)]
+    fitting = [session for session in latest if all(word in text_of(session) for word in words)]
     hits = _shown(request.store.search(query, wanted)) if query else []
     return {
         "sessions": fitting[: PALETTE_HITS if query else PALETTE_LINES],
@@ -95,10 +95,10 @@ def _palette(request: PageRequest) -> dict[str, Any]:
 
 
 def _palette_filters(request: PageRequest) -> dict[str, Any]:
-    found = choices.places(request)
+    places_offered = choices.places(request)
     return {
-        "projects": found.projects,
-        "runtimes": found.runtimes,
+        "projects": places_offered.projects,
+        "runtimes": places_offered.runtimes,
         "times": choices.period(request, "all")[0],
     }
 

@@ -83,8 +83,8 @@ def _values(request: PageRequest) -> dict[str, Any]:
     last = _noon_of(day) or _noon_of(today) or request.now
     begin, end = midnight(last, 1 - SPANS[span]), midnight(last, 1)
     since, until = round(begin * 1000), round(end * 1000) - 1
-    found = request.store.conversations(Filter(since=since, until=until, limit=MOST))
-    lanes = _lanes_of(_bars(found, begin, end, span))
+    conversations = request.store.conversations(Filter(since=since, until=until, limit=MOST))
+    lanes = _lanes_of(_bars(conversations, begin, end, span))
     bars = [bar for lane in lanes for bar in lane.bars]
     here = (request.now - begin) / (end - begin) * 100
     by_day: Counter[str] = Counter()
@@ -111,7 +111,7 @@ def _values(request: PageRequest) -> dict[str, Any]:
         "before": _day_of(midnight(last, -SPANS[span]) + 43_200),
         "after": _day_of(midnight(last, SPANS[span]) + 43_200) if end < request.now else "",
         "messages": sum(bar.messages for bar in bars),
-        "is_cut": len(found) == MOST,
+        "is_cut": len(conversations) == MOST,
         "year": by_day,
         "week": list(zip(_WEEKDAYS, by_weekday)),
         "hours": [str(hour) if hour % 3 == 0 else "" for hour in range(24)],
@@ -133,17 +133,20 @@ def _lanes_of(bars: Iterable[Bar]) -> list[Lane]:
         by_project.setdefault(bar.project, []).append(bar)
     lanes = []
     above = 0
-    for project, some in sorted(
+    for project, bars_of_project in sorted(
         by_project.items(), key=lambda pair: (-sum(bar.messages for bar in pair[1]), pair[0])
     ):
-        taken: list[float] = []  # the end of each row so far
+        ends_of_rows: list[float] = []  # the end of each row so far
         placed = []
-        for bar in some:
-            row = next((row for row, until in enumerate(taken) if until <= bar.left), len(taken))
-            taken[row : row + 1] = [bar.left + bar.room]
+        for bar in bars_of_project:
+            row = next(
+                (row for row, until in enumerate(ends_of_rows) if until <= bar.left),
+                len(ends_of_rows),
+            )
+            ends_of_rows[row : row + 1] = [bar.left + bar.room]
             placed.append(bar._replace(row=row))
-        lanes.append(Lane(project, placed, len(taken), above))
-        above += len(taken)
+        lanes.append(Lane(project, placed, len(ends_of_rows), above))
+        above += len(ends_of_rows)
     return lanes
 
 
