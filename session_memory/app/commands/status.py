@@ -22,7 +22,6 @@ from ...common.text.sanitize import for_people
 from ...common.text.timestamps import age, iso_time
 from ...history.disk import disk_usage, over_limit, size_line
 from ...history.store.location import StoreLocation, find_location
-from ...sessions.settings.homes import host_of
 from ...sessions.settings.program import program_paths
 from ...sessions.transcripts.sessions import UnknownSessionError, find_sessions
 from ..upkeep._runs import UpkeepRun, UpkeepRuns, upkeep_runs
@@ -103,7 +102,7 @@ class Status(CheckResult):
         contents, problems = self.contents, self.problems
         terminal.line(terminal.paint("bold", f"{NAME} {__version__}"))
         terminal.line()
-        _show_upkeep(self.runs, terminal, is_host=bool(host_of(self.location.home.root)))
+        _show_upkeep(self.runs, terminal, is_shared=bool(self.location.home.shared_root))
         terminal.item("waits", _waits(contents.waits) if contents else _all_of(self.location))
         for problem in problems[:SHOWN] or ["nothing"]:
             terminal.item("went wrong", terminal.short(problem))
@@ -294,12 +293,12 @@ def _problems(runs: UpkeepRuns, state: StoreState | None) -> list[str]:
     ]
 
 
-def _show_upkeep(runs: UpkeepRuns, terminal: Terminal, *, is_host: bool) -> None:
+def _show_upkeep(runs: UpkeepRuns, terminal: Terminal, *, is_shared: bool) -> None:
     mode, when = (
         _MODES[runs.mode],
-        "while the host runs" if is_host else "when a session starts or ends",
+        "while the host runs" if is_shared else "when a session starts or ends",
     )
-    if is_host and runs.mode == "sessions":
+    if is_shared and runs.mode == "sessions":
         mode = "by the host, while it runs"
     if runs.watcher:
         mode += f"; process {runs.watcher} watches"
@@ -382,7 +381,7 @@ def _places(location: StoreLocation) -> dict[str, tuple[str, int, int]]:
         for number, root in enumerate(roots, 1)
     }
     paths["store"] = os.path.dirname(location.database)
-    if host_of(home.root):
+    if home.shared_root:
         paths["groups"] = f"{home.root}/groups"  # with the archives and memories of each
     else:
         paths |= {"archives": home.conversations_dir, "memories": home.memories_dir}

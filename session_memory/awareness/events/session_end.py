@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ...common.extensions import load_present
 from ...common.system.files import os
-from ...sessions.settings.homes import host_of
 from ..activity.session_state import forget_memories
 from .upkeep_start import detach
 
@@ -50,7 +49,7 @@ def end(context: Context) -> None:
     """Do the features' work at the end of a conversation, such as its archive.
 
     A group's host does that itself, by its own settings. Raises SessionMemoryError, OSError."""
-    if host_of(context.home.root) not in ("", context.home.root):
+    if context.home.is_isolated:
         return
     if context.session:
         context.deadline.attempt("memories", forget_memories, context.cursor_file, context.session)

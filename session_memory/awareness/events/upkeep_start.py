@@ -9,7 +9,7 @@ import sys
 import time
 
 from ...common.system.files import is_directory, is_file, os
-from ...sessions.settings.homes import Home, host_of
+from ...sessions.settings.homes import Home
 
 INTERVAL_SECONDS = 600
 SCRIPT = "/hooks/upkeep.py"
@@ -65,7 +65,7 @@ def start_judgement(home: Home, mode: str) -> None:
 
 
 def _start(home: Home, mode: str, *words: str) -> None:
-    if mode == "sessions" and hasattr(os, "posix_spawn") and not host_of(home.root):
+    if mode == "sessions" and hasattr(os, "posix_spawn") and not home.shared_root:
         loaded = sys.modules.get("os")  # only `os.environ` has this process's changes
         os.posix_spawn(
             sys.executable,

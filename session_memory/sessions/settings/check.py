@@ -271,7 +271,7 @@ def problem_with(key: Key, value: object) -> str:
     return f"{key.name} is {shown}, not {expected(key)}"
 
 
-def _are_homes(key: Key, value: object) -> bool:
+def _are_agents(key: Key, value: object) -> bool:
     grants = value.values() if isinstance(value, dict) else ()
     are_lists = all(words is None or isinstance(words, list) for words in grants)
     are_words = are_lists and all(isinstance(word, str) for words in grants for word in words or ())
@@ -352,7 +352,7 @@ _CHECKS: Mapping[str, Callable[[Key, object], object]] = {
         isinstance(value, dict)
         and all(isinstance(text, str) and text.strip() for pair in value.items() for text in pair)
     ),
-    Kind.HOMES: _are_homes,
+    Kind.AGENTS: _are_agents,
     Kind.URL: lambda key, value: (
         isinstance(value, str) and (not value or value.startswith(("http://", "https://")))
     ),

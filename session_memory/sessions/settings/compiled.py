@@ -52,7 +52,7 @@ class Kind:
     ASSISTANT, PATHS, RULES, PRICES = "name of the assistant", "paths", "rules", "prices"
     STRATEGIES, MODEL = "ids of strategies", "name of a model"
     URL, VARIABLE = "http(s) address", "name of a variable"
-    DATABASE, NAMES, HOMES = "address of a database", "names of directories", "agent homes"
+    DATABASE, NAMES, AGENTS = "address of a database", "names of directories", "agent homes"
 
 
 class Key:
@@ -251,7 +251,7 @@ class Settings(Section):
         if_wrong=ONLY,
     )
     homes: dict[str, list[str] | None] | list[str] = key(
-        Kind.HOMES,
+        Kind.AGENTS,
         {},
         "Agent homes besides those that `install` or `new` registered. For each, list the settings "
         "that its own file may make\nas well as yours: watch_path (outside the home), team, keep, or "

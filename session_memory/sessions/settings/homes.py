@@ -100,6 +100,17 @@ class Home:
         return f"{self.state_dir}/git/{_name_and_checksum(common_dir.removesuffix('/.git'))}.json"
 
     @property
+    def shared_root(self) -> str:
+        """The directory of several isolated homes that this one is or is part of, '' for none."""
+        return host_of(self.root)
+
+    @property
+    def is_isolated(self) -> bool:
+        """Check if this is one of several homes that must not see each other, as a host's
+        groups."""
+        return self.shared_root not in ("", self.root)
+
+    @property
     def repositories_file(self) -> str:
         """The file that says at which path each repository was seen."""
         return self.state_dir + "/repositories.json"

@@ -31,7 +31,7 @@ _EXPECTED = {
     Kind.STRATEGIES: "a list such as [extractive], each id once",
     Kind.MODEL: "the name of a model",
     Kind.DATABASE: "postgresql://USER@HOST/DATABASE, without a password",
-    Kind.HOMES: "a list of paths, or for each path the settings that its own file may make, such as "
+    Kind.AGENTS: "a list of paths, or for each path the settings that its own file may make, such as "
     "{~/agents/anna: [team]}",
     Kind.NAMES: "a name for each directory, such as {~/work/app: app}",
     Kind.URL: "an address that begins with https:// or http://",

@@ -211,9 +211,9 @@ FREE_STRATEGY = "extractive"  # the strategy that uses no model
 def granted(values: Mapping[str, object], root: str, user_dir: str) -> tuple[str, ...]:
     """Return what the person's settings grant the home at `root`."""
     listed = values.get("homes")
-    homes = listed if isinstance(listed, dict) else dict.fromkeys(as_list(listed))
+    agents = listed if isinstance(listed, dict) else dict.fromkeys(as_list(listed))
     real = os.path.realpath(root)
-    for home, grants in homes.items():
+    for home, grants in agents.items():
         if os.path.realpath(expanded_path(home, user_dir)) == real:
             return tuple(as_list(grants))
     return ()
