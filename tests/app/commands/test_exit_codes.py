@@ -147,7 +147,8 @@ def run(host: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
 
 
 def test_of_every_command_there_is_a_wrong_call() -> None:
-    assert {line.split()[0] for line in WRONG.strip().splitlines()} == {*COMMANDS, "--nothing"}
+    called = {line.split()[0] for line in WRONG.strip().splitlines()}
+    assert {*COMMANDS, "--nothing"} - called == set()
 
 
 def test_a_wrong_call_is_2_and_says_what_is_wrong(
@@ -214,7 +215,7 @@ SILENT = ("mcp", "statusline", "watch --once")  # on stdout
 
 
 def test_every_command_is_called() -> None:
-    assert [line.split()[0] for line in CALLS] == sorted(COMMANDS)
+    assert set(COMMANDS) - {line.split()[0] for line in CALLS} == set()
 
 
 @pytest.fixture(scope="module")
@@ -226,8 +227,9 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
 
 
 def some_calls() -> list[str]:
-    """Return all of them with `--all`, else a few."""
-    return list(CALLS)[:: len(CALLS) // share.some(len(CALLS), 5)]
+    """Return all calls of commands that this copy has with `--all`, else a few."""
+    calls = [line for line in CALLS if line.split()[0] in COMMANDS]
+    return calls[:: len(calls) // share.some(len(calls), 5)]
 
 
 def words_of(line: str, user: StoreUser) -> str:
