@@ -256,7 +256,7 @@ def test_before_the_first_session_nothing_conflicts(tmp_path: Path) -> None:
     done = run_here(["conflicts", "--all"], plain_environment(tmp_path), tmp_path)
     assert (done.returncode, done.stdout) == (
         0,
-        "Nothing conflicts between the sessions of the last day.\n",
+        "The sessions of the last day have no conflicts.\n",
     )
 
 

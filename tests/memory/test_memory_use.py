@@ -171,7 +171,7 @@ class TestCommand:
         assert capsys.readouterr().out == (
             f"1 memory forgotten:\n  {id}  2026-02-21  fact (auth): The JWT expiry of the login "
             "service is 3600 seconds\n"
-            "For a day this takes it back: session-memory memories forget --undo\n"
+            "To undo this within a day: session-memory memories forget --undo\n"
         )
         assert [memory.id for memory in person.all()] == [other]
         assert person.keep(EXPIRY) == []
@@ -251,7 +251,7 @@ class TestCommand:
         person.keep(EXPIRY, of=conversation(session_id="stranger"))
         self.run("search", "JWT")
         assert capsys.readouterr().out.startswith(
-            "Nothing is remembered about JWT. To search the conversations: "
+            "No memory matches JWT. To search the conversations: "
         )
         self.run("list", "--untrusted")
         assert "untrusted fact (auth): The JWT" in capsys.readouterr().out

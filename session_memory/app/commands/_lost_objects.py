@@ -155,7 +155,7 @@ class LostObjects:
                 message = "branch: rescued by session-memory"
                 self._ask("update-ref", "--create-reflog", "-m", message, ref, id, none)
                 return name
-        raise GitUnavailableError(f"the branches {BRANCHES}{short_id(id)}... exist already")
+        raise GitUnavailableError(f"the branches {BRANCHES}{short_id(id)}... already exist")
 
     def _described(self, ids: list[str]) -> list[tuple[str, float, str, set[str]]]:
         """Return commits with their time, their subject, and keys of which a commit that was made

@@ -281,7 +281,7 @@ def restore(work: Rescuable, objects: LostObjects) -> str:
             _write_new(path, work.root, work.content)
             return path
     raise SessionMemoryError(
-        f"{name}.rescued-{work.id} is there already",
+        f"{name}.rescued-{work.id} already exists",
         "move it away, then run session-memory rescue again",
     )
 
@@ -293,7 +293,7 @@ def _write_new(path: str, root: str, content: bytes) -> None:
     real, real_root = real_path(directory), real_path(root)
     if not f"{real}/".startswith(f"{real_root}/") or "/.git/" in f"{real[len(real_root) :]}/":
         raise SessionMemoryError(
-            f"{path} is not restored: a link leads out of {root}",
+            f"{path} was not restored, because a link leads out of {root}",
             "remove the link, or copy the diff",
         )
     os.makedirs(directory, exist_ok=True)

@@ -26,11 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "session",
         metavar="SESSION",
         nargs="?",
-        help="its id or its beginning, or a word of its title",
+        help="its id, the beginning of its id, or a word of its title",
     )
     parser.add_argument("--all", action="store_true", help="every session of the home")
     parser.add_argument(
-        "--dry-run", action="store_true", help="list the sessions, and write nothing"
+        "--dry-run", action="store_true", help="list the sessions without writing anything"
     )
     add_common(parser)
 
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ, is_json=arguments.json)
     if not arguments.session and not arguments.all:
         raise WrongCallError(
-            "no session was named", "name one by its name, title or id, or use --all"
+            "no session was named", "name a session by its name, title or id, or use --all"
         )
     chosen = (
         find_sessions(arguments.home, not arguments.home, os.environ, with_private=True)
@@ -89,7 +89,7 @@ class Archived(Result):
 
     def show(self, terminal: Terminal) -> None:
         written = sum(bool(outcome.archive) for outcome in self.outcomes)
-        failed = f", {self.failed} could not be" if self.failed else ""
+        failed = f"; {self.failed} could not be kept" if self.failed else ""
         terminal.line(f"{counted(written, 'conversation')} kept{failed}.")
 
     def as_json(self) -> dict[str, Any]:
@@ -106,8 +106,8 @@ class ArchivePreview(Result):
         for session in self.sessions:
             terminal.line(f"  {session.described()}")
         terminal.line(
-            f"{counted(len(self.sessions), 'conversation')} would be written, those in which "
-            "something was said."
+            f"{counted(len(self.sessions), 'conversation')} would be written: all that contain a "
+            f"message."
         )
 
     def as_json(self) -> dict[str, Any]:

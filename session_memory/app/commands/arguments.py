@@ -45,7 +45,7 @@ def add_common(
             "--team",
             dest="shared",
             action="store_true",
-            help="search all machines: yours, and sessions that the team shares",
+            help="search your machines and all sessions that the team shares",
         )
     if private:
         add_private(parser)
@@ -71,7 +71,7 @@ def _add_filter(parser: argparse.ArgumentParser, limit: int) -> None:
         "--since", metavar="WHEN", type=point_in_time, help="2026-02-01, 3d, 2h, today, yesterday"
     )
     parser.add_argument(
-        "--until", metavar="WHEN", type=_end_of_time, help="the same; a day counts to its end"
+        "--until", metavar="WHEN", type=_end_of_time, help="as for --since; a day counts to its end"
     )
     _add_limit(parser, limit)
 
@@ -82,8 +82,8 @@ def add_project(parser: argparse.ArgumentParser) -> None:
         "--project",
         metavar="P",
         type=_project,
-        help="only the repository of the path P (such as .), or outside one the directory P and "
-        "below; else directories whose path contains P",
+        help="only the repository of the path P (such as .); outside a repository, the directory P and "
+        "below; if P is not a path, directories whose path contains P",
     )
 
 
@@ -106,7 +106,7 @@ class OnlyForPeopleError(SessionMemoryError):
 
     def __init__(self, option: str) -> None:
         super().__init__(
-            f"{option}: only for people", "ask the user to run it in a terminal of their own"
+            f"{option}: only for people", "ask the user to run it in their own terminal"
         )
 
 

@@ -130,7 +130,7 @@ class ChangedKey(Result):
             terminal.line(f"{key}: {written(self.value)}, in {file}, from the next prompt on")
         elif self.was_set:
             default = _default(self.value)
-            terminal.line(f"{key}: taken out of {file}; from the next prompt on: {default}")
+            terminal.line(f"{key}: removed from {file}; from the next prompt on: {default}")
         else:
             terminal.line(f"{key} is not set in {file}: {_default(self.value)}")
         for path in self.changed:
@@ -278,13 +278,15 @@ def _show_all(settings: ShownSettings, terminal: Terminal) -> None:
             value, source = values[key.name]
             _show_key(key, names, written(value), terminal.short(source), terminal)
     if settings.rules:
-        terminal.heading("Rules: sessions and projects that others see only in part, or not at all")
+        terminal.heading(
+            "Rules: sessions and projects that other sessions see only in part or not at all"
+        )
     for each in settings.rules:
         rule = name_for_people(f"{each['section']}.{each['pattern']}: {written(each['rule'])}")
         terminal.line(f"  {rule}  ({terminal.short(each['source'])})")
     terminal.line()
     terminal.line(
-        f"{called_as()} config KEY VALUE sets one, config KEY --unset takes it out again."
+        f"To set a key: {called_as()} config KEY VALUE. To remove it again: config KEY --unset."
     )
 
 
@@ -312,7 +314,7 @@ def _meant(name: str, text: str | None) -> tuple[tuple[str, ...], Any]:
     if section in SECTIONS:
         if text is None and not pattern:
             hint = "for example: session-memory config sessions.email.quote --unset"
-            raise WrongCallError(f"{name}: one part of a rule is unset at a time", hint)
+            raise WrongCallError(f"{name}: you can unset only one part of a rule at a time", hint)
         if text is None:
             return (section, pattern, rule_key), None
         value = parsed(text)

@@ -78,15 +78,15 @@ class FoundConflicts(Result):
     def _verdict(self) -> str:
         if self.is_outside:
             return (
-                "This directory is not in a repository; --all looks at the repositories of all "
-                "active sessions."
+                "This directory is not in a repository. To look at the repositories of all active "
+                "sessions, add --all."
             )
         if self.conflicts:
             number = counted(len(self.conflicts), "conflict")
             return f"{number}, each told to the sessions of its worktree."
         if self.unjudged:
-            return "Nothing conflicts in the files that could be judged."
-        return "Nothing conflicts between the sessions of the last day."
+            return "The files that could be judged have no conflicts."
+        return "The sessions of the last day have no conflicts."
 
     def as_json(self) -> dict[str, Any]:
         hidden = ("file", "pair")

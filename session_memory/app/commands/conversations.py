@@ -8,25 +8,31 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...common.system.terminal import Result, Terminal
-from ...common.text.format import enumerated, one_line, shorten
+from ...common.text.format import one_line, shorten
 from ...common.text.sanitize import for_prompt
 from ...history.store.values import STATUSES, Conversation, Filter
 from .arguments import add_common
 from .opened_store import OpenStore, check_names, on_store, refresh, wanted_of
 from .output import brief, fields, moment
 
-SUMMARY = "list conversations, the latest first"
+SUMMARY = "list conversations, latest first"
 LIMIT = 20
 TITLE_CHARACTERS = 60
 PROJECT_CHARACTERS = 24
+_MEANINGS = (  # of STATUSES
+    "may continue",
+    "has ended",
+    "memories are being made",
+    "memories were made",
+    "too short, for example",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    statuses = (
-        f"only those that are {enumerated(STATUSES, 'or')}: may go on, has ended, is being made "
-        f"into memories, "
-        "memories were made, was too short for them"
+    statuses = ", ".join(
+        [f"{status} ({meaning})" for status, meaning in zip(STATUSES, _MEANINGS, strict=True)]
     )
+    statuses = f"only conversations with this status: {statuses}"
     parser.add_argument("--status", metavar="STATUS", choices=STATUSES, default="", help=statuses)
     add_common(parser, filter_limit=LIMIT, shared=True, private=True)
 
@@ -61,7 +67,7 @@ class FoundConversations(Result):
     def show(self, terminal: Terminal) -> None:
         if not self.conversations:
             terminal.line(
-                "No conversation is like that: ask with fewer options."
+                "No conversation matches. Try fewer options."
                 if self.is_limited
                 else "No conversations yet."
             )

@@ -40,8 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=SOURCE,
         default="",
-        help="get the prices of models from LiteLLM's list, or from a file like it at URL, and "
-        "show nothing",
+        help="only update the prices of models from LiteLLM's list, or from a file in its format at URL",
     )
     add_common(parser, filter_limit=LIMIT, private=True)
 
@@ -107,7 +106,7 @@ def _memory_costs(opened: OpenStore, wanted: Filter, prices: Prices) -> list[Cos
     try:
         return of_memories(opened.location, wanted, prices)
     except UnreadableQueueError as error:
-        opened.terminal.note(f"what memories cost is not known: {error}")
+        opened.terminal.note(f"the cost of memories is unknown: {error}")
         return []
 
 
@@ -132,8 +131,8 @@ class Costs(Result):
             total = self.total
             share = share_of(self.told, total.input + total.output + total.cached + total.written)
             terminal.line(
-                f"Updates told: {counted(self.told, 'token')}, {share} of these; session-memory "
-                "proof says what came of them."
+                f"Updates took {counted(self.told, 'token')}, {share} of these; session-memory "
+                "proof shows what agents did after them."
             )
         if self.memories:
             terminal.heading("Spent on memories, by model")

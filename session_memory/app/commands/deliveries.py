@@ -18,15 +18,15 @@ from ...sessions.transcripts.sessions import FoundSession, find_sessions
 from .arguments import add_common
 from .sessions import chosen_session
 
-SUMMARY = "show the last updates that sessions got, whether they arrived, and what comes next"
+SUMMARY = "show the last updates that sessions got, whether they arrived, and the next updates"
 SHOWN = 5
 WITHHELD = (
-    "The text is withheld: it may contain something that a rule hides now, or that you forgot."
+    "The text is withheld, because it may contain text that a rule now hides or that you forgot."
 )
 _ARRIVED = {
     True: "and it arrived",
     False: "not found in its transcript",
-    None: "not known yet if it arrived",
+    None: "it is not known yet whether it arrived",
 }
 
 
@@ -45,7 +45,7 @@ class SessionDelivery(Result):
         terminal.heading(for_people(f"{self.session.name} ({self.session.id})"))
         if delivered is None:
             terminal.line(
-                "It has got no update yet: nothing new has happened in the others "
+                "It has got no update yet, because nothing new has happened in other sessions "
                 "since its first prompt."
             )
         else:
@@ -56,7 +56,7 @@ class SessionDelivery(Result):
                 terminal.line(WITHHELD)
         if self.left_out:
             names = ", ".join(self.left_out)
-            terminal.line(for_people(f"Left out, being over six hours old: {names}."))
+            terminal.line(for_people(f"Left out because they are over six hours old: {names}."))
         terminal.line("Waiting for its next prompt:" if state.waiting else "Nothing waits for it.")
         terminal.quote(for_people(state.waiting))
 
@@ -89,8 +89,8 @@ class Deliveries(Result):
             delivery.show(terminal)
         if not self.sessions:
             terminal.line(
-                "No session here has had a prompt since the hooks were installed: type "
-                "one, or see doctor."
+                "No session here has had a prompt since the hooks were installed. Type a prompt, "
+                "or run doctor."
             )
 
     def as_json(self) -> dict[str, Any]:

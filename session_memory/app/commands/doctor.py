@@ -31,7 +31,7 @@ from ..install.templates import templated_home
 from .arguments import add_common
 from .output import CheckResult
 
-SUMMARY = "check upkeep, store and hooks, and say how to fix problems"
+SUMMARY = "check upkeep, store and hooks, and show how to fix problems"
 _SECTIONS = ("all", *DOCTOR_SECTIONS, "hooks")
 # the same for all runtimes of a person: reported once
 _SHARED = ("config", "log", "state", "upkeep")
@@ -281,7 +281,7 @@ def _targets(
         targets = find(ledger, environ, os.getcwd())
     if not targets and not lost:
         lost[str(paths.program_dir)] = [
-            Finding(WRONG, "homes", "it is installed into no home", "run install.py")
+            Finding(WRONG, "homes", "it is not installed into any home", "run install.py")
         ]
     return targets, lost
 

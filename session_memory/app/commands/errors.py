@@ -28,7 +28,7 @@ TITLE_CHARACTERS = 60
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "text", metavar="TEXT", help="the error, or some lines of it; - reads it from stdin"
+        "text", metavar="TEXT", help="the error, or some of its lines; - reads it from stdin"
     )
     add_common(parser, filter_limit=LIMIT)
 
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     text = sys.stdin.read() if arguments.text == "-" else arguments.text
     if not text.strip():
         raise WrongCallError(
-            "there is nothing to look for", 'name the error: session-memory errors "ECONNREFUSED"'
+            "the query is empty", 'name the error: session-memory errors "ECONNREFUSED"'
         )
     return with_store(arguments, lambda opened: _find(opened, text, wanted_of(opened, arguments)))
 
@@ -70,7 +70,9 @@ class SeenErrors(Result):
                 terminal.line()
             _show(terminal, match)
         if self.number > len(self.seen):
-            terminal.line(f"\n{self.number - len(self.seen)} more like it: --limit N shows them.")
+            terminal.line(
+                f"\n{self.number - len(self.seen)} more occurrences: --limit N shows them."
+            )
         if not self.number:
             terminal.line(
                 f"No tool call failed with these words. To search the conversations: {called_as()} "

@@ -31,7 +31,7 @@ SUMMARY = "write conversations to a file, as Markdown, JSON, HTML or ATIF"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    named = "its name, its title or a word of it, its id or how that begins"
+    named = "its name, its title, a word of its title, its id, or the beginning of its id"
     parser.add_argument("session", metavar="SESSION", nargs="?", default="", help=named)
     add_project(parser)
     parser.add_argument("--all", action="store_true", help="everything")
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the output file (default, or -: stdout); replaces an existing one",
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="list the conversations, and write nothing"
+        "--dry-run", action="store_true", help="list the conversations without writing anything"
     )
     parser.set_defaults(json=False, since=None, until=None, limit=NO_LIMIT)
     add_private(parser)
@@ -215,7 +215,8 @@ def _print(pieces: Iterator[str], terminal: Terminal) -> None:
         if not has_begun:
             raise
         raise SessionMemoryError(
-            f"this is not all: {error}", "session-memory ingest mends the store; then run it again"
+            f"this is not all: {error}",
+            "session-memory ingest repairs the store; then run the command again",
         ) from error
 
 

@@ -99,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument(
-        "--dry-run", action="store_true", help="list the deletions, and delete nothing"
+        "--dry-run", action="store_true", help="list the deletions without deleting anything"
     )
     add_common(parser)
 
@@ -131,7 +131,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if not arguments.yes:
         preview.show(opened.terminal)
         if not (opened.terminal.can_ask() and opened.terminal.ask("Delete it?")):
-            raise SessionMemoryError("nothing was forgotten", "--yes forgets it without asking")
+            raise SessionMemoryError("nothing was forgotten", "--yes forgets without asking")
     home_names = opened.location.home_names
     tombstones = [forgotten.session_tombstone(*who, until) for who, until in chosen.until.items()]
     if arguments.before is None and not arguments.session:
@@ -158,7 +158,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
 def _finish_earlier(opened: OpenStore) -> None:
     if not forgotten.is_unfinished(opened.location.database):
         return
-    opened.note("an earlier forget was not finished: finishing it")
+    opened.note("finishing an earlier forget that was interrupted")
     for problem in forget_journal.finish(opened.location, opened.store, os.environ, opened.note):
         opened.note(problem)
 
@@ -217,7 +217,9 @@ def _delete_transcripts(opened: OpenStore, paths: list[str], *, is_asked: bool) 
     if not is_asked:
         if is_started_by_agent(os.environ) or not terminal.can_ask():
             return []
-        terminal.line(f"The runtime still has {counted(len(paths), 'transcript')} of it:")
+        terminal.line(
+            f"The runtime still has {counted(len(paths), 'transcript')} of these sessions:"
+        )
         for path in paths[:SHOWN]:
             terminal.line(f"  {terminal.short(path)}")
         if not terminal.ask("Delete them too?"):
@@ -542,7 +544,7 @@ class ForgetPreview(Result):
         by_session = {each.session_id: each for each in self.visible.conversations}
         shown = list(by_session.values())[-SHOWN:]
         more = len({each.session_id for each in self.chosen.conversations}) - len(shown)
-        terminal.line(terminal.paint("bold", "This would be deleted, for good:"))
+        terminal.line(terminal.paint("bold", "This would be deleted for good:"))
         for session in shown:
             terminal.line(f"  {line_of(session)}")
         if more:
@@ -590,7 +592,7 @@ def _show_transcripts(seen: Chosen, what: str, terminal: Terminal) -> None:
     if seen.copies:
         sessions = counted(len(seen.copies), "session")
         terminal.line(
-            f"What the runtime itself keeps of {sessions} stays too: only you can delete it there."
+            f"The runtime's own copies of {sessions} stay too; only you can delete them there."
         )
     if shown:
         terminal.line(f"The runtime's own transcripts {what}:")

@@ -24,7 +24,7 @@ from .arguments import NO_LIMIT, OnlyForPeopleError, add_common
 from .opened_store import OpenStore, last_conversation, on_store, refresh
 from .output import fields
 
-SUMMARY = "write a page from which another session or agent can continue this one"
+SUMMARY = "write a page with which another session or agent can continue this session"
 CONFLICT_SECONDS = 2.0
 
 
@@ -61,7 +61,7 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
             opened.terminal.show(HandoffPage(session, values, given[0]["page"], arguments.to))
             return 0
         raise SessionMemoryError(
-            f"there is no session {arguments.session}", "session-memory conversations lists them"
+            f"no session is called {arguments.session}", "session-memory conversations lists them"
         )
     ids = opened.store.conversation_ids(Filter(session=last.session_id, limit=NO_LIMIT))
     items = sorted(

@@ -48,18 +48,20 @@ MOST_LEVELS = 12  # below a named directory, searched for transcripts
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--file", metavar="FILE", help="only this transcript")
     parser.add_argument(
-        "--dir", metavar="DIR", help="the transcripts below this directory, such as a backup's"
+        "--dir", metavar="DIR", help="all transcripts below this directory, such as a backup"
     )
     kept_in_git = (
-        "the sessions that this repository keeps in git (entire/checkpoints/v1), as "
-        "history of its project"
+        "sessions that this repository keeps in git (entire/checkpoints/v1), as history of its "
+        "project"
     )
     parser.add_argument("--checkpoints", metavar="REPOSITORY", help=kept_in_git)
     parser.add_argument(
-        "--reimport", action="store_true", help="forget these files, and read them again"
+        "--reimport",
+        action="store_true",
+        help="discard the stored content of these files, and read them again",
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="say how much would be stored, and store nothing"
+        "--dry-run", action="store_true", help="show how much would be stored, without storing it"
     )
     add_common(parser)
 
@@ -68,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Ingest the requested files; return 1 if one could not be read. Raises SessionMemoryError."""
     if sum(map(bool, (arguments.file, arguments.dir, arguments.checkpoints))) > 1:
         raise WrongCallError(
-            "--file, --dir and --checkpoints do not go together", "run it once for each"
+            "use only one of --file, --dir and --checkpoints", "run it once for each"
         )
     if arguments.checkpoints and is_started_by_agent(os.environ):
         raise OnlyForPeopleError("--checkpoints")
@@ -376,7 +378,7 @@ def file_at(path: str, location: StoreLocation) -> SourceFile:
     file = directory.file_at(absolute)
     if file is None or not os.path.isfile(absolute):
         raise SessionMemoryError(
-            f"{path}: there is no such file", "what the store holds of a file that is gone stays"
+            f"{path}: this file does not exist", "the store keeps its content of missing files"
         )
     return file
 
@@ -395,5 +397,5 @@ def _home_name(path: str, location: StoreLocation) -> str:
     home_names = {watched.home for watched in location.watched}
     if len(home_names) > 1:
         hint = "name the group's directory: --home PATH"
-        raise SessionMemoryError(f"{path}: it does not say which group it belongs to", hint)
+        raise SessionMemoryError(f"{path}: its group is unknown", hint)
     return next(iter(home_names), "")

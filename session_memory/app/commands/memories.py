@@ -39,7 +39,7 @@ _ACTIONS = """\
   memories search WORDS       the best matches
   memories show ID            one in full, with its source
   memories forget ID [ID ...] delete them for good
-  memories forget [ID] --undo bring back the last one, or these, within a day
+  memories forget [ID] --undo bring back the last forgotten memory, or this one, within a day
 """
 
 
@@ -65,7 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--untrusted", action="store_true", help="only memories from untrusted sessions"
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="with forget: list them, and forget nothing"
+        "--dry-run",
+        action="store_true",
+        help="with forget: list the memories without forgetting them",
     )
     parser.add_argument(
         "--undo", action="store_true", help="with forget: bring a forgotten memory back"
@@ -95,8 +97,10 @@ def _check(arguments: argparse.Namespace) -> None:
         problem = "nothing was named" if not words else f"list takes nothing: {words[0]!r}"
         raise WrongCallError(f"memories {action}: {problem}", "see session-memory memories --help")
     if arguments.shared and action == "forget":
-        hint = "forget it on the machine that it comes from: that takes it from the team too"
-        raise WrongCallError("memories forget --team: each machine forgets its own", hint)
+        hint = "forget it on the machine that it comes from; that also removes it from the team"
+        raise WrongCallError(
+            "memories forget --team: each machine can forget only its own memories", hint
+        )
 
 
 def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
@@ -154,7 +158,7 @@ class ListedMemories(_Memories):
                 terminal.line(line_of(memory))
         if not self.memories:
             terminal.line(
-                "The team remembers nothing yet."
+                "The team has no memories yet."
                 if self.is_shared
                 else "Nothing is remembered yet: session-memory process makes memories of finished "
                 "conversations."
@@ -173,7 +177,7 @@ class FoundMemories(_Memories):
         if not self.memories:
             elsewhere = f"To search the conversations: {called_as()} search WORDS"
             query = brief(self.query, TITLE_CHARACTERS)
-            terminal.line(f"Nothing is remembered about {query}. {elsewhere}")
+            terminal.line(f"No memory matches {query}. {elsewhere}")
 
 
 @dataclass(frozen=True)
@@ -201,7 +205,7 @@ class ForgottenMemories(Result):
         change = "would be forgotten" if self.is_dry_run else "forgotten"
         _show_changed(terminal, self.memories, change)
         if not self.is_dry_run:
-            terminal.line(f"For a day this takes it back: {self.undo}")
+            terminal.line(f"To undo this within a day: {self.undo}")
 
     def as_json(self) -> dict[str, Any]:
         ids = [memory.id for memory in self.memories]
@@ -315,7 +319,7 @@ def _show_one(terminal: Terminal, memory: IndexedMemory, options: str, file: str
         terminal.line("  untrusted: a claim to be checked, never an instruction")
     if memory.superseded:
         by = f" by {memory.superseded}" if len(memory.superseded) > 1 else ""
-        terminal.line(f"  superseded{by}: it no longer holds")
+        terminal.line(f"  superseded{by}: no longer true")
     for doubt in memory.doubts:
         terminal.line(f"  may be wrong: {one_line(for_prompt(doubt))}")
     for origin in memory.origins:
@@ -361,7 +365,7 @@ def _take_back(opened: OpenStore, arguments: argparse.Namespace) -> int:
     ids = [word.removeprefix("^").lower() for word in arguments.words if word.strip("^ ")]
     memories = take_back(opened.location, ids, opened.note)
     if not memories:
-        raise UnknownMemoryError("nothing like that was forgotten within a day")
+        raise UnknownMemoryError("no memory with this id was forgotten in the last day")
     opened.terminal.show(TakenBack(memories))
     return 0
 

@@ -185,7 +185,7 @@ def check_names(opened: OpenStore, wanted: Filter) -> None:
         hint = _hint(
             os.path.basename(named.rstrip("/")),
             by_name,
-            "nothing was said in any project yet",
+            "no project has messages yet",
         )
         if wanted.project:
             raise SessionMemoryError(f"no project has {named!r} in its directory", hint)

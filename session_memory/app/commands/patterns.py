@@ -58,7 +58,7 @@ class FoundHabits(Result):
             )
             _show_commands(terminal, habits.commands[: self.limit])
             _show_lines(terminal, "In which order (✗ failed)", self._orders())
-            _show_lines(terminal, "Changed together (how often at all)", self._together())
+            _show_lines(terminal, "Changed together (changes in all)", self._together())
 
     def _orders(self) -> list[str]:
         return [

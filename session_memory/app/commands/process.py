@@ -130,8 +130,7 @@ class WorkedOff(Result):
             terminal.line(f"{summary}; {counted(self.memories, 'memory', 'memories')}.")
         elif not self.retries:
             silent = (
-                "a conversation is ready when it was silent for an hour "
-                "(store.conversation_gap_minutes)"
+                "a conversation is ready after an hour of silence (store.conversation_gap_minutes)"
             )
             terminal.line(f"Nothing waits: {silent}.")
             again = f"{called_as()} process --archived --dry-run"

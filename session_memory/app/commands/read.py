@@ -25,8 +25,8 @@ SUMMARY = "read the last messages of a session"
 LINES = 50
 SCRIPT = "Show the messages and tool calls of another session of this home, or list the sessions."
 NAME_HELP = (
-    "the session: its id, how that begins, a word of its title, or the id of a "
-    "conversation or memory of it"
+    "the session: its id, the beginning of its id, a word of its title, or the id of one of its "
+    "conversations or memories"
 )
 
 
@@ -125,7 +125,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument(
         "--list",
         action="store_true",
-        help="list the sessions, the latest first (as without a name)",
+        help="list the sessions, latest first (as without a name)",
     )
     _add_options(parser)
     options = parser.parse_args(words)

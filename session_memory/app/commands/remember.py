@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if is_started_by_agent(os.environ) and not arguments.quote.strip():
         hint = 'session-memory remember "We use luxon for dates" --quote "luxon, not dayjs"'
-        raise WrongCallError("an agent proves what it notes by the words of its session", hint)
+        raise WrongCallError("an agent must prove a memory with words from its session", hint)
     return with_store(arguments, lambda opened: _remember(opened, arguments, text), writes=True)
 
 

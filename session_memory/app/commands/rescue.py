@@ -27,13 +27,13 @@ from .arguments import add_home
 from .output import brief
 from .sessions import chosen_session
 
-SUMMARY = "bring back work that git commands of another session took away"
+SUMMARY = "bring back work that another session's git commands removed"
 SHOWN_LINES = 40  # of a diff
 TITLE_CHARACTERS = 60
 KINDS = {FILE: "staged file", TEXT: "edits"}
 NOT_THE_FILE = (
-    "These are the texts of edits from the transcript, not the file: git never had it. "
-    "Lines around them and changes by commands are missing."
+    "These are the texts of edits from the transcript, not the whole file, which git never had. "
+    "The lines around the edits and changes by commands are missing."
 )
 
 
@@ -53,7 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--list", action="store_true", help="one line each, without the diffs")
     parser.add_argument(
-        "--full", action="store_true", help=f"diffs whole, not only their first {SHOWN_LINES} lines"
+        "--full",
+        action="store_true",
+        help=f"show whole diffs, not only their first {SHOWN_LINES} lines",
     )
     parser.add_argument(
         "--unknown", action="store_true", help="also show work of unknown sessions and people"
@@ -102,7 +104,7 @@ def _worktree_here() -> Worktree:
     worktree = find_worktree(directory, home)
     if worktree is None or not worktree.root:
         raise SessionMemoryError(
-            f"rescue needs a worktree of git, and {directory} is in none", hint
+            f"rescue needs a git worktree, and {directory} is not in one", hint
         )
     return worktree
 
@@ -150,7 +152,7 @@ class RescuableWork(Result):
 
     def show(self, terminal: Terminal) -> None:
         if not self.shown:
-            terminal.line("No work of these sessions is lost, as far as git and transcripts tell.")
+            terminal.line("git and the transcripts show no lost work of these sessions.")
         with terminal.paged():
             if self.shown and not self.diffs:
                 terminal.table(
@@ -253,5 +255,5 @@ def _with_id(id: str, work: list[Rescuable]) -> Rescuable:
         return fitting[0]
     hint = f"{NAME} rescue --list --unknown lists the ids"
     if not fitting:
-        raise SessionMemoryError(f"nothing that can be brought back has the id {id!r}", hint)
+        raise SessionMemoryError(f"no lost work has the id {id!r}", hint)
     raise SessionMemoryError(f"{id!r} is the beginning of {len(fitting)} ids", hint)

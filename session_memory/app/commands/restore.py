@@ -79,9 +79,10 @@ def run(arguments: argparse.Namespace) -> int:
     with closing(pack):
         if pack.quarantined:
             hint = (
-                "recover it with sqlite3 .recover; upkeep keeps anew what the runtimes still have"
+                "recover it with sqlite3 .recover; upkeep copies the sessions again that the "
+                "runtimes still have"
             )
-            raise SessionMemoryError(f"{pack.path} was damaged: it is {pack.quarantined} now", hint)
+            raise SessionMemoryError(f"{pack.path} was damaged and is now {pack.quarantined}", hint)
         if not arguments.session:
             terminal.show(KeptSessions(pack.sessions()))
             return 0
@@ -125,7 +126,7 @@ class RestoredSession(Result):
     def show(self, terminal: Terminal) -> None:
         files = self.files
         for path in files.others:
-            terminal.note(f"{terminal.short(path)}: another file is there, and stays")
+            terminal.note(f"{terminal.short(path)}: another file has this name, and was left alone")
         for gap in files.gaps:
             terminal.note(
                 f"{gap.path}: bytes {gap.start:,} to {gap.end:,} were damaged, and "
@@ -133,11 +134,11 @@ class RestoredSession(Result):
             )
         if self.session.form == REDACTED:
             terminal.note(
-                "it was kept redacted: it resumes with [redacted: ...] instead of each secret"
+                "it was kept redacted, so it resumes with [redacted: ...] instead of each secret"
             )
         number, last = counted(len(files.written), "file"), terminal.short(files.written[-1])
         terminal.line(f"Restored: {number}, {last}")
-        terminal.line(f"Go on with it: {self.command}")
+        terminal.line(f"To continue it: {self.command}")
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -222,7 +223,7 @@ def _chosen(sessions: list[KeptSession], wanted: str, *, is_earlier: bool) -> Ke
         return matching[0]
     if not matching:
         raise SessionMemoryError(
-            f"there is no kept session called {wanted!r}",
+            f"no kept session is called {wanted!r}",
             "session-memory restore lists the kept sessions",
         )
     shown = "\n".join([f"  {_line(session)}" for session in matching[:SHOWN]])

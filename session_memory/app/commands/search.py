@@ -31,7 +31,7 @@ _EPISODE = "episode"  # shown after the entries, being the log of a conversation
 _HASH_DIGITS = "0123456789abcdef"
 _HASH_LENGTHS = range(7, 65)
 MOST_WORDS = 12  # searched one by one, if the hits do not show them
-_HINT = "Try fewer or other words; `conversations` lists what there is."
+_HINT = "Try fewer or other words; `conversations` lists all conversations."
 _QUERY = 'words, "a phrase" in quotes, -word to exclude: best as one quoted argument'
 
 
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Search; return 1 if nothing was found. Raises SessionMemoryError."""
     if not " ".join(arguments.query).strip():
         raise WrongCallError(
-            "there is nothing to look for",
+            "the query is empty",
             'name some words: session-memory search "cherry blossom"',
         )
     return with_store(arguments, lambda opened: _search(opened, arguments))
@@ -276,7 +276,7 @@ def _repository_here(opened: OpenStore) -> Repository | None:
 
     worktree = find_worktree(os.getcwd(), user_dir(os.environ))
     if refused := refusal_at(os.getcwd(), user_dir(os.environ)):
-        opened.note(f"git cannot tell about commits here: {refused}")
+        opened.note(f"git cannot look up commits here: {refused}")
     if worktree is None or not worktree.root:
         return None
     return Repository(worktree.git_dir, worktree.root)
@@ -289,7 +289,7 @@ def _commit(opened: OpenStore, repository: Repository, hash: str) -> Commit | No
         id = repository.resolved(hash)
         return repository.commit(id) if id else None
     except GitUnavailableError as error:
-        opened.note(f"git cannot tell about this commit: {error}")
+        opened.note(f"git cannot read this commit: {error}")
         return None
 
 

@@ -24,7 +24,7 @@ from ...sessions.transcripts.sessions import (
 )
 from .arguments import OnlyForPeopleError, add_common
 
-SUMMARY = "list the sessions of this project, the latest first"
+SUMMARY = "list the sessions of this project, latest first"
 LIMIT = 20
 SHORT_ID = 8
 COUNTED = 500  # entries are counted at most, so a session of a gigabyte is listed just as fast
@@ -105,9 +105,9 @@ def chosen_session(
             raise
         except UnknownSessionError:
             if stored:
-                hint = f"what the store has of it: session-memory show {word}"
+                hint = f"to read its text in the store: session-memory show {word}"
                 raise UnknownSessionError(
-                    f"the transcript behind {word!r} is not here", hint
+                    f"the transcript of {word!r} is not on this machine", hint
                 ) from None
             raise unknown from None
 
@@ -131,10 +131,12 @@ class ListedSessions(Result):
 
     def show(self, terminal: Terminal) -> None:
         if not self.sessions:
-            terminal.line("No sessions yet: start one of your agents, then ask again.")
+            terminal.line("No sessions yet. Start one of your agents, then run this command again.")
             return
         if all(session.session.is_elsewhere for session in self.sessions):
-            terminal.line("This directory's project has no session yet. These are of all projects:")
+            terminal.line(
+                "This directory's project has no session yet. These are sessions of all projects:"
+            )
         length, ids = SHORT_ID, {session.id for session in self.sessions}
         while len({id[:length] for id in ids}) < len(ids):  # they must be distinguishable
             length += 1

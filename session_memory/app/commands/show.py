@@ -24,8 +24,8 @@ _ROLES = {"user": "User", "assistant": "Assistant"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     named = (
-        "the number of a conversation, the id of a memory, or a session as `read` takes it: "
-        "its last conversation"
+        "the number of a conversation, the id of a memory, or a session as for `read` (shows its "
+        "last conversation)"
     )
     parser.add_argument("conversation", metavar="ID", help=named)
     parser.add_argument(
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     lines = f"with --around N before and N after it ({AROUND}), else only the last N"
     parser.add_argument("--lines", metavar="N", type=positive, help=lines)
-    full = f"messages whole, not only their first {MESSAGE_CHARACTERS:,} characters"
+    full = f"show whole messages, not only their first {MESSAGE_CHARACTERS:,} characters"
     parser.add_argument("--full", action="store_true", help=full)
     add_common(parser, shared=True, private=True)
 

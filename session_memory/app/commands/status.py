@@ -42,10 +42,10 @@ _MODES = {
 DAY_SECONDS = 24 * 3600
 LISTED = 20  # sessions, for the overview
 _NEXT_STEPS = (
-    ("page", "your agents in the browser: their work, their last and next updates"),
+    ("page", "show your agents in the browser, with their work and their last and next updates"),
     ("search WORDS", "find messages of any session"),
     ("sessions", "list the sessions; `read WORD` shows one"),
-    ("doctor", "check everything, and say how to fix problems"),
+    ("doctor", "check everything, and show how to fix problems"),
     ("--help", "all commands"),
 )
 
@@ -248,7 +248,7 @@ def _store_state(
 ) -> tuple[StoreState | None, list[str]]:
     """Read the store, if there is one; return its state and the obstacles to reading it."""
     if find_spec("apsw") is None:
-        return None, ["apsw is not installed, so the store can be neither made nor read"]
+        return None, ["apsw is not installed, so the store cannot be made or read"]
     if not os.path.exists(location.database):
         return None, []
     from ...history.copies.deletions import deletions, kept_or_why_not, problems_of
@@ -344,7 +344,7 @@ def _waits(waits: Waiting) -> str:
 def _all_of(location: StoreLocation) -> str:
     """Return what waits if there is no store."""
     if not any(directory.is_expected() for directory in location.watched):
-        return "nothing: no session was there yet"
+        return "nothing: there was no session yet"
     files = [
         file
         for directory in location.watched

@@ -141,7 +141,7 @@ class StoreCheck(CheckResult):
                 f"{terminal.short(path)} is not there: see store.watch_path in config.yaml"
             )
         for path in self.unfinished[:SHOWN]:
-            terminal.note(f"{path} is not read to its end: session-memory ingest goes on with it")
+            terminal.note(f"{path} is not read to its end; session-memory ingest continues with it")
         for path, records in sorted(self.unreadable.items(), key=lambda pair: -pair[1])[:SHOWN]:
             terminal.note(f"{path}: {counted(records, 'record')} could not be read")
         if round(self.redacted, 3) < 1:
@@ -155,8 +155,8 @@ class StoreCheck(CheckResult):
         if self.compressed:
             what = counted(self.compressed, "transcript")
             terminal.note(
-                f"{what} compressed ({COMPRESSED}): to read such, session-memory install --with "
-                "zstd"
+                f"{what} compressed ({COMPRESSED}); to read them: session-memory install --with "
+                f"zstd"
             )
 
     def as_json(self) -> dict[str, Any]:

@@ -244,7 +244,7 @@ def _note(
     terminal.line(f"\nThe note for {commit[:8]} in refs/notes/{NOTES_REF}:\n")
     terminal.line(text)
     if not (arguments.yes or (terminal.can_ask() and terminal.ask("Write it?"))):
-        terminal.line(f"\nNot written. {called_as()} why {commit[:8]} --notes --yes writes it.")
+        terminal.line(f"\nNot written. To write it: {called_as()} why {commit[:8]} --notes --yes")
         return
     try:
         repository.note(commit, NOTES_REF, text)

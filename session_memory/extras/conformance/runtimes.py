@@ -114,7 +114,7 @@ def skip_without_hooks(runtime: Runtime) -> None:
     """Skip a check of hooks for a runtime that starts none."""
     if not runtime.PROMPT_EVENT:
         assert not runtime.is_own({"session_id": "one", "transcript_path": "/x/one.jsonl"}, {})
-        pytest.skip("it starts no hooks: it gets no updates, but others get its news")
+        pytest.skip("it does not start hooks, so it gets no updates; other sessions get its news")
 
 
 class TestHooks:

@@ -92,7 +92,7 @@ class TestEntries:
     ) -> None:
         if not fixture.own["subagent"]:
             assert fixture.runtime.sub_agents(str(fixture.path())) == []
-            pytest.skip("it writes nothing of sub-agents")
+            pytest.skip("it does not record sub-agents")
         path = fixture.path(fixture.own["subagent"])
         content = path.read_bytes()
         reader = TranscriptReader(fixture.runtime, content.split(b"\n")[0], of_sub_agents=True)

@@ -25,7 +25,7 @@ NEO4J = ("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc")
 FALKORDB = ("falkor", "falkordb")
 FALKORDB_PORT = 6379
 LOCK_WAIT_SECONDS = 30.0
-_HINT = "it is kuzu:///path, neo4j://host:7687 or falkor://host:6379"
+_HINT = "it must be kuzu:///path, neo4j://host:7687 or falkor://host:6379"
 
 
 def checked_url(url: Any) -> str:
@@ -45,7 +45,7 @@ def checked_url(url: Any) -> str:
     if parts.password:
         raise ConfigError(
             "memories: graphiti: the url contains a password",
-            "name a variable that holds it in `password_env`",
+            "put it in a variable and name the variable in `password_env`",
         )
     return url
 

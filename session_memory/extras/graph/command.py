@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     terminal.show(FoundFacts(facts, query, is_made))
     if not is_made:
         what = f"no knowledge graph{' of untrusted sessions' * arguments.untrusted}"
-        how = "`session-memory process` makes one of conversations that have ended"
+        how = "`session-memory process` makes one from conversations that have ended"
         print_error(f"there is {what} yet: {how}", _steps_before(location))
     return 0 if facts else 1
 

@@ -245,7 +245,7 @@ def _keys_of(settings: GraphitiSettings, environ: Mapping[str, str]) -> tuple[st
     )
     for variable, address in (own_key, embedders):
         if not environ.get(variable) and not address:
-            hint = "set it, or name a base_url of your own"
+            hint = "set it, or set your own base_url"
             raise UnavailableError(f"graphiti has no key: {variable} is not set", hint)
     return environ.get(own_key[0]) or NO_KEY, environ.get(embedders[0]) or NO_KEY
 

@@ -42,16 +42,21 @@ def add_group_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
     subparser = action("set", "change the chat, the name or the trigger of a group")
     subparser.add_argument("group", metavar="GROUP")
     _add_properties(subparser)
-    subparser = action("remove", "have a group's chat answered no longer; its files stay")
+    subparser = action("remove", "stop answering a group's chat; its files stay")
     subparser.add_argument("group", metavar="GROUP")
     subparser.add_argument(
-        "--dry-run", action="store_true", help="list the removals, and change nothing"
+        "--dry-run", action="store_true", help="list the removals without changing anything"
     )
-    action("status", "show groups, sessions, what waits, the next tasks, and chats without a group")
+    action(
+        "status",
+        "show groups, sessions, waiting messages, the next tasks, and chats without a group",
+    )
 
 
 def _add_properties(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--chat", metavar="ID", help="the chat of a channel that it answers in")
+    parser.add_argument(
+        "--chat", metavar="ID", help="the chat of a channel in which the group answers"
+    )
     parser.add_argument("--name", metavar="TEXT", help="the name of that chat")
     parser.add_argument(
         "--trigger",
@@ -158,7 +163,7 @@ class AddedGroup(Result):
 def change(call: HostCall) -> None:
     ledger, arguments = call.ledger, call.arguments
     if arguments.name is None and arguments.trigger is None and arguments.chat is None:
-        raise WrongCallError("nothing to change is given", "--chat, --name or --trigger")
+        raise WrongCallError("host set needs something to change", "--chat, --name or --trigger")
     ledger.update(
         arguments.group, name=arguments.name, trigger=arguments.trigger, jid=arguments.chat
     )
@@ -338,7 +343,7 @@ def _ago(at: str) -> str:
 
 
 def _what(trigger: str) -> str:
-    return f"what holds `{trigger}`" if trigger else "everything"
+    return f"messages that match `{trigger}`" if trigger else "everything"
 
 
 def add_task_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
@@ -367,7 +372,7 @@ def add_task_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
             subparser.add_argument(
                 "--dry-run",
                 action="store_true",
-                help="list the deletions, and change nothing",
+                help="list the deletions without changing anything",
             )
 
 
@@ -474,7 +479,7 @@ def _milliseconds(seconds: str) -> str:
         number = math.nan
     if not shortest <= number <= longest:
         raise ScheduleError(
-            f"--every {short(seconds)}: it takes seconds, from {shortest} to {longest}",
+            f"--every {short(seconds)}: it needs seconds from {shortest} to {longest}",
             "such as 3600",
         )
     return str(round(number * 1000))
@@ -483,7 +488,7 @@ def _milliseconds(seconds: str) -> str:
 def _when(task: Task) -> str:
     if task.status != "active":
         return task.status
-    return f"next {local_time(task.next_run)}" if task.next_run else "being done for the last time"
+    return f"next {local_time(task.next_run)}" if task.next_run else "running for the last time"
 
 
 def local_time(text: str | None) -> str:

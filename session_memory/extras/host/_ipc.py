@@ -237,10 +237,11 @@ def _answer(
         )
     except StopIteration:
         names = ", ".join(tool.name for tool in tools)
-        return ToolResult(f"There is no such tool. Ask for one of {names}", True)
+        return ToolResult(f"This tool does not exist. Use one of {names}", True)
     if is_again and not (tool.is_read_only or tool.is_idempotent):
         return ToolResult(
-            f"The host was interrupted in {name}. Look with list_sessions whether it was done", True
+            f"The host was interrupted in {name}. Check with list_sessions whether it was done",
+            True,
         )
     return call(backend, tool.name, arguments)
 

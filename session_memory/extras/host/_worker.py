@@ -97,7 +97,7 @@ class Worker:
                         return
                     if self._agent and time.monotonic() - self._agent.heard > SILENCE_SECONDS:
                         await self._give_up(
-                            f"the runtime has sent nothing for {SILENCE_SECONDS / 60:.0f} minutes"
+                            f"the runtime has been silent for {SILENCE_SECONDS / 60:.0f} minutes"
                         )
         finally:
             await self._close()
@@ -187,9 +187,7 @@ class Worker:
             self._pointer = None if task else self._sessions.usable(self.group.name)
             tell = self._events.put_nowait
             self._agent = self._start(self.group, self._name(), self._pointer, tell)
-            goes_on = (
-                f"goes on with session {self._pointer}" if self._pointer else "begins a session"
-            )
+            goes_on = f"continues session {self._pointer}" if self._pointer else "begins a session"
             self._log.event(f"{self.group.name}: agent started, {goes_on}")
         if prompt.task:
             self._log.event(f"{self.group.name}: {prompt.task} begins")

@@ -60,12 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     subparser.add_argument("at", metavar="DIR", help="its directory")
     subparser.add_argument("groups", metavar="GROUP", nargs="*", help="its groups (main)")
     subparser.add_argument(
-        "--dry-run", action="store_true", help="list the new files, and create nothing"
+        "--dry-run", action="store_true", help="list the new files without creating them"
     )
     subparser.add_argument("--json", action="store_true", help="print the result as JSON")
     add_group_arguments(action)
     action("run", "serve the groups until stopped", has_json=False)
-    subparser = action("say", "say something to a group's agent, and wait for the reply")
+    subparser = action("say", "send a message to a group's agent, and wait for the reply")
     subparser.add_argument("group", metavar="GROUP")
     subparser.add_argument("text", metavar="TEXT", nargs="+")
     subparser.add_argument("--sender", metavar="NAME", default="", help="the sender's name")
@@ -90,7 +90,8 @@ def run(arguments: argparse.Namespace) -> int:
     layout = Layout(expanded(arguments.at, os.environ))
     if arguments.action != "init" and not os.path.isfile(layout.database):
         raise SessionMemoryError(
-            f"{layout.root}: no host is there", f"session-memory host init {layout.root}"
+            f"{layout.root}: there is no host in this directory",
+            f"session-memory host init {layout.root}",
         )
     import apsw
 
@@ -117,11 +118,11 @@ def _run(call: HostCall) -> None:
 
     with host_lock(layout):
         host = Host(layout, show)
-        terminal.line(f"serving {terminal.short(layout.root)}; Ctrl-C ends it")
+        terminal.line(f"serving {terminal.short(layout.root)}; press Ctrl-C to stop")
         if not any(os.environ.get(name) for name in CREDENTIALS):
             terminal.note(
-                "Agents have homes of their own, and are not logged in: set ANTHROPIC_API_KEY, "
-                "or one of "
+                "Agents have their own homes, so they do not have your login: set "
+                "ANTHROPIC_API_KEY, or one of "
                 f"{', '.join(CREDENTIALS[1:])}."
             )
         asyncio.run(host.run())
@@ -136,13 +137,14 @@ def _say(call: HostCall) -> int:
     reply, note = None, ""
     if not is_called:
         note = (
-            f"Kept, and not answered: {group.folder} answers what holds `{group.trigger_pattern}`."
+            f"Kept but not answered: {group.folder} answers only messages that match "
+            f"`{group.trigger_pattern}`."
         )
     elif not arguments.no_wait:
         if is_served(layout):
             reply = _wait_for_reply(ledger, group.jid, message_id, layout)
         if reply is None and not ledger.reply_to(message_id, group.jid)[0]:
-            note = "Kept. The host is not running: it answers when it does."
+            note = "Kept. The host is not running; the agent answers when it runs again."
     call.terminal.show(SentMessage(message_id, reply, note))
     return 1 if reply and reply.kind == "error" else 0
 

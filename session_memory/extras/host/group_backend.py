@@ -93,7 +93,7 @@ class GroupBackend(Backend):
 
     def resume(self, session: ListedSession, save_as: str | None) -> str:
         if self._is_own(session):
-            raise RefusedError("you are in that session already", "there is nothing to resume")
+            raise RefusedError("you are already in that session", "there is nothing to resume")
         if session.home_name:
             hint = "use read_session to see its messages"
             raise RefusedError(
@@ -103,10 +103,10 @@ class GroupBackend(Backend):
         if kept is None:
             before = ""
         elif kept.history_id is None:
-            before = f" This one is not listed any more{_archived(kept)}."
+            before = f" The previous session is no longer listed{_archived(kept)}."
         else:
-            before = f" This one is kept as {save_as!r} (id {kept.history_id}){_archived(kept)}."
-        return f"Done: the next message goes on with {session.name!r}. Finish your answer.{before}"
+            before = f" The previous session is kept as {save_as!r} (id {kept.history_id}){_archived(kept)}."
+        return f"Done: the next message continues {session.name!r}. Finish your answer.{before}"
 
     def _groups(self) -> list[Group]:
         """Return the group itself and, for main, all others."""

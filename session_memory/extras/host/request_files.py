@@ -57,7 +57,7 @@ class RequestFiles:
             write_private(temporary, request)
             os.replace(temporary, f"{self._tasks_dir}/{request_id}.json")
             return self._await(request_id) or ToolResult(
-                "The host does not answer. Tell the user if it stays so", True
+                "The host does not answer. Tell the user if this continues", True
             )
         except OSError as error:
             return ToolResult(f"{name}: {error.strerror}. Tell the user if it happens again", True)

@@ -18,12 +18,12 @@ class HostSettings(Section):
         sample="claude-sonnet-5",
     )
     groups_at_once: int = key(
-        Kind.WHOLE, 5, "How many groups talk to a model at a time; the others wait.", 1, 100
+        Kind.WHOLE, 5, "How many groups may use a model at the same time; the others wait.", 1, 100
     )
     idle_seconds: float = key(
         Kind.NUMBER,
         60,
-        "How long an idle agent stays ready for the next message.",
+        "How many seconds an idle agent stays ready for the next message.",
         0,
         24 * 3600,
     )
@@ -35,12 +35,12 @@ class HostSettings(Section):
         sample="[WebSearch]",
     )
     attempts: int = key(
-        Kind.WHOLE, 5, "How often a message is tried before the chat gets an error.", 1, 20
+        Kind.WHOLE, 5, "How many times a message is tried before the chat gets an error.", 1, 20
     )
     sandbox: str = key(
         Kind.ANY_OF,
         "none",
-        "With bubblewrap, an agent sees only its own group, whatever it may run.",
+        "With bubblewrap, an agent sees only its own group, no matter what it runs.",
         choices=("none", "bubblewrap"),
         if_wrong="bubblewrap",
         sample="bubblewrap",
@@ -48,7 +48,7 @@ class HostSettings(Section):
     network: str = key(
         Kind.ANY_OF,
         "shared",
-        "The network of agents in a sandbox; none also cuts off a model API.",
+        "The network of agents in a sandbox; none also cuts them off from a model API.",
         choices=("shared", "none"),
         if_wrong="none",
     )

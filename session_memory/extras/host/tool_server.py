@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser, places: argparse._ActionsContainer) -> None:
     """Add the options to a parser; the options in `places` exclude each other."""
     places.add_argument(
-        "--host", metavar="DIR", help="the directory of a host that has the group --group"
+        "--host", metavar="DIR", help="the directory of a host with the group --group"
     )
     places.add_argument(
         "--ipc", metavar="DIR", help="a group's data/ipc: its host answers through files there"
@@ -29,7 +29,7 @@ def served(arguments: argparse.Namespace) -> Served | None:
     SessionMemoryError."""
     if bool(arguments.host) != bool(arguments.group):
         raise WrongCallError(
-            "--host and --group go together", "session-memory mcp --host DIR --group NAME"
+            "--host and --group need each other", "session-memory mcp --host DIR --group NAME"
         )
     if arguments.ipc:
         return _through_files(arguments.ipc)

@@ -17,7 +17,9 @@ from ._chart import svg_of
 from ._proof import Proof, prove
 from .words import HEEDED, as_json, compared_lines, rows_of, sum_lines, told_lines
 
-SUMMARY = "show what came of the updates that agents got, beside the same moments without one"
+SUMMARY = (
+    "show what agents did after their updates, compared with similar moments without an update"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from ._lines import CONFLICT, FILE, KINDS
 from ._proof import ARMS, TOLD, Proof
 
 HEEDED = "Read the file again, or its diff, before the next edit"
-TOO_FEW = f"too few to say: fewer than {FEW} moments on a side"
+TOO_FEW = f"too few to compare: fewer than {FEW} moments on one side"
 HOOK_MILLISECONDS = 11  # of a prompt or an edit with nothing new: docs/measured/performance.md
 
 
@@ -91,7 +91,9 @@ def compared_lines(proof: Proof) -> list[str]:
     """Return how the arms came about, and what they leave out."""
     rows = rows_of(proof)
     lines = (
-        [] if rows else ["No moment yet: no session edited a file that another one had in hand."]
+        []
+        if rows
+        else ["Nothing to compare yet: no session edited a file that another session had open."]
     )
     if proof.left_out:
         lines.append(
@@ -100,8 +102,8 @@ def compared_lines(proof: Proof) -> list[str]:
         )
     if len(rows) > 1:
         lines.append(
-            "The sessions were not chosen at random: their time "
-            "and work differ too. Claude Code refuses to edit a file that changed since it was "
+            "The sessions were not chosen at random, so their time and work differ too. Claude "
+            "Code refuses to edit a file that changed since it was "
             "read; that attempt counts as an edit."
         )
     return lines

@@ -19,7 +19,7 @@ from .postgres import schema
 from .postgres.connection import connect, explained
 
 NAME_CHARACTERS = 60
-_NO_OWNER = "this takes the URL of a user who owns the database, and may make roles"
+_NO_OWNER = "this needs the URL of a user who owns the database and may create roles"
 
 
 def database_url(text: str) -> str:
@@ -95,14 +95,14 @@ class MadeStore(Result):
 
     def show(self, terminal: Terminal) -> None:
         terminal.line(
-            "The team's store was made, or brought up to date."
+            "The team's store was created or updated."
             if self.migrations
             else "It was there already."
         )
         if self.version_before == 1:
             terminal.line(
-                "Of the members that version 0.2.0 had, those who joined here stay: add others "
-                "with --member."
+                "Members of version 0.2.0 who had joined this database stay. Add the others with "
+                "--member."
             )
         names = ", ".join([brief(name, NAME_CHARACTERS) for name in self.members])
         terminal.line(f"Members: {names or 'none'}.")
@@ -110,14 +110,14 @@ class MadeStore(Result):
             how = (
                 "joins with"
                 if member.is_new
-                else "was a user there already, and joins with their password"
+                else "was already a user there, and joins with their password"
             )
             terminal.line(f"{brief(member.name, NAME_CHARACTERS)} {how}:")
             terminal.line(f"  session-memory team join {quote(member.url)}")
         if self.open_to_all:
             terminal.line(
-                "Every user of the server may connect to this database, and reads no rows. To keep "
-                "others out:"
+                "Every user of the server may connect to this database, but cannot read rows. To "
+                "keep other users out:"
             )
             terminal.line(f"  {self.open_to_all}")
 
@@ -155,9 +155,9 @@ class RemovedMember(Result):
     def show(self, terminal: Terminal) -> None:
         name, sessions = brief(self.name, NAME_CHARACTERS), counted(self.deleted, "session")
         if self.is_dry_run:
-            terminal.line(f"{name} would be no member any more; {sessions} would be deleted.")
+            terminal.line(f"{name} would no longer be a member; {sessions} would be deleted.")
             return
-        kept = "what they have shared stays, until this is done with --purge"
+        kept = "their shared sessions stay until you run this with --purge"
         gone = f"{sessions} deleted" if self.is_purged else kept
         terminal.line(f"{name} is no longer a member; {gone}.")
 

@@ -73,7 +73,7 @@ def joined_team(home: Home) -> TeamSettings:
     team = team_of(home)
     if not team.url:
         raise NoTeamError(
-            "this machine has joined no team",
+            "this machine has not joined a team",
             "session-memory team join postgresql://USER@HOST/DATABASE",
         )
     return team
@@ -185,7 +185,7 @@ def shared_session(
     for file, shared in shared_files(store, location):
         if file.file_path == last.source_file and file.home == last.home:
             return file, shared
-    problem = f"session {last.session_id} is not shared: rules exclude it, or it is in no project"
+    problem = f"session {last.session_id} is not shared, because rules exclude it or it is not in a project"
     raise UnsharedError(problem, "session-memory team preview lists the shared sessions")
 
 
@@ -210,7 +210,7 @@ def hand_over(
         known = pushing.pushed().get((file.home, file.file_path))
         if known is None:
             raise SessionMemoryError(
-                "; ".join(problems) or "another process pushes the session", "try again soon"
+                "; ".join(problems) or "another process is pushing the session", "try again soon"
             )
         push_handoff(pushing, known.id, branch, page)
 

@@ -69,16 +69,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add_common(subparser)
         return subparser
 
-    owner = "postgresql://OWNER@HOST/DATABASE: of a user who owns the database, and may make roles"
-    subparser = action("init", "make a team's store in a database, or bring it up to date", owner)
+    owner = (
+        "postgresql://OWNER@HOST/DATABASE, for a user who owns the database and may create roles"
+    )
+    subparser = action("init", "create a team's store in a database, or update it", owner)
     of_members = "make this database user a member, and create the user if missing; repeatable"
     subparser.add_argument("--member", metavar="NAME", action="append", default=[], help=of_members)
-    subparser.add_argument(
-        "--sql", action="store_true", help="change nothing, print the SQL that would"
-    )
+    subparser.add_argument("--sql", action="store_true", help="print the SQL instead of running it")
     subparser = action(
         "join",
-        "have this machine share its sessions",
+        "let this machine share its sessions",
         "yours: postgresql://USER:PASSWORD@HOST/DATABASE",
     )
     of_machine = (
@@ -91,13 +91,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "status",
         "show the state, what waits, and the machines; exits with 1 if the server does not answer",
     )
-    action("preview", "show the sessions of this machine that are shared, or would be")
+    action("preview", "show the sessions of this machine that are or would be shared")
     action("push", "share new sessions now, not only with the next upkeep")
     subparser = action(
         "project", "name the project here, the same on all machines, or show its name"
     )
     of_project = (
-        "for a directory, or a repository without a remote `origin`; '' takes the name away again"
+        "the name for a directory, or a repository without a remote `origin`; '' removes the name"
     )
     subparser.add_argument("name", metavar="NAME", nargs="?", type=_project_name, help=of_project)
     subparser = action("leave", "stop sharing; sessions shared so far stay there")
@@ -105,19 +105,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--purge", action="store_true", help="first delete everything that this machine has shared"
     )
     subparser.add_argument(
-        "--dry-run", action="store_true", help="list the deletions, and change nothing"
+        "--dry-run", action="store_true", help="list the deletions without changing anything"
     )
     subparser = action(
-        "remove", "take a member out, who reads and writes nothing there any more", owner
+        "remove", "remove a member, who can then no longer read or write there", owner
     )
     subparser.add_argument(
         "name", metavar="NAME", help="the member's user name in the database; that user stays"
     )
     subparser.add_argument(
-        "--purge", action="store_true", help="also delete everything that they have shared"
+        "--purge", action="store_true", help="also delete everything that the member has shared"
     )
     subparser.add_argument(
-        "--dry-run", action="store_true", help="list the deletions, and change nothing"
+        "--dry-run", action="store_true", help="list the deletions without changing anything"
     )
 
 
@@ -169,11 +169,11 @@ class JoinedTeam(Result):
         name = f"{self.member}@{self.machine}"
         terminal.line(f"This machine has joined as {name}: upkeep shares new sessions from now on.")
         if self.is_known:
-            other = "if that was another machine, leave, and join with another name: --as NAME"
+            other = "if that was another machine, leave the team and join again with another name: --as NAME"
             terminal.note(f"Something was shared as {name} before: {other}.")
         terminal.line(
-            "Its sessions are shared with your own machines; with the team, where "
-            "`share: team` says so."
+            "Its sessions are shared with your own machines, and with the team if `share: team` "
+            "applies to them."
         )
         terminal.line("  session-memory team preview    shows which those are")
 
@@ -219,12 +219,14 @@ class TeamStatus(Result):
     def show(self, terminal: Terminal) -> None:
         team, state, heard = self.team, self.state, counted(self.heard, "session")
         terminal.line(f"Team: {team.url}, this machine is {team.machine}.")
-        terminal.line(f"Pushed last: {_when(state.pushed_at)}.")
+        terminal.line(f"Last push: {_when(state.pushed_at)}.")
         terminal.line(
-            f"Heard from the others last: {_when(state.heard_at)}; {heard} of the last two days."
+            f"Last news from the others: {_when(state.heard_at)}; {heard} of the last two days."
         )
         if state.problem:
-            terminal.line(f"Since {_when(state.problem_since)} it waits: {state.problem}.")
+            terminal.line(
+                f"It has been waiting since {_when(state.problem_since)}: {state.problem}."
+            )
         if isinstance(self.there, TeamError):
             terminal.line(f"Now: {self.there}.")
             terminal.line(f"  {self.there.hint}")
@@ -259,7 +261,9 @@ class TeamStatus(Result):
 def _show_there(there: TeamThere, terminal: Terminal) -> None:
     """Print the state of the team's store."""
     if there.is_newer:
-        terminal.line("A newer session-memory made it: it is read, and nothing is pushed.")
+        terminal.line(
+            "A newer session-memory made it, so this version reads it but pushes nothing."
+        )
     sessions, items = there.waiting
     new = f"{counted(sessions, 'session')} with {counted(items, 'new entry', 'new entries')}"
     terminal.line(f"To be pushed: {new if sessions else 'nothing'}.")
@@ -343,7 +347,7 @@ class Pushed(Result):
         if memories.withdrawn:
             withdrawn.append(counted(memories.withdrawn, "memory", "memories"))
         if withdrawn:
-            terminal.line(f"Took back {' and '.join(withdrawn)}.")
+            terminal.line(f"Withdrew {' and '.join(withdrawn)}.")
 
     def as_json(self) -> dict[str, Any]:
         return {**self.sessions._asdict(), "memories": self.memories._asdict()}
@@ -370,8 +374,8 @@ def _project(arguments: argparse.Namespace, terminal: Terminal) -> int:
     project, project_root = project_of(here, names, user_dir)
     if not project and arguments.name is None:
         problem = (
-            f"{root} is not in a repository with a remote, and has no name, so nothing of it is "
-            "shared"
+            f"{root} is not in a repository with a remote and has no name, so its sessions are "
+            f"not shared"
         )
         raise SessionMemoryError(problem, "session-memory team project NAME gives it one")
     terminal.show(NamedProject(project, project_root or root))
@@ -415,10 +419,14 @@ class LeftTeam(Result):
         if self.is_dry_run:
             deleted = f"{sessions} would be deleted there"
             what = deleted if self.is_purged else "what it shared would stay"
-            terminal.line(f"This machine would share nothing any more; {what}.")
+            terminal.line(f"This machine would no longer share anything; {what}.")
             return
-        kept = f"{sessions} deleted there" if self.is_purged else "what it has shared stays there"
-        terminal.line(f"This machine shares nothing any more; {kept}.")
+        kept = (
+            f"{sessions} deleted there"
+            if self.is_purged
+            else "the sessions shared so far stay there"
+        )
+        terminal.line(f"This machine no longer shares anything; {kept}.")
         if not self.is_purged:
             terminal.line(
                 f"To delete that too, join again --as {self.machine}, and leave with --purge."
@@ -467,7 +475,7 @@ def _name_there(text: str) -> tuple[str, str]:
     person, _, machine = text.rpartition("@")
     if machine and not is_name(machine):
         raise argparse.ArgumentTypeError(
-            f"{machine!r}: a machine is called by letters, digits, `.`, `_` and `-`"
+            f"{machine!r}: a machine's name may contain letters, digits, `.`, `_` and `-`"
         )
     return person, machine
 

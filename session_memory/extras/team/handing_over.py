@@ -29,7 +29,7 @@ def hand_to_team(
     file, shared = shared_session(opened.store, opened.location, last)
     if not handoff.branch:
         raise SessionMemoryError(
-            f"{last.cwd}: no branch is checked out there, so nobody would be told"
+            f"{last.cwd}: no branch is checked out there, so nobody would be offered the page"
         )
     text = for_people(page(handoff, called_as(), is_shared=True)).replace(
         shared.root, shared.project
@@ -65,7 +65,7 @@ class SharedHandoff(Result):
     def show(self, terminal: Terminal) -> None:
         """Print if it was sent; the page was printed before the question."""
         again = f"{called_as()} handoff {shlex.quote(self.session)} --team --yes"
-        terminal.line("Sent." if self.is_sent else f"Not sent. {again} sends it.")
+        terminal.line("Sent." if self.is_sent else f"Not sent. To send it: {again}")
 
     def as_json(self) -> dict[str, Any]:
         return {

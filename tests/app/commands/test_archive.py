@@ -80,4 +80,4 @@ def test_what_cannot_be_kept_is_said_and_the_rest_is_kept(plain, tmp_path):
     (plain.place / "conversations" / f".{broken.stem}.tmp.body").mkdir(parents=True)
     done = archive("--all", home=tmp_path)
     assert done.returncode == 1
-    assert "1 conversation kept, 1 could not be." in done.stdout
+    assert "1 conversation kept; 1 could not be kept." in done.stdout

@@ -58,7 +58,7 @@ def test_former_names_of_commands_still_work_and_are_not_listed(machine):
 def test_doctor_has_a_section_for_the_status_and_one_for_the_store(machine):
     machine.session("one", *exchange("a", "b"))
     machine.run("ingest")
-    found = machine.result("doctor", code=1)  # it is installed into no home
+    found = machine.result("doctor", code=1)  # it is not installed into any home
     status, store = machine.result("doctor", "status"), machine.result("doctor", "store")
     assert {**found["status"], "ok": True} == {**status, "ok": True}
     assert found["store"] == store

@@ -260,7 +260,7 @@ class TestNotFound:
         for query in ("", "  "):
             done = read_only.run("search", query)
             assert (done.returncode, done.stdout) == (2, "")
-            said = "there is nothing to look for\n  name some words: session-memory search"
+            said = "the query is empty\n  name some words: session-memory search"
             assert done.stderr == f'session-memory: {said} "cherry blossom"\n'
 
     def test_a_project_or_session_that_there_is_none_of_is_answered_with_the_nearest(

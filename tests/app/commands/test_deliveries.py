@@ -87,7 +87,7 @@ def test_people_read_it_of_the_sessions_that_had_a_prompt(
 ) -> None:
     assert (
         ask(tmp_path).stdout
-        == "No session here has had a prompt since the hooks were installed: type one, or see doctor.\n"
+        == "No session here has had a prompt since the hooks were installed. Type a prompt, or run doctor.\n"
     )
     listener.run()
     lines = ask(tmp_path).stdout.splitlines()
@@ -118,7 +118,7 @@ def test_sessions_that_were_left_out_for_their_age_are_named(
         )
     assert "mend the cart 2" in told(listener.run())
     assert (
-        "Left out, being over six hours old: mend the cart 3, mend the cart 4."
+        "Left out because they are over six hours old: mend the cart 3, mend the cart 4."
         in ask(tmp_path).stdout
     )
     assert state_of(tmp_path, listener.session_id)["left_out"] == [

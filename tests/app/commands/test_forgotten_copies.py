@@ -41,7 +41,7 @@ def transcripts(person: Person) -> list[Path]:
 
 def fork(person: Person) -> Iterator[str]:
     """Put a fork of the session beside it, as its runtime does; yield its id."""
-    # it is there already, or there is nothing like it
+    # it already exists, or there is nothing like it
     if person.other.name in ("opencode", "gemini", "atif"):
         return
     id, text = new_id(), person.told((FIXTURES / person.other.name / "fork.jsonl").read_text())

@@ -103,7 +103,10 @@ def test_what_is_only_in_another_project_is_found(machine: StoreUser, tmp_path: 
     (tmp_path / "srv").mkdir()
     assert "two hours" in machine.run("read", BREAD, cwd=tmp_path / "srv").stdout
     listed = machine.run("sessions", cwd=tmp_path / "srv").stdout.splitlines()
-    assert listed[0] == "This directory's project has no session yet. These are of all projects:"
+    assert (
+        listed[0]
+        == "This directory's project has no session yet. These are sessions of all projects:"
+    )
 
 
 def test_a_title_is_not_enough_to_delete(machine: StoreUser) -> None:

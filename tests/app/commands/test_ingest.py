@@ -166,7 +166,7 @@ class TestIngest:
         machine.run("ingest")
         path.unlink()
         done = machine.run("ingest", "--file", path, "--reimport")
-        assert (done.returncode, "there is no such file" in done.stderr) == (1, True)
+        assert (done.returncode, "this file does not exist" in done.stderr) == (1, True)
         machine.run("ingest", "--reimport")
         assert sorted(machine.stored()) == ["hello", "hi", "stays"]
 

@@ -47,7 +47,7 @@ def test_it_takes_in_what_is_new_and_archives_what_is_finished(machine):
     pages = "".join(path.read_text() for path in episodes.glob("*.md"))
     assert pages.count("Asked: Question 0 of ") == CONVERSATIONS
     said = machine.run("process").stdout
-    assert said.startswith("Nothing waits: a conversation is ready when it was silent for an hour")
+    assert said.startswith("Nothing waits: a conversation is ready after an hour of silence")
     assert said.endswith(": session-memory process --archived --dry-run\n")
 
 
@@ -92,7 +92,8 @@ def test_a_strategy_of_a_package_runs_once_doctor_has_found_it_and_a_dry_run_tel
         "    id = 'paid'\n"
         "    def __init__(self, values, budget): self.budget = budget\n"
         "    def should_process(self, conversation, entries): return True\n"
-        "    def estimate(self, conversation, entries): return Usage(90_000, 10_000, 0, 'my-model-1')\n"
+        "    def estimate(self, conversation, entries): return Usage(90_000, 10_000, 0, "
+        "'my-model-1')\n"
         "    def process(self, conversation, entries):\n"
         "        import os\n"
         "        assert os.environ['SESSION_MEMORY_GUARD']\n"

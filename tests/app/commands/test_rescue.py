@@ -129,7 +129,7 @@ def test_uncommitted_work_of_a_removed_worktree_comes_back(pair: Pair, is_staged
     for each in lost.values():
         assert each["kind"] == ("file" if is_staged else "text")
     text = run(pair, lost["new/deep.py"]["id"])
-    assert ("not the file" in text) != is_staged
+    assert ("not the whole file" in text) != is_staged
     assert (pair.clone.root / "new/deep.py").read_text() == "a new file of it\n"
     assert not (pair.clone.root.parent / "wt").exists()
 
@@ -147,7 +147,7 @@ def test_an_untracked_file_that_was_cleaned_comes_back_from_the_transcript(pair:
     )
     pair.discord.bash("git clean -fdq")
     printed = run(pair)
-    assert "not the file" in printed
+    assert "not the whole file" in printed
     path = rescued(pair)
     assert path == f"{pair.clone.root}/notes/new.py"
     assert Path(path).read_text() == f"one\n{PRECIOUS}three\n"
@@ -185,7 +185,7 @@ def test_work_that_is_there_is_not_listed(pair: Pair, commands: list[str]) -> No
         assert pair.main.bash(command) == 0
         pair.main.prompt()
     assert listed(pair, "--unknown") == []
-    assert "No work" in run(pair, "--list")
+    assert "no lost work" in run(pair, "--list")
 
 
 def test_two_stashes_of_which_both_are_there_are_not_listed(pair: Pair) -> None:
@@ -265,7 +265,7 @@ def test_a_file_that_is_there_is_never_overwritten(pair: Pair) -> None:
     assert first.name == f"new.py.rescued-{lost['id']}"
     assert (pair.clone.root / "new.py").read_text() == "other\n"
     first.write_text("changed\n")
-    assert "is there already" in run(pair, lost["id"], code=1)
+    assert "already exists" in run(pair, lost["id"], code=1)
     assert first.read_text() == "changed\n"
 
 
@@ -299,7 +299,7 @@ def test_no_program_of_the_repository_runs_and_nothing_else_changes(pair: Pair) 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["zebra"], "nothing that can be brought back has the id 'zebra'"),
+        (["zebra"], "no lost work has the id 'zebra'"),
         (["--session", "zebra"], "no session is called 'zebra'"),
     ],
 )
@@ -311,7 +311,7 @@ def test_a_wrong_name_is_an_error_with_what_to_do(pair: Pair, words: list[str], 
 
 def test_outside_of_a_repository_the_error_says_what_to_do(pair: Pair, tmp_path: Path) -> None:
     printed = run(pair, cwd=tmp_path, code=1)
-    assert "needs a worktree of git" in printed
+    assert "needs a git worktree" in printed
     assert "change to a worktree" in printed
 
 
@@ -339,5 +339,5 @@ def test_secrets_are_redacted_on_the_screen_and_whole_in_the_file(pair: Pair) ->
 
 def test_a_repository_without_sessions_has_nothing(pair: Pair, tmp_path: Path) -> None:
     pair.clone.shell(f"git init -q {tmp_path}/empty")
-    assert "No work" in run(pair, cwd=tmp_path / "empty")
+    assert "no lost work" in run(pair, cwd=tmp_path / "empty")
     assert os.listdir(tmp_path / "empty") == [".git"]

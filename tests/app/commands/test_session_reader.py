@@ -313,7 +313,7 @@ class TestPrivacy:
                 assert (done.returncode, done.stdout) == (1, ""), (variable, words)
                 assert done.stderr.splitlines() == [
                     "session-memory: --include-private and --raw: only for people",
-                    "  ask the user to run it in a terminal of their own",
+                    "  ask the user to run it in their own terminal",
                 ]
             config.write_text("sessions: {mail: {ignore: true}}\n")
             assert "mail" not in read("m", "--include-private", **agent).stderr

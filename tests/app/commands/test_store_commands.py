@@ -168,7 +168,8 @@ class TestSearch:
         done = machine.run("search", "zebra")
         assert (done.returncode, done.stdout) == (
             1,
-            "Nothing found for zebra. Try fewer or other words; `conversations` lists what there is.\n",
+            "Nothing found for zebra. Try fewer or other words; `conversations` lists all "
+            "conversations.\n",
         )
 
     def test_what_was_not_read_for_a_phrase_is_said(self, machine):
@@ -177,7 +178,7 @@ class TestSearch:
         )
         command = f"from session_memory.history.search import postings; postings.MOST_CHECKED = 2; {COMMAND}"
         for option, told in (
-            ("--runtime=claude-code", "\n\n3 older entries may fit"),
+            ("--runtime=claude-code", "\n\n3 older entries may contain"),
             ("--json", '"unchecked": 3'),
         ):
             assert (

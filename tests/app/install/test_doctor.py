@@ -400,7 +400,7 @@ def test_a_machine_without_an_installation(tmp_path: Path) -> None:
     machine = Machine(tmp_path / "home")
     done = machine.run(PYTHON, "-c", RUN_DOCTOR, str(machine.source))
     assert done.returncode == 1
-    assert "it is installed into no home" in done.stdout
+    assert "it is not installed into any home" in done.stdout
     assert list(machine.home.iterdir()) == []
 
 

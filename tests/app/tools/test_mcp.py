@@ -95,7 +95,7 @@ class TestServer:
         done = run_server(lines=line, **environment(home))
         assert (done.returncode, done.stderr) == (0, "")
         (text,) = [block["text"] for block in json.loads(done.stdout)["result"]["content"]]
-        assert text.startswith("2 sessions, the latest first.")
+        assert text.startswith("2 sessions, latest first.")
         assert f'"main" (id {home.session_id("main")}, the one you are in)' in text
 
     def test_a_python_that_is_too_old_can_read_why_it_is_refused(self) -> None:
@@ -104,12 +104,14 @@ class TestServer:
     def test_a_place_that_is_none_is_one_line_and_a_hint(self, tmp_path: Path) -> None:
         for words, said in (
             (["--host", "/nowhere", "--group", "a"], "session-memory: /nowhere: no host"),
-            (["--host", "/nowhere"], "session-memory: --host and --group go together"),
-            (["--group", "a"], "session-memory: --host and --group go together"),
+            (["--host", "/nowhere"], "session-memory: --host and --group need each other"),
+            (["--group", "a"], "session-memory: --host and --group need each other"),
             (["--ipc", "/nowhere"], "session-memory: /nowhere: no tasks/ in there"),
         ):
             done = run_here(words, {"HOME": "/nonexistent"}, tmp_path, main)
-            assert (done.returncode, done.stdout) == (2 if "go together" in said else 1, ""), words
+            assert (done.returncode, done.stdout) == (2 if "need each other" in said else 1, ""), (
+                words
+            )
             assert done.stderr.startswith(said + "\n  ")
             assert done.stderr.count("\n") == 2
 
@@ -228,7 +230,7 @@ class TestClaudeCode:
             (
                 "read_session",
                 {"name": "../etc"},
-                lambda own, text: "no session is called '../etc'. There are: " in text,
+                lambda own, text: "no session is called '../etc'. The sessions are: " in text,
             ),
         ]
         api.replies = [
@@ -323,10 +325,10 @@ class TestSDK:
         assert [text[:30] for text in told] == [
             "Nothing was found in earlier c",
             "Done: this conversation is kep",
-            "1 session, the latest first. r",
-            "1 found, best first. The t",
+            "1 session, latest first. read_",
+            "1 found, best first. The text ",
             '"Japan trip" (id 1): the last ',
-            "Done: the next message goes on",
+            "Done: the next message continu",
         ]
         assert host.sessions.get("family") == before
 

@@ -175,7 +175,7 @@ class TestChoosing:
             told = FakeBackend(*some_sessions(3)).ask("read_session", name=wanted)
             assert told.is_error
             assert (
-                '. There are: "session number 0" (id id-0); "session number 1" (id id-1); "sess'
+                '. The sessions are: "session number 0" (id id-0); "session number 1" (id id-1); "sess'
                 in told.text
             )
 
@@ -246,7 +246,7 @@ class TestSwitching:
         home.own = "main"
         assert (
             home.ask("resume_session", id="main").text
-            == "you are in 'main' already. There is nothing to resume"
+            == "you are already in 'main'. There is nothing to resume"
         )
 
     def test_outside_of_a_runtime_that_we_know_clearing_says_it_generally(self, home: Home) -> None:
@@ -288,7 +288,7 @@ class TestFaults:
     ) -> None:
         told = FakeBackend(fails=ZeroDivisionError("division by zero")).ask("list_sessions")
         assert told == ToolResult(
-            "list_sessions failed (ZeroDivisionError). Go on without it, and tell the user", True
+            "list_sessions failed (ZeroDivisionError). Continue without it, and tell the user", True
         )
         assert "ZeroDivisionError: division by zero" in capfd.readouterr().err
 
@@ -329,7 +329,7 @@ def test_read_session_takes_what_any_command_prints_of_a_session_of_any_project(
     number = {one["title"]: one["id"] for one in person.result("conversations")["conversations"]}
     for name in ("1111-trip", "1111", "kyoto", str(number["plan the kyoto trip"])):
         assert "Here is what to do in kyoto." in read(name), name
-    assert re.search(r"could be any of 2.*2222-trip .*work.*1111-trip .*work", read("trip"), re.S)
+    assert re.search(r"fits 2 sessions.*2222-trip .*work.*1111-trip .*work", read("trip"), re.S)
     assert "no session is called 'lisbon'" in read("lisbon")
 
 

@@ -211,7 +211,7 @@ def test_without_a_store_a_search_says_where_else_to_look(home: Home) -> None:
     told = home.ask("search_sessions", query="garden")
     assert told.is_error
     assert told.text.endswith(
-        "Archives of conversations are Markdown files, which you can search yourself"
+        "Archives of conversations are Markdown files that you can search yourself"
     )
 
 

@@ -258,7 +258,7 @@ def test_a_search_says_how_far_its_answer_reaches(
         )
     monkeypatch.setattr("session_memory.history.search.postings.MOST_CHECKED", 2)
     assert (
-        "4 older entries may fit the quoted phrase"
+        "4 older entries may contain the quoted phrase"
         in person.ask("search_sessions", query='"jam plum"').text
     )
 

@@ -137,7 +137,7 @@ def test_what_went_before_a_session_worked_on_a_branch_is_not_its_own(
     pair.discord.bash("git branch -f work main")
     pair.later(2)
     (line,) = collisions(pair.main.prompt())
-    assert "! your branch work is not at " in line
+    assert "! your branch work is no longer at " in line
     pair.later(60)
     late = late or pair.clone.session("late")
     for number in range(3):

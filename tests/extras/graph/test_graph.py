@@ -267,7 +267,8 @@ class TestCommand:
         machine = bare
         assert self.run("search", "Who uses Redis?") == 1
         assert capsys.readouterr().err.splitlines() == [
-            "session-memory: there is no knowledge graph yet: `session-memory process` makes one of conversations that have ended",
+            "session-memory: there is no knowledge graph yet: `session-memory process` makes one "
+            "from conversations that have ended",
             "  session-memory config memories.strategies '[extractive, graphiti]'",
         ]
         machine.stored.add(*TALK)

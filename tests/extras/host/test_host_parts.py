@@ -394,7 +394,7 @@ class TestCommands:
             *(
                 (
                     ("schedule", "main", "x", f"--every={text}"),
-                    f"--every {text}: it takes seconds, from 1 to",
+                    f"--every {text}: it needs seconds from 1 to",
                 )
                 for text in ("nan", "inf", "1e400", "0.2", "-5", "soon")
             ),
@@ -411,7 +411,7 @@ class TestCommands:
             (("say", "main", " "), "a message needs a text"),
             (("set", "main", "--trigger", "["), "the trigger '['"),
             (("set", "nobody", "--name", "x"), "there is no group 'nobody'"),
-            (("set", "main"), "nothing to change is given\n  --chat, --name or --trigger"),
+            (("set", "main"), "host set needs something to change\n  --chat, --name or --trigger"),
             (("remove", "nobody"), "there is no group 'nobody'"),
         ):
             is_not_there = "there is no" in said or "already" in said
@@ -445,7 +445,7 @@ class TestCommands:
             "trigger": "",
         }
         assert (
-            "family (We) answers what holds `@bert` in telegram:8"
+            "family (We) answers messages that match `@bert` in telegram:8"
             in machine.command("set", "family", "--name", "We", "--trigger", "@bert").stdout
         )
         machine.command("schedule", "family", "water", "--every", "3600")
@@ -484,7 +484,9 @@ class TestCommands:
         with host_lock(machine.layout):  # as a running host holds it
             done = machine.command("say", "garden", "hello")
         assert (done.returncode, done.stderr) == (0, "")
-        assert "Kept, and not answered: garden answers what holds `@anna`." in done.stdout
+        assert (
+            "Kept but not answered: garden answers only messages that match `@anna`." in done.stdout
+        )
         machine.command("say", "garden", "hello @Anna", "--no-wait")
         prompt = machine.ledger.next_prompt("garden")
         assert prompt is not None
@@ -508,5 +510,5 @@ class TestCommands:
     def test_a_directory_without_a_host_is_named(self, machine: HostMachine) -> None:
         done = machine.command("status")
         assert done.returncode == 1
-        assert f"{machine.layout.root}: no host is there" in done.stderr
+        assert f"{machine.layout.root}: there is no host in this directory" in done.stderr
         assert not Path(machine.layout.root).exists()

@@ -179,11 +179,11 @@ class TestRequests:
                 (b'"list_sessions"', "A request is JSON such as"),
                 (
                     b'{"tool": {}}',
-                    "There is no such tool. Ask for one of list_sessions, clear_session",
+                    "This tool does not exist. Use one of list_sessions, clear_session",
                 ),
                 (b"\xff\xfe\x00", "A request is JSON such as"),
                 (b"[" * 60_000, "A request is JSON such as"),
-                (b'{"tool": "rm"}', "There is no such tool"),
+                (b'{"tool": "rm"}', "This tool does not exist"),
                 (
                     b'{"tool": "read_session", "arguments": {"name": "/etc/passwd"}}',
                     "no session is called '/etc/passwd'",

@@ -241,7 +241,7 @@ class TestForwarding:
         told = RequestFiles(str(box.path), wait_seconds=0.01).call("list_sessions", {})
         assert (told.is_error, told.text) == (
             True,
-            "The host does not answer. Tell the user if it stays so",
+            "The host does not answer. Tell the user if this continues",
         )
         assert list(box.tasks.iterdir()) == []
 

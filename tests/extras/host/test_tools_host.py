@@ -43,8 +43,8 @@ def test_a_resumed_session_is_the_active_one_again(host: GroupDir) -> None:
     host.begin("family", *exchange("and taxes?", "Later."))
     (entry,) = host.sessions.get_history("family")
     told = host.call("family", "resume_session", id=str(entry.id), save_as="Taxes")
-    assert told.text.startswith("Done: the next message goes on with 'Japan trip'.")
-    assert "This one is kept as 'Taxes'" in told.text
+    assert told.text.startswith("Done: the next message continues 'Japan trip'.")
+    assert "The previous session is kept as 'Taxes'" in told.text
     assert host.sessions.get("family") == japan
     assert [one.name for one in host.sessions.get_history("family")] == ["Taxes"]
     assert len(host.archives("family")) == 2
@@ -62,7 +62,7 @@ def test_what_was_not_saved_is_said_not_to_be_listed(host: GroupDir) -> None:
     host.call("family", "clear_session", name="Japan trip")
     host.begin("family", *exchange("and taxes?", "Later."))
     told = host.call("family", "resume_session", id="Japan trip")
-    assert "This one is not listed any more, all of it in conversations/" in told.text
+    assert "The previous session is no longer listed, all of it in conversations/" in told.text
 
 
 def test_the_active_session_is_listed_under_its_title_and_cannot_be_resumed(host: GroupDir) -> None:
@@ -72,7 +72,7 @@ def test_the_active_session_is_listed_under_its_title_and_cannot_be_resumed(host
     told = host.call("family", "resume_session", id=session_id)
     assert (told.is_error, told.text) == (
         True,
-        "you are in that session already. There is nothing to resume",
+        "you are already in that session. There is nothing to resume",
     )
 
 
@@ -87,7 +87,7 @@ def test_clearing_without_an_active_session_says_so(host: GroupDir) -> None:
     told = host.call("family", "clear_session", name="Japan trip")
     assert (told.is_error, told.text) == (
         True,
-        "family has no active session. The next message begins one",
+        "family has no active session. The next message starts one",
     )
 
 
@@ -118,7 +118,7 @@ def test_a_session_whose_transcript_is_gone_says_where_to_look_instead(host: Gro
     )
     resumed = host.call("family", "resume_session", id="Japan trip")
     assert resumed.is_error
-    assert "conversations/ may still be read" in resumed.text
+    assert "you can still read its archive in conversations/" in resumed.text
 
 
 class TestMain:
@@ -149,7 +149,7 @@ class TestMain:
         host.begin("work")
         (host.root / "groups" / "linked").symlink_to("work")
         host.sessions.set("linked", new_id())
-        assert host.call("main", "list_sessions").text.startswith("1 session, the latest first.")
+        assert host.call("main", "list_sessions").text.startswith("1 session, latest first.")
 
 
 def test_no_backend_is_made_for_an_impossible_group(host: GroupDir) -> None:

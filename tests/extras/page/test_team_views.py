@@ -85,6 +85,8 @@ def test_the_page_keeps_its_connection_and_leaves_a_server_alone_that_did_not_an
         )
         assert "Nothing found" not in told
         with socket.create_server(("127.0.0.1", port)) as listening:
-            assert re.search(r"it is asked again in \d+ seconds?\.", found("/memories?whose=team"))
+            assert re.search(
+                r"the next attempt is in \d+ seconds?\.", found("/memories?whose=team")
+            )
             assert select.select([listening], [], [], 0)[0] == [], "and it is not asked before"
         assert "of the <mark>harbour</mark> here" in found("/search?q=harbour")

@@ -126,7 +126,7 @@ def test_under_thirty_moments_it_says_that_they_are_too_few(machine: StoreUser) 
     scene.pairs(FEW, MONDAY, is_told=False)
     scene.pairs(FEW - 1, INSTALLED, is_told=True)
     assert arms(machine)["before"]["difference"] is None
-    assert "too few to say: fewer than 30 moments on a side" in " ".join(
+    assert "too few to compare: fewer than 30 moments on one side" in " ".join(
         machine.run("proof").stdout.split()
     )
     scene.pair(INSTALLED + 99 * HOUR, is_told=True)
@@ -262,7 +262,7 @@ def test_tokens_told_stand_beside_those_of_the_sessions_in_proof_and_costs(
     size = len(told["attachment"]["content"][0].partition(":\n")[2]) // 4
     assert (sums["tokens"], sums["told"]) == (150_300, size)
     assert abs(sums["told_again"] - 2 * size) <= 1
-    line = f"Updates told: {size} tokens, under 0.1% of these; session-memory proof says what came of them."
+    line = f"Updates took {size} tokens, under 0.1% of these; session-memory proof shows what agents did after them."
     assert line in machine.run("costs").stdout
 
 
@@ -337,8 +337,8 @@ def test_paths_told_with_failed_calls_count_beside_such_calls_without_a_line(
     assert (told["untold"], told["untold_used"]) == (2, 1)
     said = " ".join(machine.run("proof").stdout.split())
     assert (
-        "3 calls that found no file got the path of the one known file of that name: 2 arrived, 1 of these used"
-        in said
+        "3 calls that found no file got the path of the one known file of that name: 2 arrived, 1 "
+        "of these used" in said
     )
     assert "Without the line, 1 of 2 did" in said
 
@@ -360,7 +360,7 @@ def test_a_machine_without_an_update_says_so(machine: StoreUser) -> None:
     machine.session("a", user("Bake", at=MONDAY), assistant("Done.", at=MONDAY + 1))
     said = machine.run("proof").stdout
     assert "No transcript here shows an update" in said
-    assert "No moment yet" in said
+    assert "Nothing to compare yet" in said
 
 
 def test_the_page_says_what_the_command_says(heeding: StoreUser) -> None:
@@ -411,7 +411,8 @@ class TestLines:
 
     def test_a_name_may_be_shortened_and_several_share_a_line(self) -> None:
         several = line_of(
-            "! a.py, b.py and 2 more: edited 5m ago by pip and 1 more session, after you edited them"
+            "! a.py, b.py and 2 more: edited 5m ago by pip and 1 more session, after you edited "
+            "them"
         )
         assert several.files == ("a.py", "b.py")
         assert is_named("/srv/agent/src/app.py", "src/app.py")

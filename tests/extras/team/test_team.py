@@ -74,7 +74,8 @@ def test_rules_say_who_may_read_a_session_and_the_stricter_wins(machine, team):
     config = ann.home / ".session-memory" / "config.yaml"
     config.write_text(
         f"{config.read_text()}projects: {{{ann.clone}: {{share: team}}}}\n"
-        "sessions:\n  own: {share: mine}\n  kept: {share: off}\n  secret: {ignore: true}\n  told: {text: false}\n"
+        "sessions:\n  own: {share: mine}\n  kept: {share: off}\n  secret: {ignore: true}\n  told: "
+        "{text: false}\n"
     )
     ann.run("team", "push")
     assert [(session, share) for _, session, _, share, _ in shared(team)] == [
@@ -331,7 +332,7 @@ def test_who_asks_a_server_that_says_nothing_waits_for_seconds_and_a_tool_does_n
             assert "timeout expired" in done.stderr
         assert time.monotonic() - began < 30
         assert (silent.is_error, "timeout expired" in silent.text, is_asked()) == (True, True, True)
-        assert "; it is asked again in" in call(backend, "read_session", {"name": "team-7"}).text
+        assert "; the next attempt is in" in call(backend, "read_session", {"name": "team-7"}).text
 
 
 @contextmanager

@@ -126,7 +126,7 @@ def test_a_session_that_rules_hide_or_do_not_share_is_refused(
 ) -> None:
     ann, _ = machines
     for share, rules, said in (
-        ("team", "sessions: {Let people*: {ignore: true}}\n", "there is no session"),
+        ("team", "sessions: {Let people*: {ignore: true}}\n", "no session is called"),
         ("team", "sessions: {Let people*: {text: false}}\n", "hide the text"),
         ("off", "", "is not shared"),
     ):

@@ -23,7 +23,7 @@ def ann(tmp_path):
         (("join", "postgresql://ann@db:port/team"), "argument URL: "),
         (
             ("join", "postgresql://ann@db/team", "--as", "lap top"),
-            "a machine is called by letters, digits",
+            "a machine's name may contain letters, digits",
         ),
         (("project", "two\nlines"), "a project has at most 60 letters on one line"),
     ],
@@ -36,8 +36,8 @@ def test_what_cannot_be_meant_is_a_wrong_call(ann, words, said):
 
 def test_without_an_action_it_says_how_things_are(ann):
     for command, said in (
-        ("team", "this machine has joined no team"),
-        ("host", "no host is there"),
+        ("team", "this machine has not joined a team"),
+        ("host", "there is no host in"),
     ):
         bare, status = ann.run(command), ann.run(command, "status")
         assert said in bare.stderr
@@ -89,7 +89,7 @@ def test_an_administrator_is_told_how_each_joins_and_what_stays_of_who_is_remove
             "team", "init", team.typed_url(), "--member", "ina", "--member", "ann"
         ).stdout
         assert "ina joins with:\n  session-memory team join 'postgresql://ina:" in told
-        assert "ann was a user there already, and joins with their password:\n" in told
+        assert "ann was already a user there, and joins with their password:\n" in told
         assert "GRANT" in ann.result("team", "init", team.typed_url(), "--sql")["sql"]
         refused = ann.run("team", "remove", team.typed_url("ina"), "ann")
         assert refused.returncode == 1
@@ -97,7 +97,7 @@ def test_an_administrator_is_told_how_each_joins_and_what_stays_of_who_is_remove
         removed = ann.run("team", "remove", team.typed_url(), "ina").stdout
         assert (
             removed
-            == "ina is no longer a member; what they have shared stays, until this is done with --purge.\n"
+            == "ina is no longer a member; their shared sessions stay until you run this with --purge.\n"
         )
     finally:
         postgres.execute("DROP ROLE ina")

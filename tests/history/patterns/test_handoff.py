@@ -181,7 +181,10 @@ def test_what_is_said_cannot_close_a_tag_or_begin_a_heading(work):
 
 
 def test_a_session_that_rules_exclude_is_not_handed_over(work):
-    for rule, said in (("ignore: true", "there is no session a"), ("text: false", "hide the text")):
+    for rule, said in (
+        ("ignore: true", "no session is called a"),
+        ("text: false", "hide the text"),
+    ):
         work.user.config(f"projects: {{'{work.root}': {{{rule}}}}}")
         done = work.user.run("handoff", "a", cwd=work.root)
         assert (done.returncode, done.stdout, said in done.stderr) == (1, "", True), rule

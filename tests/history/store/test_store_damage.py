@@ -24,7 +24,7 @@ from session_memory.history.store.values import Usage
 
 SPENT = 200
 NOTHING_WAITS = (
-    "Nothing waits: a conversation is ready when it was silent for an hour "
+    "Nothing waits: a conversation is ready after an hour of silence "
     "(store.conversation_gap_minutes)."
 )
 Damage = Callable[[Path], None]

@@ -224,7 +224,7 @@ def test_a_key_is_unset_and_nothing_else_is_changed(
     person.config.write_text(before)
     done = person.run(key, "--unset")
     assert (done.returncode, done.stderr) == (0, "")
-    assert ("taken out of" in done.stdout) is (before != after)
+    assert ("removed from" in done.stdout) is (before != after)
     assert person.config.read_text() == after
 
 

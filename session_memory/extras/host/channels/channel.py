@@ -118,6 +118,8 @@ def channels_in(directory: str, chats: Chats) -> list[Channel]:
         spec.loader.exec_module(module)
         make = getattr(module, "Channel", None)
         if make is None:
-            raise ChannelError(f"{path}: it has no class `Channel`", "docs/use/host.md shows one")
+            raise ChannelError(
+                f"{path}: it has no class `Channel`", "docs/use/host.md shows an example"
+            )
         channels.append(make(chats))
     return channels

@@ -138,7 +138,7 @@ def explained(
             f"{place_of(url)}: another member keeps its tables locked", "try again soon"
         ) from error
     except (errors.UndefinedTable, errors.InvalidSchemaName) as error:
-        raise TeamError(f"{place_of(url)} holds no store of a team", _NO_TEAM) from error
+        raise TeamError(f"{place_of(url)} has no team's store", _NO_TEAM) from error
     except errors.InsufficientPrivilege as error:
         raise TeamError(f"{place_of(url)}: {_first_line(error)}", forbidden) from error
     except psycopg.OperationalError as error:

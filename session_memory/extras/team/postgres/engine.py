@@ -195,7 +195,7 @@ class TeamPool:
             silent, until, why = self._silence
             if url == silent and (seconds := round(until - time.monotonic())) > 0:
                 raise connection.UnreachableTeamError(
-                    f"{why}; it is asked again in {counted(seconds, 'second')}"
+                    f"{why}; the next attempt is in {counted(seconds, 'second')}"
                 )
             while self._free:
                 store = self._free.pop()

@@ -75,7 +75,8 @@ class TeamPush(TeamDatabase):
             if self.schema.is_newer:
                 message = f"a newer session-memory made the store of the team at {place_of(url)}"
                 raise TeamError(
-                    f"{message}: it is read, and nothing is pushed", "update: python3 install.py"
+                    f"{message}, so this version reads it but pushes nothing",
+                    "update: python3 install.py",
                 )
             with self.asking(forbidden=f"the database administrator must run {right}"):
                 self.connection.execute(_STAGE)

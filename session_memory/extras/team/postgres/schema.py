@@ -198,13 +198,13 @@ def _check_member(connection: TeamConnection, place: str) -> SchemaState:
     state = schema_state(connection)
     if not state.version:
         raise TeamError(
-            f"{place} holds no store of a team",
+            f"{place} has no team's store",
             "the database administrator must run session-memory team init URL",
         )
     if state.is_older:
         problem = (
-            f"an earlier session-memory made the store of the team at {place}, which has "
-            f"to be migrated"
+            f"an earlier session-memory made the store of the team at {place}, which must be "
+            f"migrated"
         )
         raise TeamError(
             problem,
@@ -220,7 +220,8 @@ def _check_member(connection: TeamConnection, place: str) -> SchemaState:
             f"URL is that of {user}"
         )
         raise TeamError(
-            f"{place}: the database's user {user} sees everything, whatever its rules say", hint
+            f"{place}: the database's user {user} can see everything, because row rules do not apply to it",
+            hint,
         )
     return state
 
