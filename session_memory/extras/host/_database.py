@@ -4,7 +4,7 @@ same file."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,13 @@ def create_host(connection: apsw.Connection) -> None:
     connection.execute(Path(__file__).with_name("schema.sql").read_text(encoding="utf-8"))
 
 
-MIGRATIONS: tuple[Migration, ...] = (create_host,)
+def add_channel_columns(connection: apsw.Connection) -> None:
+    """Add what channels know: which messages call the agent, which parts of a reply are sent."""
+    connection.execute("ALTER TABLE inbox ADD COLUMN is_called INTEGER NOT NULL DEFAULT 0")
+    connection.execute("ALTER TABLE outbox ADD COLUMN sent_parts INTEGER NOT NULL DEFAULT 0")
+
+
+MIGRATIONS: tuple[Migration, ...] = (create_host, add_channel_columns)
 
 
 class HostDatabase(SharedDatabase):
@@ -99,6 +105,51 @@ class HostDatabase(SharedDatabase):
         )
         return [Chat._make(row) for row in rows]
 
+    def has_chat(self, jid: str) -> bool:
+        return bool(self._rows("SELECT 1 FROM chats WHERE jid = ?", jid))
+
+    def set_is_group(self, jid: str, is_group: bool) -> None:
+        """Record whether a chat has more than one person in it."""
+        self._execute("UPDATE chats SET is_group = ? WHERE jid = ?", int(is_group), jid)
+
+    def text_of_message(self, message_id: str, jid: str) -> str | None:
+        """Return the text of a message, None if the chat has none with this id."""
+        rows = self._rows(
+            "SELECT content FROM messages WHERE id = ? AND chat_jid = ?", message_id, jid
+        )
+        return str(rows[0][0]) if rows else None
+
+    def is_waiting(self, message_id: str, jid: str) -> bool:
+        """Return whether a message is in the inbox and in no prompt."""
+        return bool(
+            self._rows(
+                "SELECT 1 FROM inbox WHERE message_id = ? AND chat_jid = ? AND prompt_id IS NULL",
+                message_id,
+                jid,
+            )
+        )
+
+    def sender_of(self, message_id: str, jid: str) -> tuple[str, str]:
+        """Return the sender of a known message, and their name."""
+        (row,) = self._rows(
+            "SELECT sender, sender_name FROM messages WHERE id = ? AND chat_jid = ?",
+            message_id,
+            jid,
+        )
+        return str(row[0]), str(row[1])
+
+    def is_called(self, message_id: str, jid: str) -> bool:
+        """Return whether a message calls the agent, whatever its text."""
+        rows = self._rows(
+            "SELECT is_called FROM inbox WHERE message_id = ? AND chat_jid = ?", message_id, jid
+        )
+        return bool(rows and rows[0][0])
+
+    def change_text(self, message_id: str, jid: str, text: str) -> None:
+        self._execute(
+            "UPDATE messages SET content = ? WHERE id = ? AND chat_jid = ?", text, message_id, jid
+        )
+
     def add_chat(self, jid: str, name: str | None, last_message_time: str) -> None:
         """Add a chat, or update a known one. Without `name` its id is its first name."""
         self._execute(
@@ -152,9 +203,17 @@ class HostDatabase(SharedDatabase):
         """Return the replies with an id above `after`, of one chat or ('') of all."""
         return self._replies("o.id > ? AND (? = '' OR o.chat_jid = ?)", (after, jid, jid), limit)
 
-    def latest_replies(self, jid: str, limit: int) -> list[ChatReply]:
-        ids = "SELECT id FROM outbox WHERE chat_jid = ? ORDER BY id DESC LIMIT ?"
-        return self._replies(f"o.id IN ({ids})", (jid, limit), limit)
+    def replies_in(self, jids: Sequence[str], after: int, limit: int = 1000) -> list[ChatReply]:
+        """Return the replies in some chats with an id above `after`."""
+        condition = "o.id > ? AND o.chat_jid IN (SELECT value FROM json_each(?))"
+        return self._replies(condition, (after, json.dumps(list(jids))), limit)
+
+    def latest_replies(self, jids: Sequence[str], limit: int) -> list[ChatReply]:
+        ids = (
+            "SELECT id FROM outbox WHERE chat_jid IN (SELECT value FROM json_each(?)) "
+            "ORDER BY id DESC LIMIT ?"
+        )
+        return self._replies(f"o.id IN ({ids})", (json.dumps(list(jids)), limit), limit)
 
     def undelivered(self, held_up: Iterable[str] = (), limit: int = 100) -> list[ChatReply]:
         """Return the first replies waiting for delivery, except those to chats that are
@@ -213,34 +272,48 @@ class HostDatabase(SharedDatabase):
             folder,
         )
 
+    def set_called(self, message_id: str, jid: str) -> None:
+        self._execute(
+            "UPDATE inbox SET is_called = 1 WHERE message_id = ? AND chat_jid = ?", message_id, jid
+        )
+
     def groups_with_waiting_messages(self) -> set[str]:
         """Return the folders of the groups with messages in their inbox."""
         rows = self._rows("SELECT DISTINCT group_folder FROM inbox WHERE prompt_id IS NULL")
         return {str(folder) for (folder,) in rows}
 
-    def waiting(self, folder: str, after: int) -> list[tuple[int, str]]:
-        """Return the messages in a group's inbox after a position, in order: positions and
-        texts."""
+    def waiting(self, folder: str, after: int) -> list[tuple[int, str, int]]:
+        """Return the messages in a group's inbox after a position, in order: positions, texts, and
+        whether each calls the agent whatever its text."""
         return self._rows(
-            "SELECT i.seq, m.content FROM inbox i JOIN messages m ON m.id = i.message_id AND "
+            "SELECT i.seq, m.content, i.is_called FROM inbox i JOIN messages m ON m.id = i.message_id AND "
             "m.chat_jid = i.chat_jid "
             "WHERE i.group_folder = ? AND i.prompt_id IS NULL AND i.seq > ? ORDER BY i.seq",
             folder,
             after,
         )
 
-    def move_into_prompt(self, folder: str, prompt_id: int, until: int, at_least: int) -> None:
-        """Move the messages of a group's inbox up to a position into a prompt, and so many in all
+    def chat_at(self, position: int) -> str:
+        """Return the chat of the message at a position in the inbox."""
+        ((jid,),) = self._rows("SELECT chat_jid FROM inbox WHERE seq = ?", position)
+        return str(jid)
+
+    def move_into_prompt(
+        self, folder: str, jid: str, prompt_id: int, until: int, at_least: int
+    ) -> None:
+        """Move a chat's messages in the inbox up to a position into a prompt, and so many in all
         if there are."""
         self._execute(
-            "UPDATE inbox SET prompt_id = ? WHERE group_folder = ? AND prompt_id IS NULL AND "
-            "(seq <= ? OR seq IN "
-            "(SELECT seq FROM inbox WHERE group_folder = ? AND prompt_id IS NULL "
-            "ORDER BY seq LIMIT ?))",
+            "UPDATE inbox SET prompt_id = ? WHERE group_folder = ? AND chat_jid = ? AND "
+            "prompt_id IS NULL AND (seq <= ? OR seq IN "
+            "(SELECT seq FROM inbox WHERE group_folder = ? AND chat_jid = ? AND "
+            "prompt_id IS NULL ORDER BY seq LIMIT ?))",
             prompt_id,
             folder,
+            jid,
             until,
             folder,
+            jid,
             at_least,
         )
 
@@ -420,10 +493,11 @@ class HostDatabase(SharedDatabase):
 
     def _replies(self, condition: str, values: tuple[object, ...], limit: int) -> list[ChatReply]:
         rows = self._rows(
-            "SELECT o.id, o.chat_jid, coalesce(g.folder, ''), o.kind, m.content, m.timestamp, "
+            "SELECT o.id, o.chat_jid, coalesce(g.folder, (SELECT group_folder FROM prompts "
+            "WHERE reply_id = o.id), ''), o.kind, m.content, m.timestamp, "
             "(SELECT json_group_array(i.message_id ORDER BY i.seq) FROM prompts p JOIN inbox i "
             "ON i.prompt_id = p.id "
-            " WHERE p.reply_id = o.id) "
+            " WHERE p.reply_id = o.id), o.sent_parts "
             "FROM outbox o JOIN messages m ON m.id = o.message_id AND m.chat_jid = o.chat_jid "
             f"LEFT JOIN registered_groups g ON g.jid = o.chat_jid WHERE {condition} ORDER BY "
             f"o.id LIMIT ?",

@@ -11,12 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ...common.errors import WrongCallError
+from ...common.errors import SessionMemoryError, WrongCallError
 from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted, one_line, shorten
 from ...common.text.sanitize import plain
 from ...common.text.timestamps import age, epoch_seconds
 from ...history.archives.writer import open_sessions
+from ...sessions.settings.homes import home_at
 from ...sessions.settings.host_layout import MAIN, Layout
 from ...sessions.transcripts.pointers import SessionManager
 from ._group_files import add_group, prepare_host
@@ -29,7 +30,10 @@ from ._schedule import (
     ScheduleError,
 )
 from ._values import Chat, RegisteredGroup, Task, TaskRun
+from .channels import telegram
+from .settings import HostSettings
 
+TELEGRAM = "telegram"
 MOST_SHOWN = 20
 PROMPT_CHARACTERS = 60
 
@@ -47,9 +51,14 @@ def add_group_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
     subparser.add_argument(
         "--dry-run", action="store_true", help="list the removals without changing anything"
     )
-    action(
+    status_action = action(
         "status",
         "show groups, sessions, waiting messages, the next tasks, and chats without a group",
+    )
+    status_action.add_argument(
+        "--check",
+        action="store_true",
+        help="also ask the channels' servers if the tokens are right",
     )
 
 
@@ -238,8 +247,9 @@ class RemovedGroup(Result):
         return {"dry_run": True, **result} if self.is_dry_run else {**result, "kept": self.kept}
 
 
-def status(call: HostCall) -> None:
+def status(call: HostCall) -> int:
     layout, ledger = call.layout, call.ledger
+    channels = _check_channels(layout) if call.arguments.check else None
     sessions, groups = open_sessions(layout), ledger.groups()
     call.terminal.show(
         HostStatus(
@@ -247,8 +257,32 @@ def status(call: HostCall) -> None:
             is_running=is_served(layout),
             groups=[_group_status(group, ledger, sessions) for group in groups],
             strangers=ledger.strangers(),
+            channels=channels,
         )
     )
+    return int(any(not channel.is_usable for channel in channels or []))
+
+
+class ChannelState(NamedTuple):
+    """The answer of a channel's server: the bot's name, or the fault."""
+
+    name: str
+    is_usable: bool
+    text: str
+
+
+def _check_channels(layout: Layout) -> list[ChannelState]:
+    """Ask the servers of the host's channels whether the tokens are right."""
+    config = HostSettings(**home_at(layout.root, os.environ, is_host=True).settings().host)
+    states = []
+    for name in config.channels:
+        if name == TELEGRAM:
+            try:
+                states.append(ChannelState(name, True, telegram.check(layout.root, config)))
+            except SessionMemoryError as error:
+                text = f"{error}; {error.hint}" if error.hint else str(error)
+                states.append(ChannelState(name, False, text))
+    return states
 
 
 def _group_status(group: RegisteredGroup, ledger: Ledger, sessions: SessionManager) -> GroupStatus:
@@ -315,12 +349,17 @@ class HostStatus(Result):
     is_running: bool
     groups: list[GroupStatus]
     strangers: list[Chat]
+    channels: list[ChannelState] | None
 
     def show(self, terminal: Terminal) -> None:
         runs = "running" if self.is_running else "not running"
         terminal.line(f"{terminal.short(self.host)}: {runs}")
         for group in self.groups:
             group.show(terminal)
+        if self.channels is not None:
+            terminal.heading("channels")
+        for channel in self.channels or []:
+            terminal.item(channel.name, channel.text)
         if self.strangers:
             terminal.heading("chats without a group")
         for chat in self.strangers[:MOST_SHOWN]:
@@ -334,7 +373,11 @@ class HostStatus(Result):
             "is_running": self.is_running,
             "groups": [group.as_json() for group in self.groups],
             "chats_without_group": [chat._asdict() for chat in self.strangers],
+            **({} if self.channels is None else {"channels": self._channels()}),
         }
+
+    def _channels(self) -> list[dict[str, Any]]:
+        return [channel._asdict() for channel in self.channels or []]
 
 
 def _ago(at: str) -> str:

@@ -12,6 +12,7 @@ import json
 import re
 import time
 import uuid
+import zlib
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
@@ -22,12 +23,14 @@ from ...common.text.timestamps import iso_time
 from ...history.archives.format import TASK_INTRODUCTION
 from ._database import HostDatabase
 from ._schedule import ACTIVE, PAUSED, Schedule, storable
-from ._values import Chat, Message, Prompt, RegisteredGroup
+from ._values import LOCAL, Chat, Message, Prompt, RegisteredGroup
 
 MOST_MESSAGES = 50  # in one prompt
 MOST_STRANGERS = 500
 MOST_CHAT_CHARACTERS = 200  # in the id or the name of a chat
 LAST_SEEN, LAST_ANSWERED = "last_timestamp", "last_agent_timestamp"
+MOVED_CHATS = "moved_chats"
+EDITED = "(edited)"
 
 
 class EmptyMessageError(WrongCallError):
@@ -108,10 +111,42 @@ class Ledger(HostDatabase):
                 self.change("scheduled_tasks", task.id, status=PAUSED)
         return [task.id for task in active]
 
-    def note_chat(self, jid: str, name: str = "", at: str = "") -> None:
-        """Record a chat's name and its activity. `at` is ISO 8601, '' for now."""
+    def note_chat(
+        self, jid: str, name: str = "", at: str = "", *, is_group: bool | None = None
+    ) -> bool:
+        """Record a chat's name and its activity; return whether it was unknown. `at` is ISO 8601,
+        '' for now."""
         with self.transaction():
+            is_new = not self.has_chat(jid)
             self.add_chat(jid, one_line(plain(name)) or None, at or self._iso())
+            if is_group is not None:
+                self.set_is_group(jid, is_group)
+        return is_new
+
+    def move_chat(self, old: str, new: str) -> bool:
+        """Record that a channel has given a chat another id; return whether that is news. The
+        chat's group, and replies to the old id, go to the new one."""
+        with self.transaction():
+            moved = self._moved_chats()
+            if moved.get(old) == new or old == new:
+                return False
+            self.set_state(MOVED_CHATS, json.dumps({**moved, old: new}, sort_keys=True))
+            groups = {group.jid: group for group in self.groups()}
+            self._meet(new, groups[old].name if old in groups else new)
+            if old in groups and new not in groups:
+                self.change_group(groups[old].folder, groups[old]._replace(jid=new))
+        return True
+
+    def moved(self, jid: str) -> str:
+        """Return the present id of a chat."""
+        moved, seen = self._moved_chats(), {jid}
+        while (new := moved.get(jid, jid)) not in seen:
+            jid = new
+            seen.add(jid)
+        return jid
+
+    def _moved_chats(self) -> dict[str, str]:
+        return dict(json.loads(self.state(MOVED_CHATS) or "{}"))
 
     def group(self, folder: str) -> RegisteredGroup:
         """Return the group with this folder. Raises UnknownGroupError."""
@@ -125,10 +160,20 @@ class Ledger(HostDatabase):
             raise UnknownGroupError(f"there is no group {folder!r}", hint)
         return groups[folder]
 
+    def chats_of(self, folder: str) -> list[str]:
+        """Return the ids of a group's chat and of its chat at the terminal. Raises
+        UnknownGroupError."""
+        return list(dict.fromkeys((self.group(folder).jid, f"{LOCAL}{folder}")))
+
     def strangers(self) -> list[Chat]:
-        """Return the chats without a group, the last active ones first, at most MOST_STRANGERS."""
-        known_jids = {group.jid for group in self.groups()}
-        return [chat for chat in self.chats() if chat.jid not in known_jids][:MOST_STRANGERS]
+        """Return the chats without a group, the last active ones first, at most MOST_STRANGERS. The
+        terminal's chats belong to their groups, and a chat that moved is the new one."""
+        known_jids = {group.jid for group in self.groups()} | self._moved_chats().keys()
+        return [
+            chat
+            for chat in self.chats()
+            if chat.jid not in known_jids and not chat.jid.startswith(LOCAL)
+        ][:MOST_STRANGERS]
 
     def receive(
         self,
@@ -149,7 +194,7 @@ class Ledger(HostDatabase):
         timestamp = at or self._iso()
         message_id = message_id or uuid.uuid4().hex
         with self.transaction():
-            folder = next((group.folder for group in self.groups() if group.jid == jid), None)
+            folder = self._group_of(jid)
             if folder is None:
                 raise UnknownGroupError(f"no group has the chat {jid}")
             self.add_chat(jid, None, timestamp)
@@ -157,6 +202,43 @@ class Ledger(HostDatabase):
                 self.add_to_inbox(message_id, jid, folder)
                 self.set_state(LAST_SEEN, max(timestamp, self.state(LAST_SEEN)))
         return message_id
+
+    def call_agent(self, jid: str, message_id: str) -> None:
+        """Record that a message is for the agent, whatever its group's trigger."""
+        with self.transaction():
+            self.set_called(message_id, jid)
+        self._compared.clear()
+
+    def edit(self, jid: str, message_id: str, text: str) -> bool:
+        """Change the text of a message that waits for its answer. If an agent already has it, put
+        the new text into the inbox as another message. Return whether anything changed: a message
+        that is unknown or has this text already stays as it is."""
+        text = storable(text)
+        with self.transaction():
+            before = self.text_of_message(message_id, jid)
+            folder = self._group_of(jid)
+            if before is None or folder is None or before == text or not text.strip():
+                return False
+            if self.is_waiting(message_id, jid):
+                self.change_text(message_id, jid, text)
+                self._compared.pop(folder, None)
+                return True
+            edit_id = f"{message_id}.{zlib.crc32(text.encode()):08x}"
+            sender, sender_name = self.sender_of(message_id, jid)
+            edited = f"{EDITED} {text}"
+            if not self.add_message(edit_id, jid, sender, sender_name, edited, self._iso()):
+                return False
+            self.add_to_inbox(edit_id, jid, folder)
+            if self.is_called(message_id, jid):
+                self.set_called(edit_id, jid)
+        return True
+
+    def _group_of(self, jid: str) -> str | None:
+        """Return the group of a chat: the one that has it, or at the terminal the one it names."""
+        groups = self.groups()
+        having = next((group.folder for group in groups if group.jid == jid), None)
+        named = jid.removeprefix(LOCAL) if jid.startswith(LOCAL) else ""
+        return having or next((group.folder for group in groups if group.folder == named), None)
 
     def ready_groups(self) -> set[str]:
         """Return the groups with work to do now: messages to answer, or open prompts that are not
@@ -180,8 +262,9 @@ class Ledger(HostDatabase):
             called_at = self._called_at(group) if group else 0
             if group is None or not called_at:
                 return None
-            prompt_id = self.add_prompt(folder, group.jid, str(uuid.uuid4()))
-            self.move_into_prompt(folder, prompt_id, called_at, MOST_MESSAGES)
+            jid = self.chat_at(called_at)
+            prompt_id = self.add_prompt(folder, jid, str(uuid.uuid4()))
+            self.move_into_prompt(folder, jid, prompt_id, called_at, MOST_MESSAGES)
         return self.open_prompts(folder)[-1]
 
     def begin(self, prompt: Prompt, session_id: str) -> Prompt:
@@ -208,7 +291,8 @@ class Ledger(HostDatabase):
             )
 
     def answer(self, prompts: Iterable[Prompt], text: str, error: str = "") -> int | None:
-        """Record one reply to all of `prompts`, which closes them. Return its id, None if `text` is
+        """Record one reply to all of `prompts`, in each of their chats, which closes them. Return
+        the id of the first, None if `text` is
         blank. `error` is the reason if the agent could not answer. Prompts with an answer keep
         it."""
         with self.transaction():
@@ -217,13 +301,17 @@ class Ledger(HostDatabase):
                 return None
             first = answered[0]
             kind = "error" if error else "task" if first.task else "reply"
-            reply_id = self._post(first.jid, text, kind) if text.strip() else None
+            replies = {
+                jid: self._post(jid, text, kind) if text.strip() else None
+                for jid in dict.fromkeys(prompt.jid for prompt in answered)
+            }
             for prompt in answered:
+                reply_id = replies[prompt.jid]
                 self.change("prompts", prompt.id, answered_at=self._iso(), reply_id=reply_id)
                 self._note_last_answered(prompt)
                 if prompt.task:
                     self.schedule.log_run(prompt.task, prompt.begun_at, text, error)
-        return reply_id
+        return replies[first.jid]
 
     def notify(self, jid: str, text: str) -> int:
         """Send text that answers no message, such as an agent's report on work that ended in the
@@ -234,6 +322,11 @@ class Ledger(HostDatabase):
     def mark_delivered(self, reply_id: int) -> None:
         with self.transaction():
             self.change("outbox", reply_id, delivered_at=self._iso())
+
+    def note_sent(self, reply_id: int, parts: int) -> None:
+        """Record how many parts of a reply its channel has sent."""
+        with self.transaction():
+            self.change("outbox", reply_id, sent_parts=parts)
 
     def _text_of(self, prompt: Prompt) -> str:
         return (
@@ -254,8 +347,8 @@ class Ledger(HostDatabase):
         trigger, after = self._compared.get(group.folder, ("", 0))
         after = after if trigger == group.trigger else 0
         called_at = 0
-        for seq, text in self.waiting(group.folder, after):
-            if _calls(group, text):
+        for seq, text, is_called in self.waiting(group.folder, after):
+            if is_called or _calls(group, text):
                 called_at = seq
                 break
             after = seq

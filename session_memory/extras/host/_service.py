@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 from asyncio.subprocess import DEVNULL
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -32,7 +32,8 @@ from ._log import HostLog
 from ._values import LOCAL, ChatReply
 from ._worker import Worker
 from .administration import HostAdministration
-from .channels.channel import Channel, Chats, channels_in
+from .channels.channel import Channel, Chats, NotYetError, channels_in
+from .channels.telegram import Telegram
 from .channels.unix_socket import UnixSocket
 from .group_backend import GroupBackend
 from .settings import HostSettings
@@ -44,6 +45,9 @@ CLOCK_SECONDS = 1.0
 FIRST_UPKEEP_SECONDS, UPKEEP_POLL_SECONDS = 3.0, 30.0  # not while the host starts
 AGAIN_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 300.0
 LAST_TURN_SECONDS = 20.0
+
+# the channels that come with the program, by their names in `host.channels`
+SHIPPED: dict[str, Callable[[str, HostSettings, Chats], Channel]] = {"telegram": Telegram}
 
 
 class Host:
@@ -67,6 +71,7 @@ class Host:
         self._chats = chats = Chats(self._ledger, self._wake, self._log)
         self._channels: list[Channel] = [
             UnixSocket(layout.socket, chats),
+            *self._shipped_channels(chats),
             *channels_in(layout.root + "/channels", chats),
         ]
         self._is_new, self._is_answered = asyncio.Event(), asyncio.Event()
@@ -76,6 +81,14 @@ class Host:
         self._answering: dict[str, asyncio.Task[None]] = {}
         self._is_stopping = False
         self._heard = self._ledger.last_arrival()
+
+    def _shipped_channels(self, chats: Chats) -> Iterator[Channel]:
+        for name in dict.fromkeys(self._config.channels):
+            if name in SHIPPED:
+                yield SHIPPED[name](self._layout.root, self._config, chats)
+            else:
+                known = ", ".join(SHIPPED)
+                self._log.fault(f"host.channels: unknown channel {name!r}; known: {known}")
 
     async def run(self) -> None:
         """Serve until SIGTERM or SIGINT. Running turns then have LAST_TURN_SECONDS to end, or until
@@ -265,6 +278,10 @@ class Host:
             else:
                 if not reply.jid.startswith(LOCAL):
                     raise SessionMemoryError(f"no channel has the chat {reply.jid}")
+        except NotYetError as error:
+            self._log.event(f"{reply.jid}: reply {reply.id} waits: {error}")
+            self._not_before[reply.jid] = time.monotonic() + error.seconds
+            return False
         except Exception as error:
             self._log.fault(f"{reply.jid}: reply {reply.id} was not delivered: {error}")
             self._not_before[reply.jid] = time.monotonic() + AGAIN_SECONDS

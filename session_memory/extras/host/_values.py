@@ -59,7 +59,7 @@ class Prompt(NamedTuple):
 
 class ChatReply(NamedTuple):
     """A message of an agent in a chat: `kind` is reply, task, notice or error; `answers` the
-    messages' ids."""
+    messages' ids; `sent_parts` the number of parts that its channel has sent."""
 
     id: int
     jid: str
@@ -68,6 +68,7 @@ class ChatReply(NamedTuple):
     text: str
     timestamp: str
     answers: tuple[str, ...]
+    sent_parts: int = 0
 
 
 class TaskRun(NamedTuple):

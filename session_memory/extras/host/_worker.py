@@ -158,11 +158,18 @@ class Worker:
         ]
         ready = {prompt.uuid for prompt in self._open_prompts()}
         for prompt in waiting:
-            if prompt.uuid in ready and not (self._given and prompt.task):
+            if prompt.uuid in ready and self._fits(prompt):
                 return prompt
             if not prompt.task:
                 return None  # later messages wait for a delayed one
-        return self._ledger.next_prompt(self.group.name)
+        new = self._ledger.next_prompt(self.group.name)
+        return new if new and self._fits(new) else None
+
+    def _fits(self, prompt: Prompt) -> bool:
+        """Return whether a prompt may join the current turn: a task runs alone, and a turn that
+        answers several prompts has one reply, which goes to one chat."""
+        chats = {given.jid for given in self._given.values()}
+        return not chats or (not prompt.task and chats == {prompt.jid})
 
     def _open_prompts(self, *, even_later: bool = False) -> list[Prompt]:
         return self._ledger.open_prompts(self.group.name, even_later=even_later)

@@ -10,7 +10,7 @@ from ...sessions.settings.host_layout import Layout
 from ._group_files import add_group
 from ._ledger import Ledger
 from ._schedule import UnknownTaskError
-from ._values import ListedChat, RegisteredGroup, Task
+from ._values import LOCAL, ListedChat, RegisteredGroup, Task
 
 MOST_TASKS = 100  # of a group: a misled model could add tasks without end
 SHORTEST_SECONDS = 60  # between two runs that an agent asks for; each costs tokens
@@ -128,7 +128,10 @@ class HostAdministration:
 def _listed_chats(ledger: Ledger) -> list[ListedChat]:
     groups = {group.jid: group for group in ledger.groups()}
     chats = []
+    at_the_terminal = {f"{LOCAL}{group.folder}" for group in groups.values()} - groups.keys()
     for chat in ledger.chats():
+        if chat.jid in at_the_terminal:
+            continue
         group = groups.get(chat.jid) or RegisteredGroup(
             chat.jid, chat.name, "", "", requires_trigger=False
         )

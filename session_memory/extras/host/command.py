@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(
         dest="action", metavar="ACTION", description="without one: status"
     )
-    parser.set_defaults(action="status", at=".", json=False)
+    parser.set_defaults(action="status", at=".", json=False, check=False)
 
     def action(name: str, text: str, *, has_json: bool = True) -> argparse.ArgumentParser:
         subparser = actions.add_parser(name, help=text, description=text)
@@ -133,7 +133,9 @@ def _say(call: HostCall) -> int:
     ledger, text = call.ledger, " ".join(arguments.text)
     group, is_called = ledger.group(arguments.group), ledger.answers(arguments.group, text)
     sender = arguments.sender
-    message_id = ledger.receive(group.jid, text, sender=sender or "terminal", sender_name=sender)
+    # Where nobody sees the question, nobody wants its answer: not in the group's chat.
+    jid = ledger.chats_of(group.folder)[-1]
+    message_id = ledger.receive(jid, text, sender=sender or "terminal", sender_name=sender)
     reply, note = None, ""
     if not is_called:
         note = (
@@ -142,8 +144,8 @@ def _say(call: HostCall) -> int:
         )
     elif not arguments.no_wait:
         if is_served(layout):
-            reply = _wait_for_reply(ledger, group.jid, message_id, layout)
-        if reply is None and not ledger.reply_to(message_id, group.jid)[0]:
+            reply = _wait_for_reply(ledger, jid, message_id, layout)
+        if reply is None and not ledger.reply_to(message_id, jid)[0]:
             note = "Kept. The host is not running; the agent answers when it runs again."
     call.terminal.show(SentMessage(message_id, reply, note))
     return 1 if reply and reply.kind == "error" else 0
@@ -187,11 +189,11 @@ class TailedReply(Result):
 
 def _tail(call: HostCall) -> None:
     ledger, arguments = call.ledger, call.arguments
-    jid = ledger.group(arguments.group).jid
-    last = ledger.latest_replies(jid, arguments.last)
+    jids = ledger.chats_of(arguments.group)
+    last = ledger.latest_replies(jids, arguments.last)
     after = last[-1].id if last else 0 if arguments.last else ledger.last_reply()
     replies: Iterable[ChatReply] = (
-        last if arguments.no_follow else chain(last, _follow(ledger, jid, after))
+        last if arguments.no_follow else chain(last, _follow(ledger, jids, after))
     )
     with suppress(KeyboardInterrupt):  # there is no other way to end
         for reply in replies:
@@ -210,10 +212,10 @@ def _wait_for_reply(ledger: Ledger, jid: str, message_id: str, layout: Layout) -
         time.sleep(POLL_SECONDS)
 
 
-def _follow(ledger: Ledger, jid: str, after: int) -> Iterator[ChatReply]:
-    """Yield every new reply in a chat, without end."""
+def _follow(ledger: Ledger, jids: list[str], after: int) -> Iterator[ChatReply]:
+    """Yield every new reply in these chats, without end."""
     while True:
-        for reply in ledger.replies(after, jid):
+        for reply in ledger.replies_in(jids, after):
             yield reply
             after = reply.id
         time.sleep(POLL_SECONDS)

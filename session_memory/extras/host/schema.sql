@@ -27,7 +27,8 @@ CREATE TABLE messages (
 );
 CREATE INDEX idx_timestamp ON messages(timestamp);
 
--- `last_timestamp`: of the latest message; `last_agent_timestamp`: JSON, of the latest answered message of each chat.
+-- `last_timestamp`: of the latest message; `last_agent_timestamp`: JSON, of the latest answered message of each chat;
+-- `moved_chats`: JSON, the new id of each chat that got one.
 CREATE TABLE router_state (
     key TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -85,7 +86,7 @@ CREATE TABLE outbox (
     message_id TEXT NOT NULL,
     chat_jid TEXT NOT NULL,
     kind TEXT NOT NULL,                 -- reply, task, notice or error
-    delivered_at TEXT,                  -- null: not yet
+    delivered_at TEXT,                  -- null: not yet; added later: sent_parts, what its channel has sent of it
     FOREIGN KEY (message_id, chat_jid) REFERENCES messages(id, chat_jid)
 );
 CREATE INDEX idx_undelivered ON outbox(id) WHERE delivered_at IS NULL;
@@ -114,7 +115,7 @@ CREATE TABLE inbox (
     message_id TEXT NOT NULL,
     chat_jid TEXT NOT NULL,
     group_folder TEXT NOT NULL,
-    prompt_id INTEGER REFERENCES prompts(id), -- null: it waits
+    prompt_id INTEGER REFERENCES prompts(id), -- null: it waits; added later: is_called, 1: for the agent whatever the trigger
     UNIQUE (message_id, chat_jid),
     FOREIGN KEY (message_id, chat_jid) REFERENCES messages(id, chat_jid)
 );

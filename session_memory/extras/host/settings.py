@@ -61,6 +61,18 @@ class HostSettings(Section):
         sample='[docker, run, -i, "{mounts}", my-agent, claude]',
     )
 
+    channels: Sequence[str] = key(
+        Kind.TEXTS,
+        [],
+        "The services whose chats the host serves: telegram.",
+        sample="[telegram]",
+    )
+    telegram_api: str = key(
+        Kind.URL,
+        "https://api.telegram.org",
+        "The Bot API, or your own server of it.",
+    )
+
     @property
     def wall(self) -> str:
         """The wall between an agent and the machine, in a few words."""

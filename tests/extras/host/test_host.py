@@ -241,7 +241,7 @@ class TestTasks:
         assert (run.status, run.result, run.error) == ("success", "m-can-1", None)
         assert "plan m-bed-1" in about(host, "m-can-1")[0].text
         assert host.sessions.get(group) == before
-        assert host.ledger.latest_replies(host.ledger.group(group).jid, 1)[0].kind == "task"
+        assert host.ledger.latest_replies([host.ledger.group(group).jid], 1)[0].kind == "task"
 
     def test_an_isolated_task_has_a_session_of_its_own_of_which_the_group_hears(
         self, host: HostMachine, group: str

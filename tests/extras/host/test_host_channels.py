@@ -119,7 +119,7 @@ class TestThePracticalChecks:
         jid = host.ledger.group(group).jid
         pointers, activity_of, groups = (dict_of(host, check) for check in self.CHECKS)
         assert pointers[group] == host.sessions.get(group)
-        assert activity_of[jid] == host.ledger.latest_replies(jid, 1)[0].timestamp
+        assert activity_of[jid] == host.ledger.latest_replies([jid], 1)[0].timestamp
         assert groups[jid] == group
         state = dict_of(host, "SELECT key, value FROM router_state")
         assert set(state) == {"last_timestamp", "last_agent_timestamp"}

@@ -96,7 +96,7 @@ class TestCrashes:
         host.kill()
         host.start()
         jid = host.ledger.group(group).jid
-        host.wait(lambda: host.ledger.latest_replies(jid, 1), "answer of the task")
+        host.wait(lambda: host.ledger.latest_replies([jid], 1), "answer of the task")
         assert [reply.text for reply in host.ledger.replies(0, jid)] == [
             "Watered for the last time."
         ]

@@ -128,7 +128,7 @@ class TestLedger:
             ["answer 1", "answer 2"],
             [],
         ]
-        assert [reply.text for reply in ledger.latest_replies("local:main", 2)] == [
+        assert [reply.text for reply in ledger.latest_replies(["local:main"], 2)] == [
             "answer 1",
             "answer 2",
         ]
@@ -425,3 +425,39 @@ class TestChannels:
         with pytest.raises(SocketError, match="too long for a socket"):
             asyncio.run(channel.serve())
         assert socket.AF_UNIX
+
+
+class TestTwoChatsOfAGroup:
+    def test_the_terminals_questions_are_a_prompt_of_their_own_with_a_reply_of_their_own(
+        self, ledger: Ledger
+    ) -> None:
+        ledger.receive("chat:7", "nice weather", sender="7", sender_name="Ben")
+        asked = ledger.receive("local:garden", "@anna, beans?", sender="terminal", sender_name="")
+        prompt = ledger.next_prompt("garden")
+        assert prompt is not None
+        assert (prompt.jid, prompt.text) == ("local:garden", "@anna, beans?")
+        reply = ledger.answer([prompt], "In May.")
+        assert ledger.reply_to(asked, "local:garden") == (True, reply)
+        assert [one.text for one in ledger.replies(jid="chat:7")] == []
+        assert [one.group for one in ledger.replies_in(ledger.chats_of("garden"), 0)] == ["garden"]
+        called = ledger.receive("chat:7", "and peas, @anna?", sender="7", sender_name="Ben")
+        prompt = ledger.next_prompt("garden")
+        assert prompt is not None
+        assert "nice weather" in prompt.text
+        ledger.answer([prompt], "In April.")
+        assert ledger.reply_to(called, "chat:7")[0]
+
+    def test_one_turn_that_answered_both_chats_is_a_reply_in_each(self, ledger: Ledger) -> None:
+        ledger.receive("chat:7", "@anna?", sender="7", sender_name="Ben")
+        ledger.receive("local:garden", "@anna?", sender="terminal", sender_name="")
+        prompts = [ledger.next_prompt("garden"), ledger.next_prompt("garden")]
+        ledger.answer([prompt for prompt in prompts if prompt], "Yes.")
+        assert [(one.jid, one.text) for one in ledger.replies()] == [
+            ("chat:7", "Yes."),
+            ("local:garden", "Yes."),
+        ]
+
+    def test_the_terminals_chat_is_never_a_chat_without_a_group(self, ledger: Ledger) -> None:
+        ledger.update("main", jid="wa:main")
+        ledger.note_chat("wa:street")
+        assert [chat.jid for chat in ledger.strangers()] == ["wa:street"]

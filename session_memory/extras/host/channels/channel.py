@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -23,14 +23,21 @@ class ChannelError(SessionMemoryError):
     """A file without a valid channel."""
 
 
+class NotYetError(SessionMemoryError):
+    """A reply cannot be delivered now; the host tries again after `seconds`."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
 class Chats:
     """The host's chats, for a channel. Use it only from the host's event loop."""
 
     def __init__(self, ledger: Ledger, wake: Callable[[], None], log: HostLog) -> None:
         self._ledger = ledger
         self._wake = wake
-        self._log = log
-        self._strangers: set[str] = set()  # chats without a group, already logged
+        self.log = log
         self.news = asyncio.Event()  # set, and replaced, when there may be new replies
 
     def receive(
@@ -48,42 +55,67 @@ class Chats:
         chat, receiving it twice changes nothing. For a chat without a group, or a message without
         text, it only records the chat's activity and returns ''."""
         try:
-            given = {
-                "sender": sender,
-                "sender_name": sender_name,
-                "message_id": message_id,
-                "at": at,
-            }
-            received = self._ledger.receive(jid, text or "", **given)
-        except (UnknownGroupError, EmptyMessageError) as error:
-            self._ledger.note_chat(jid, at=at)
-            if isinstance(error, UnknownGroupError) and jid not in self._strangers:
-                self._strangers.add(jid)
-                self._log.event(
-                    f"{jid}: no group answers here; session-memory host add GROUP --chat {jid} "
-                    f"makes one"
-                )
+            received = self._ledger.receive(
+                jid,
+                text or "",
+                sender=sender,
+                sender_name=sender_name,
+                message_id=message_id,
+                at=at,
+            )
+        except (UnknownGroupError, EmptyMessageError):
+            self.describe(jid, "", at)
             return ""
         self._wake()
         return received
 
-    def describe(self, jid: str, name: str, at: str = "") -> None:
-        """Record a chat's name and the time of its last activity (default: now), with or without a
-        group."""
-        self._ledger.note_chat(jid, name, at)
+    def describe(self, jid: str, name: str, at: str = "", *, is_group: bool | None = None) -> None:
+        """Record a chat's name, the time of its last activity (default: now), and whether it has
+        several people (None: unknown). A new chat without a group is logged once."""
+        is_new = self._ledger.note_chat(jid, name, at, is_group=is_group)
+        if is_new and jid not in {group.jid for group in self._ledger.groups()}:
+            self.log.event(
+                f"{jid}: no group answers here; session-memory host add GROUP --chat {jid} "
+                f"makes one"
+            )
+
+    def call_agent(self, jid: str, message_id: str) -> None:
+        """Say that a received message is for the agent, as it mentions it, whatever the group's
+        trigger."""
+        self._ledger.call_agent(jid, message_id)
+        self._wake()
+
+    def edit(self, jid: str, message_id: str, text: str) -> None:
+        """Give a received message another text. If an agent already has it, the agent gets the new
+        text as another message."""
+        if self._ledger.edit(jid, message_id, text):
+            self._wake()
+
+    def move(self, old: str, new: str) -> bool:
+        """Record that a chat has another id from now on; return whether that is news."""
+        return self._ledger.move_chat(old, new)
+
+    def moved(self, jid: str) -> str:
+        """Return the present id of a chat."""
+        return self._ledger.moved(jid)
+
+    def note_sent(self, reply: ChatReply, parts: int) -> None:
+        """Record how many parts of a reply are sent: no crash sends them again."""
+        self._ledger.note_sent(reply.id, parts)
 
     def tell(self) -> None:
         """Wake those who wait for replies: they take `news` before they ask, and so miss none."""
         event, self.news = self.news, asyncio.Event()
         event.set()
 
-    def chat_of(self, group: str) -> str:
-        """Return the id of a group's chat. Raises UnknownGroupError."""
-        return self._ledger.group(group).jid
+    def chats_of(self, group: str) -> list[str]:
+        """Return the ids of a group's chat and of its chat at the terminal. Raises
+        UnknownGroupError."""
+        return self._ledger.chats_of(group)
 
-    def replies(self, jid: str, after: int) -> list[ChatReply]:
-        """Return the replies in a chat with an id above `after`, in order."""
-        return self._ledger.replies(after, jid)
+    def replies(self, jids: Sequence[str], after: int) -> list[ChatReply]:
+        """Return the replies in these chats with an id above `after`, in order."""
+        return self._ledger.replies_in(jids, after)
 
     def last_reply(self) -> int:
         return self._ledger.last_reply()
@@ -101,8 +133,8 @@ class Channel(Protocol):
 
     async def deliver(self, reply: ChatReply) -> None:
         """Send a reply to its chat. The host logs its exceptions and sends the reply again after a
-        pause. After a crash a reply may be sent twice with the same `id`: the host cannot know
-        whether it arrived."""
+        pause, for NotYetError after its `seconds`. After a crash a reply may be sent twice with the
+        same `id`: the host cannot know whether it arrived."""
 
 
 def channels_in(directory: str, chats: Chats) -> list[Channel]:

@@ -77,7 +77,7 @@ class UnixSocket:
                 if not isinstance(text, str) or not text.strip():
                     raise SocketError("invalid request: text is empty or not a string", UNDERSTOOD)
                 message_id = self._chats.receive(
-                    self._chats.chat_of(group),
+                    self._chats.chats_of(group)[-1],
                     text,
                     sender=sender or "socket",
                     sender_name=sender,
@@ -87,17 +87,17 @@ class UnixSocket:
             if verb == "follow":
                 after = int(values.get("after", self._chats.last_reply()))
                 following.append(
-                    asyncio.create_task(self._follow(self._chats.chat_of(group), after, writer))
+                    asyncio.create_task(self._follow(self._chats.chats_of(group), after, writer))
                 )
                 return None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise SocketError(f"invalid request: {error}", UNDERSTOOD) from None
         raise SocketError(f"invalid request: {verb}", UNDERSTOOD)
 
-    async def _follow(self, jid: str, after: int, writer: asyncio.StreamWriter) -> None:
+    async def _follow(self, jids: list[str], after: int, writer: asyncio.StreamWriter) -> None:
         while True:
             news = self._chats.news
-            for reply in self._chats.replies(jid, after):
+            for reply in self._chats.replies(jids, after):
                 await _send(writer, {"reply": shown(reply)})
                 after = reply.id
             await news.wait()
