@@ -13,6 +13,7 @@ from typing import Any
 
 from ...common.system.files import write_atomically, write_private
 from ...common.system.json import encode
+from ...sessions.confined_files import directory_below, read_inside, write_inside
 from ...sessions.runtimes.claude import RUNTIME
 from ...sessions.runtimes.claude.install import NO_CALLBACK_EVENTS
 from ...sessions.settings.host_layout import Group, Layout, open_below
@@ -24,6 +25,9 @@ from ._values import LOCAL
 CHAT = "chat"
 TEMPLATE = "host"
 NAME_SECONDS = 7 * 24 * 3600
+# Claude Code deletes transcripts after 30 days otherwise.
+KEEP_KEY, KEEP_DAYS = "cleanupPeriodDays", 36_500
+SETTINGS_BYTES = 4 * 1024 * 1024
 FEATURES = {
     "CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1",
     "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD": "1",
@@ -59,7 +63,23 @@ def prepare_group(group: Group) -> list[str]:
     if not os.path.lexists(group.settings_file):
         write_private(group.settings_file, json.dumps(first_settings(), indent=2).encode() + b"\n")
         made.append(group.settings_file)
+    else:
+        keep_transcripts(group)
     return made
+
+
+def keep_transcripts(group: Group) -> None:
+    """Set how long the runtime keeps transcripts, unless a person did. Raises OSError,
+    OutsideGroupError."""
+    folder, name = os.path.split(group.settings_file)
+    with directory_below(group.host, folder) as directory:
+        try:
+            settings = json.loads(read_inside(directory, name, SETTINGS_BYTES))
+        except (OSError, ValueError):  # the runtime reports the fault
+            return
+        if isinstance(settings, dict) and KEEP_KEY not in settings:
+            content = json.dumps({**settings, KEEP_KEY: KEEP_DAYS}, indent=2, ensure_ascii=False)
+            write_inside(directory, name, content.encode("utf-8", "replace") + b"\n")
 
 
 def add_group(
@@ -84,7 +104,7 @@ def first_settings() -> dict[str, Any]:
         if hook.event in NO_CALLBACK_EVENTS:  # the other hooks run inside the host
             matcher = {} if hook.matcher is None else {"matcher": hook.matcher}
             hooks.setdefault(hook.event, []).append({**matcher, "hooks": [hook.entry]})
-    return {"env": FEATURES, "hooks": hooks}
+    return {"env": FEATURES, KEEP_KEY: KEEP_DAYS, "hooks": hooks}
 
 
 def instructions_for_all(layout: Layout) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from ...app.tools.values import RefusedError
 from ...awareness.events.log import notices
 from ...awareness.events.upkeep_start import SCRIPT, is_due
 from ...common.errors import ConfigError, SessionMemoryError
@@ -27,6 +28,7 @@ from . import _agent as agent
 from . import _ipc as ipc
 from ._group_files import prepare_host
 from ._group_skills import sync_skills
+from ._kept_transcripts import restore_if_gone
 from ._ledger import Ledger
 from ._log import HostLog
 from ._values import LOCAL, ChatReply
@@ -228,6 +230,8 @@ class Host:
         self, group: Group, name: str, resume: str | None, tell: Callable[[agent.Event], None]
     ) -> agent.Agent:
         self._write_snapshots(group.name)
+        if resume:
+            self._restore_transcript(group, resume)
         try:
             sync_skills(self._layout, group)
         except (SessionMemoryError, OSError) as error:  # it works without them, too
@@ -235,6 +239,12 @@ class Host:
         return agent.start(
             self._layout, group, self._config, self._backend(group.name), name, resume, tell
         )
+
+    def _restore_transcript(self, group: Group, session_id: str) -> None:
+        """Restore the transcript of a group's active session if it is gone and was kept."""
+        with suppress(RefusedError):  # the runtime then refuses, and a new session begins
+            if restored := restore_if_gone(self._layout, group, session_id):
+                self._log.event(f"{group.name}: {session_id}:{restored}")
 
     def _write_snapshots(self, group: str) -> None:
         tasks = [task.row() for task in self._ledger.schedule.tasks()]

@@ -19,6 +19,7 @@ from ...sessions.settings.privacy import Privacy
 from ...sessions.transcripts.gate import Family, Gate, describe
 from ...sessions.transcripts.log import has_entries, last_entries
 from ._audiences import audiences_of_group
+from ._kept_transcripts import restore_if_gone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,6 +100,7 @@ class GroupBackend(Backend):
             raise RefusedError(
                 f"only the agent of the group {session.home_name} can resume its sessions", hint
             )
+        restored = restore_if_gone(self._layout, self._group, session.session_id)
         kept = self._sessions.resume(self._group.name, int(session.id), save_as)
         if kept is None:
             before = ""
@@ -106,7 +108,10 @@ class GroupBackend(Backend):
             before = f" The previous session is no longer listed{_archived(kept)}."
         else:
             before = f" The previous session is kept as {save_as!r} (id {kept.history_id}){_archived(kept)}."
-        return f"Done: the next message continues {session.name!r}. Finish your answer.{before}"
+        return (
+            f"Done: the next message continues {session.name!r}.{restored} "
+            f"Finish your answer.{before}"
+        )
 
     def _groups(self) -> list[Group]:
         """Return the group itself and, for main, all others."""
