@@ -27,6 +27,7 @@ from ...sessions.settings.host_layout import Group, Layout
 from ._callbacks import archive_callback, shell_callback, updates_callback
 from ._group_files import instructions_for_all
 from ._launch import Launch, launch
+from ._prompt_files import PromptFiles
 from ._values import Prompt
 from .group_backend import GroupBackend
 from .settings import HostSettings
@@ -91,11 +92,13 @@ class Agent:
         session_id: str,
         tell: Callable[[Event], None],
         prepare: Callable[[], Launch],
+        files: PromptFiles | None = None,
     ) -> None:
         self.session_id = session_id
         self._options = options
         self._client = ClaudeSDKClient(options)
         self._prepare = prepare
+        self._files = files
         self._tell = tell
         self._stderr: list[str] = []
         options.stderr = self._stderr.append
@@ -107,6 +110,8 @@ class Agent:
     async def give(self, prompt: Prompt) -> None:
         """Send a prompt to the agent. If the runtime has ended, RuntimeStopped follows."""
         await self._is_ready
+        if self._files:
+            return await asyncio.to_thread(self._files.give, prompt)
         try:
             await self._client.query(_stream(prompt))
         except ClaudeSDKError:
@@ -115,6 +120,9 @@ class Agent:
     async def stop(self) -> None:
         """End the runtime and wait up to STOP_SECONDS. No event follows."""
         self._tell = lambda event: None
+        if self._files:
+            with suppress(OSError, SessionMemoryError):  # the end of stdin ends it, too
+                await asyncio.to_thread(self._files.close)
         self._is_over.set()
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._run, STOP_SECONDS)
@@ -151,6 +159,8 @@ class Agent:
     def _program(self) -> str:
         """Return the program to start, '' for the SDK's own choice. Raises SandboxError, OSError."""
         launch = self._prepare()
+        if self._files:
+            self._files.clear()
         launch.check()
         return launch.program
 
@@ -203,6 +213,7 @@ def start(
         session_id,
         tell,
         lambda: launch(layout, group, config, agent_options.env.keys()),
+        PromptFiles(group) if config.prompts == "files" else None,
     )
 
 

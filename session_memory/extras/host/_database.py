@@ -29,7 +29,13 @@ def add_channel_columns(connection: apsw.Connection) -> None:
     connection.execute("ALTER TABLE outbox ADD COLUMN sent_parts INTEGER NOT NULL DEFAULT 0")
 
 
-MIGRATIONS: tuple[Migration, ...] = (create_host, add_channel_columns)
+def drop_container_config(connection: apsw.Connection) -> None:
+    """Drop a column of NanoClaw's that nothing read: `host.agent_command` says how an agent is
+    started."""
+    connection.execute("ALTER TABLE registered_groups DROP COLUMN container_config")
+
+
+MIGRATIONS: tuple[Migration, ...] = (create_host, add_channel_columns, drop_container_config)
 
 
 class HostDatabase(SharedDatabase):

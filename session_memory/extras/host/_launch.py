@@ -21,6 +21,7 @@ from ._sandbox import Mount, SandboxError, group_mounts, try_out, wall
 from .settings import HostSettings
 
 RUNTIME = "claude"
+RUNNER = str(Path(__file__).with_name("_runner.py"))
 # The host's environment may contain secrets of its own, such as a channel's token.
 _PASSED = ("LANG", "LANGUAGE", "PATH", "TERM", "TZ", "SSL_CERT_DIR", "SSL_CERT_FILE")
 _PASSED_PREFIXES = ("ANTHROPIC_", "CLAUDE_", "LC_", "DISABLE_", "API_TIMEOUT_", "NODE_EXTRA_CA_")
@@ -64,8 +65,14 @@ def launch(layout: Layout, group: Group, config: HostSettings, variables: Iterab
         raise SandboxError("host.agent_command is not a list of words", "repair it in config.yaml")
     mounts = group_mounts(layout, group)
     if command:
+        mounts += [Mount(RUNNER, RUNNER)] if config.prompts == "files" else []
         words = _filled(command, group, mounts, variables)
         return Launch(_script(layout, group, [], words), [], "")
+    if config.prompts == "files":
+        raise SandboxError(
+            "host.prompts is files, but host.agent_command is not set",
+            "set both, or neither",
+        )
     if config.sandbox == "none":
         return Launch("", [], "")
     runtime = _runtime()
@@ -120,6 +127,7 @@ def _filled(
         "{cwd}": group.root,
         "{home}": group.home,
         "{ipc}": group.ipc_dir,
+        "{runner}": RUNNER,
         "{uid}": str(os.getuid()),
         "{gid}": str(os.getgid()),
     }

@@ -41,7 +41,7 @@ CREATE TABLE registered_groups (
     folder TEXT NOT NULL UNIQUE,
     trigger_pattern TEXT NOT NULL,      -- a regular expression
     added_at TEXT NOT NULL,
-    container_config TEXT,
+    container_config TEXT,              -- dropped later: nothing read it
     requires_trigger INTEGER DEFAULT 1
 );
 

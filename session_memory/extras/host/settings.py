@@ -61,6 +61,12 @@ class HostSettings(Section):
         sample='[docker, run, -i, "{mounts}", my-agent, claude]',
     )
 
+    prompts: str = key(
+        Kind.ANY_OF,
+        "stdin",
+        "How agent_command gets prompts: stdin, or files in ipc/input.",
+        choices=("stdin", "files"),
+    )
     channels: Sequence[str] = key(
         Kind.TEXTS,
         [],

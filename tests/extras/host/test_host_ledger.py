@@ -7,6 +7,7 @@ import asyncio
 import json
 import socket
 import time
+from contextlib import closing
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +18,9 @@ from host_scene import NOON, Clock, Told
 from hypothesis import given
 from hypothesis import strategies as st
 
+from session_memory.common.system.sqlite import SharedDatabase
 from session_memory.common.text.timestamps import iso_time
+from session_memory.extras.host._database import create_host
 from session_memory.extras.host._ledger import (
     Ledger,
     UnknownGroupError,
@@ -28,6 +31,7 @@ from session_memory.extras.host._schedule import ScheduleError, UnknownTaskError
 from session_memory.extras.host._values import ChatReply, Message, Prompt, Task, TaskRun
 from session_memory.extras.host.channels.channel import ChannelError, Chats, channels_in
 from session_memory.extras.host.channels.unix_socket import SocketError, UnixSocket
+from session_memory.sessions.transcripts.pointers import MIGRATIONS as POINTERS
 
 
 def take(ledger: Ledger, text: str, jid: str = "local:main", message_id: str = "") -> str:
@@ -461,3 +465,21 @@ class TestTwoChatsOfAGroup:
         ledger.update("main", jid="wa:main")
         ledger.note_chat("wa:street")
         assert [chat.jid for chat in ledger.strangers()] == ["wa:street"]
+
+    def test_a_database_of_an_earlier_version_gets_the_new_columns_and_loses_nothing(
+        self, tmp_path: Path
+    ) -> None:
+        path = str(tmp_path / "earlier.db")
+
+        class Earlier(SharedDatabase):
+            IF_CORRUPT = ""
+
+        with closing(Earlier(path, (*POINTERS, create_host))) as earlier, earlier.transaction():
+            earlier.connection.execute(
+                "INSERT INTO registered_groups VALUES "
+                "('wa:1', 'The garden', 'garden', '@anna', '2026', NULL, 1)"
+            )
+        with closing(Ledger(path)) as ledger:
+            assert ledger.group("garden").name == "The garden"
+            ledger.receive("wa:1", "@anna?", sender="7", sender_name="Ben")
+            assert ledger.next_prompt("garden")
