@@ -85,9 +85,13 @@ def _run(words: list[str]) -> int:
             return _unknown(name)
         parser_of_all().parse_args(words)  # prints help or the error, and exits
         return 2
-    parser = parser_of(name, words[0])
-    parser.words = command_words
-    arguments, unknown = parser.parse_known_args(command_words)
+    return _run_command(name, _parsed(parser_of(name, words[0]), command_words))
+
+
+def _parsed(parser: _Parser, words: list[str]) -> argparse.Namespace:
+    """Return the arguments of a subcommand; print the error, and exit, if one is unknown."""
+    parser.words = words
+    arguments, unknown = parser.parse_known_args(words)
     if unknown:
         actions = [action for action in parser._actions if action.help != argparse.SUPPRESS]
         options = [option for action in actions for option in action.option_strings]
@@ -96,6 +100,11 @@ def _run(words: list[str]) -> int:
             f"unrecognized arguments: "
             f"{' '.join(unknown)}{f' (did you mean {meant}?)' if meant else ''}"
         )
+    return arguments
+
+
+def _run_command(name: str, arguments: argparse.Namespace) -> int:
+    """Run the subcommand, with the handler of SIGINT that it needs; return its exit code."""
     if name == "completion":
         arguments.parser = parser_of_all()
     if name in _LONG_RUNNING:

@@ -213,13 +213,10 @@ class Library:
             self._known = None
             for path in gone:
                 self._stamps.pop(path, None)
-            had_open = not all(map(pages.is_private_path, known))
-            is_empty = not there or (had_open and all(map(pages.is_private_path, there)))
-            self._take_in({*changed, *gone}, changed, is_empty=is_empty)
-        if any(page.is_settled for page in same):
-            self._index.put(
-                self.home, {page.path: page.stamp for page in same if page.is_settled}, ()
-            )
+            self._take_in({*changed, *gone}, changed, is_empty=_is_emptied(known, there))
+        settled = {page.path: page.stamp for page in same if page.is_settled}
+        if settled:
+            self._index.put(self.home, settled, ())
         self._stamps |= {path: page.stamp for path, page in read.items()}
 
     def _take_in(self, changed: set[str], read: dict[str, Page], *, is_empty: bool) -> None:
@@ -227,38 +224,44 @@ class Library:
 
         A memory that is on no page is forgotten once its page is settled, unless no page is left:
         then the directory was moved or is not mounted."""
-
-        def is_settled(path: str) -> bool:
-            return (
-                read[path].is_settled
-                if path in read
-                else pages.is_folder_settled(self.directory, path)
-            )
-
         of_pages = MemoryFilter(
             home=self.home, with_superseded=True, with_excluded=True, paths=tuple(changed)
         )
         known = {(memory.path, memory.id): memory for memory in self._index.memories(of_pages)}
-        missing = {memory.id: memory for memory in self._index.missing(self.home)}
-        before = {memory.id: memory for memory in known.values() if memory.is_marked} | missing
         by_path = {path: page.memories for path, page in read.items()}
-        here = {memory.id for memories in by_path.values() for memory in memories}
-        here.update(id for id, path in self._index.places(self.home) if path not in changed)
-        lost = [memory for id, memory in before.items() if id not in here]
-        waiting = [] if is_empty else [memory for memory in lost if not is_settled(memory.path)]
+        lost = self._lost(known.values(), changed, by_path)
+        waiting: list[IndexedMemory] = []
+        if not is_empty:
+            waiting = [memory for memory in lost if not self._is_settled(memory.path, read)]
         settled = [memory for memory in lost if memory not in waiting]
         if settled and not is_empty:
             forgotten.add(self.directory, settled)
         stamped: dict[str, tuple[str, list[IndexedMemory]]] = {path: ("", []) for path in changed}
         for path, page in read.items():
-            stamped[path] = (
-                page.stamp if page.is_settled else page.content_stamp,
-                self._indexable(by_path[path], known),
-            )
+            stamp = page.stamp if page.is_settled else page.content_stamp
+            stamped[path] = stamp, self._indexable(by_path[path], known)
         self._index.replace(self.home, stamped, [memory.id for memory in waiting])
         self._index.remove(
             self.home, [memory.id for memory in settled if memory.path not in changed]
         )
+
+    def _lost(
+        self,
+        known: Iterable[IndexedMemory],
+        changed: set[str],
+        by_path: Mapping[str, Iterable[IndexedMemory]],
+    ) -> list[IndexedMemory]:
+        """Return the marked and missing memories that no page has any more."""
+        before = {memory.id: memory for memory in known if memory.is_marked}
+        before |= {memory.id: memory for memory in self._index.missing(self.home)}
+        here = {memory.id for memories in by_path.values() for memory in memories}
+        here.update(id for id, path in self._index.places(self.home) if path not in changed)
+        return [memory for id, memory in before.items() if id not in here]
+
+    def _is_settled(self, path: str, read: dict[str, Page]) -> bool:
+        """Check if a page that was read, or the folder of a page that is gone, is settled."""
+        page = read.get(path)
+        return page.is_settled if page else pages.is_folder_settled(self.directory, path)
 
     def _indexable(
         self,
@@ -278,6 +281,12 @@ class Library:
 
     def _locked(self, wait_seconds: float = LOCK_WAIT_SECONDS) -> Closing:
         return Closing(lock(f"{self.directory}/.lock", wait_seconds))
+
+
+def _is_emptied(known: Collection[str], there: Collection[str]) -> bool:
+    """Check if no page is left, or only private ones where others were known."""
+    had_open = not all(map(pages.is_private_path, known))
+    return not there or (had_open and all(map(pages.is_private_path, there)))
 
 
 @contextmanager

@@ -78,14 +78,21 @@ def check_home(
     ]
     record = ledger.records.get(target.root)
     if record is not None and (hook is not None or extension_names(target)):
-        prompted = _prompted_since(target, record.installed_at, environ)
-        served = [
-            session
-            for session in prompted
-            if os.path.exists(target.home.cursor_file(session.key) + ".lock")
-        ]
-        findings += check_firing(len(prompted), len(served), now - record.installed_at)
+        findings += _check_served(target, record.installed_at, environ, now)
     return [*findings, *last], trial
+
+
+def _check_served(
+    target: Target, installed_at: float, environ: Mapping[str, str], now: float
+) -> list[Finding]:
+    """Check if the hooks ran in the sessions that had a prompt since the install."""
+    prompted = _prompted_since(target, installed_at, environ)
+    served = [
+        session
+        for session in prompted
+        if os.path.exists(target.home.cursor_file(session.key) + ".lock")
+    ]
+    return list(check_firing(len(prompted), len(served), now - installed_at))
 
 
 def check_starts(target: Target, hooks: list[Hook], environ: Mapping[str, str]) -> list[Finding]:

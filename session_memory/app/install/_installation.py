@@ -95,22 +95,12 @@ def install(
     if environ.get(ENV_DIR):
         check_place(person_home(environ).memory_dir)
 
-    def planned(python: str, ledger: InstallLedger, *, is_allowed: bool) -> _Plans:
-        absent: list[SessionMemoryError] = []
-        targets = _targets(request, ledger, paths, environ, absent) or [
-            _sample_target(paths, environ)
-        ]
-        plans = _planned(
-            targets,
-            InstalledPaths(source, python, paths),
-            ledger,
-            request.skills_for_all,
-            is_allowed,
-        )
-        return plans._replace(refused=[*absent, *plans.refused])
+    def planned(python: str, ledger: InstallLedger) -> _Plans:
+        place = InstalledPaths(source, python, paths)
+        return _plans_for(request, place, ledger, environ, is_allowed=is_allowed)
 
     ledger = InstallLedger.read(paths.ledger_file)
-    foreseen = planned(str(paths.python), ledger, is_allowed=is_allowed)
+    foreseen = planned(str(paths.python), ledger)
     targets = foreseen.targets
     is_sample = targets[0].root == str(paths.sample_home)
     if request.dry_run:
@@ -126,7 +116,7 @@ def install(
         unsearched = search_packages(installed.environment, environ)
         if is_sample:
             fill_sample_home(paths.sample_home, source)
-        made = planned(installed.environment.python, ledger, is_allowed=is_allowed)
+        made = planned(installed.environment.python, ledger)
         for plan in made.plans:
             plan.make(ledger)
         trials = [_trial(target, plan, environ) for target, plan in zip(made.targets, made.plans)]
@@ -134,6 +124,22 @@ def install(
     return Installed(
         paths, made.targets, made.plans, is_sample, False, installed, trials, notes, made.refused
     )
+
+
+def _plans_for(
+    request: InstallRequest,
+    made_from: InstalledPaths,
+    ledger: InstallLedger,
+    environ: Mapping[str, str],
+    *,
+    is_allowed: bool,
+) -> _Plans:
+    """Return the plans for the homes of a request, or for a sample home without any."""
+    absent: list[SessionMemoryError] = []
+    paths = made_from.paths
+    targets = _targets(request, ledger, paths, environ, absent) or [_sample_target(paths, environ)]
+    plans = _planned(targets, made_from, ledger, request.skills_for_all, is_allowed)
+    return plans._replace(refused=[*absent, *plans.refused])
 
 
 def _planned(

@@ -31,45 +31,63 @@ def switch_status_line(
     show it by themselves, and why others were not. Raises SessionMemoryError, OSError."""
     paths = program_paths(environ)
     extensions = _extensions(home, environ)
-    changes: list[tuple[HomeRecord, FileChange]] = []
-    refused: list[SessionMemoryError] = []
     with program.locked(paths) if paths.program_dir.is_dir() else nullcontext():
         ledger = InstallLedger.read(paths.ledger_file)
-        for root, record in ledger.records.items():
-            target = None if record.template else known_home(root, ledger, environ)
-            if not target or target.kind == "skills" or target.home.config_file != home.config_file:
-                continue
-            if not target.runtime.install.STATUS_LINE:
-                continue
-            try:
-                change = _change(target, record, paths, ledger, is_on=is_on)
-                change.check()
-            except SessionMemoryError as error:
-                refused.append(error)
-            else:
-                changes.append((record, change))
-        if not changes and not extensions and refused:
-            raise refused[0]
-        if not changes and not extensions and is_on:
-            raise SessionMemoryError(
-                "no installed runtime shows a status line", f"run {NAME} install first"
-            )
-        for record, change in changes:
-            # As long as nobody else writes the file, an uninstall restores it as a whole.
-            if (
-                change.before is not None
-                and checksum(change.before) in record.written
-                and change.after is not None
-            ):
-                record.written.append(checksum(change.after))
+        changes, refused = _changes(home, ledger, paths, environ, is_on=is_on)
+        if not changes and not extensions:
+            if refused:
+                raise refused[0]
+            if is_on:
+                raise SessionMemoryError(
+                    "no installed runtime shows a status line", f"run {NAME} install first"
+                )
         if changes:
-            ledger.save()
-        for record, change in changes:
-            change.make()
-            record.status_line = record.status_line if is_on else {}
-        if changes:
-            ledger.save()
+            _make(changes, ledger, is_on=is_on)
     return [*[change.path for _, change in changes], *extensions], [f"{error}" for error in refused]
+
+
+def _changes(
+    home: Home,
+    ledger: InstallLedger,
+    paths: ProgramPaths,
+    environ: Mapping[str, str],
+    *,
+    is_on: bool,
+) -> tuple[list[tuple[HomeRecord, FileChange]], list[SessionMemoryError]]:
+    """Return the changes of the settings of all runtimes that keep their state in `home`, each with
+    its record, and the errors of those that cannot be changed."""
+    changes: list[tuple[HomeRecord, FileChange]] = []
+    refused: list[SessionMemoryError] = []
+    for root, record in ledger.records.items():
+        target = None if record.template else known_home(root, ledger, environ)
+        if not target or target.kind == "skills" or target.home.config_file != home.config_file:
+            continue
+        if not target.runtime.install.STATUS_LINE:
+            continue
+        try:
+            change = _change(target, record, paths, ledger, is_on=is_on)
+            change.check()
+        except SessionMemoryError as error:
+            refused.append(error)
+        else:
+            changes.append((record, change))
+    return changes, refused
+
+
+def _make(
+    changes: list[tuple[HomeRecord, FileChange]], ledger: InstallLedger, *, is_on: bool
+) -> None:
+    """Make the changes, and note them in the ledger before and after. Raises OSError."""
+    for record, change in changes:
+        # As long as nobody else writes the file, an uninstall restores it as a whole.
+        before, after = change.before, change.after
+        if before is not None and after is not None and checksum(before) in record.written:
+            record.written.append(checksum(after))
+    ledger.save()
+    for record, change in changes:
+        change.make()
+        record.status_line = record.status_line if is_on else {}
+    ledger.save()
 
 
 def _extensions(home: Home, environ: Mapping[str, str]) -> list[Path]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -122,27 +122,47 @@ def _foreseen(
     plans = [home_changes.plan_uninstall(root, record, is_ours) for root, record in records.items()]
     result = Uninstalled(paths, plans, dry_run, not roots)
     for plan, record in zip(plans, records.values()):
-        after = plan.settings.after if plan.settings else None
-        result.restored[plan.root] = (None if after is None else after.decode()) == record.original
+        result.restored[plan.root] = _is_restored(plan, record)
     real = [root for root in records if root != str(paths.sample_home)]
     result.unreachable = [root for root in real if not os.path.isdir(root)]
     going = {str(change.path) for plan in plans for change in plan.changes if change.after is None}
     place = person_home(environ).memory_dir
-    purgeable = {path: base for root in real for path, base in _purgeable(root, ledger, environ)}
+    purgeable = dict(pair for root in real for pair in _purgeable(root, ledger, environ))
     if result.is_whole and os.path.lexists(place):
-        purgeable = {
-            place: place,
-            **{path: base for path, base in purgeable.items() if not path.startswith(f"{place}/")},
-        }
+        purgeable = _with_all_of(place, purgeable)
     result.shared = [path for path in purgeable if path == place and not result.is_whole]
-    for path, base in purgeable.items():
-        if path not in result.shared:
-            ours_there, others = sort_out(path, base)
-            left = [path_there for path_there in ours_there if path_there not in going]
-            result.purged.update(dict.fromkeys(left if purge else (), base))
-            result.kept += others if purge else [path] if left or others else []
+    ours = {path: base for path, base in purgeable.items() if path not in result.shared}
+    _sort_out_data(ours, going, result, purge=purge)
     result.left = leftovers(plans, environ, is_whole=result.is_whole)
     return result
+
+
+def _with_all_of(place: str, purgeable: Mapping[str, str]) -> dict[str, str]:
+    """Return data with its bases, and a directory instead of the paths below it."""
+    outside = {path: base for path, base in purgeable.items() if not path.startswith(f"{place}/")}
+    return {place: place, **outside}
+
+
+def _is_restored(plan: home_changes.HomePlan, record: HomeRecord) -> bool:
+    """Check if the settings will be as they were before the install."""
+    after = plan.settings.after if plan.settings else None
+    return (None if after is None else after.decode()) == record.original
+
+
+def _sort_out_data(
+    ours: Mapping[str, str], going: Collection[str], result: Uninstalled, *, purge: bool
+) -> None:
+    """Note the data that is deleted and kept, at these paths with their bases.
+
+    Files that are `going` anyway are not counted."""
+    for path, base in ours.items():
+        ours_there, others = sort_out(path, base)
+        left = [file for file in ours_there if file not in going]
+        if purge:
+            result.purged.update(dict.fromkeys(left, base))
+            result.kept += others
+        elif left or others:
+            result.kept.append(path)
 
 
 def _records(
@@ -245,44 +265,47 @@ def _record_by_content(target: Target, is_ours: Callable[[str], bool]) -> HomeRe
     settings = (
         None if content is None else SettingsFile(content, str(path), target.runtime.install).read()
     )
-    own_folder, shared = target.skills_dir, target.shared_skills_dir
-    folders = [
-        *([own_folder] if own_folder else []),
-        *([shared] if target.kind in ("agent", "project") else []),
-    ]
-    skills = [path for folder in folders for path in sorted(folder.glob("*/*"))]
-    contents = {
-        str(path): path.read_bytes()
-        for path in skills
-        if path.is_file() and not path.parent.is_symlink()
-    }
-    files = {
-        path: checksum(text)
-        for path, text in contents.items()
-        if any(part in text for part in _OF_OUR_SKILLS)
-    }
-    if target.kind == "runtime":
-        extensions = [
-            Path(target.settings_dir, name) for name in home_changes.extension_names(target)
-        ]
-        files.update(
-            {
-                str(path): checksum(content)
-                for path in extensions
-                if (content := read_if_there(path))
-            }
-        )
+    files = _our_skills(target) | _our_extensions(target)
     if not files and not (settings and any(is_ours(hook.command) for hook in settings.hooks)):
         return None
-    made = [directory for folder in folders for directory in (folder.parent, folder)]
+    made = [directory for folder in _skill_folders(target) for directory in (folder.parent, folder)]
     record = _empty_record(target)
     record.rules, record.files = rules_by_content(settings.rules) if settings else [], files
     record.made = [
-        str(path_made)
-        for path_made in made
-        if str(path_made) != target.settings_dir or target.kind == "skills"
+        str(path) for path in made if str(path) != target.settings_dir or target.kind == "skills"
     ]
     return record
+
+
+def _skill_folders(target: Target) -> list[Path]:
+    """Return the folders of a home in which our skills may be."""
+    own_folder, shared = target.skills_dir, target.shared_skills_dir
+    return [
+        *([own_folder] if own_folder else []),
+        *([shared] if target.kind in ("agent", "project") else []),
+    ]
+
+
+def _our_skills(target: Target) -> dict[str, str]:
+    """Return the files of a home's skills that are ours by their content, with the checksums."""
+    paths = [path for folder in _skill_folders(target) for path in sorted(folder.glob("*/*"))]
+    texts = {
+        str(path): path.read_bytes()
+        for path in paths
+        if path.is_file() and not path.parent.is_symlink()
+    }
+    return {
+        path: checksum(text)
+        for path, text in texts.items()
+        if any(part in text for part in _OF_OUR_SKILLS)
+    }
+
+
+def _our_extensions(target: Target) -> dict[str, str]:
+    """Return our extensions in a runtime's home, with the checksums."""
+    names = home_changes.extension_names(target) if target.kind == "runtime" else ()
+    paths = [Path(target.settings_dir, name) for name in names]
+    return {str(path): checksum(text) for path in paths if (text := read_if_there(path))}
 
 
 def _empty_record(target: Target) -> HomeRecord:

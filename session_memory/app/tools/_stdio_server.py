@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from queue import Queue
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -63,62 +64,84 @@ def serve(served: Served, source: BinaryIO, sink: BinaryIO) -> None:
 
     Calls run in threads, so a slow one blocks no other request. Calls that change something run one
     after the other, in their order."""
-    writing = threading.Lock()
-    lookups: Queue[object] = Queue(MOST_WAITING)
-    changes: Queue[object] = Queue(MOST_WAITING)
-    pending: set[object] = set()  # the ids of calls
-    cancelled: set[object] = set()
+    server = _StdioServer(served, sink)
+    try:
+        for line in _lines(source):
+            server.take(line)
+        server.finish()
+    except (BrokenPipeError, KeyboardInterrupt):  # the client has gone, or is going
+        return
 
-    def write(answer: Message | list[Message] | None) -> None:
-        if answer is not None:
-            with writing:
-                sink.write(
-                    json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-                )
-                sink.flush()
 
-    def work(calls: Queue[object]) -> None:
+def _lines(source: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines that are not blank; b"" for one that is too long, so not a message."""
+    while line := source.readline(LINE_BYTES + 1):
+        if len(line) > LINE_BYTES:
+            while (remainder := source.readline(LINE_BYTES)) and not remainder.endswith(b"\n"):
+                pass
+            yield b""
+        elif line.strip():
+            yield line
+
+
+class _StdioServer:
+    """The threads that answer calls, and the calls that wait for them."""
+
+    def __init__(self, served: Served, sink: BinaryIO) -> None:
+        self._served = served
+        self._sink = sink
+        self._writing = threading.Lock()
+        self._lookups: Queue[object] = Queue(MOST_WAITING)
+        self._changes: Queue[object] = Queue(MOST_WAITING)
+        self._pending: set[object] = set()  # the ids of calls
+        self._cancelled: set[object] = set()
+        for calls, count in ((self._lookups, MOST_CALLS), (self._changes, 1)):
+            for _ in range(count):
+                threading.Thread(target=self._work, args=(calls,), daemon=True).start()
+
+    def take(self, line: bytes) -> None:
+        """Answer a message, or have a thread answer it."""
+        try:
+            message: object = json.loads(line)
+        except (ValueError, RecursionError):
+            self._write(_failed(None, _RequestError(PARSE_ERROR, "not JSON, or too long")))
+            return
+        called = _called(message)
+        if called:
+            self._pending.add(_id_of(message))
+            tools = [tool for tool in self._served.tools if tool.name in called]
+            is_lookup = all(tool.is_read_only for tool in tools)
+            (self._lookups if is_lookup else self._changes).put(message)
+        elif isinstance(message, dict) and message.get("method") == CANCELLED:
+            given = message.get("params")
+            self._cancelled |= self._pending & {_id_of(given, "requestId")} - {None}
+        else:
+            self._write(_answers(self._served, message))
+
+    def finish(self) -> None:
+        """Wait until all calls are answered."""
+        self._lookups.join()
+        self._changes.join()
+
+    def _work(self, calls: Queue[object]) -> None:
         while True:
             message = calls.get()
             request_id = _id_of(message)
-            with suppress(BrokenPipeError):  # the client is gone, so `source` ends, too
-                answer = None if request_id in cancelled else _answers(served, message)
-                if request_id not in cancelled:
-                    write(answer)
-            pending.discard(request_id)
-            cancelled.discard(request_id)
+            with suppress(BrokenPipeError):  # the client is gone, so its requests end, too
+                is_wanted = request_id not in self._cancelled
+                answer = _answers(self._served, message) if is_wanted else None
+                if request_id not in self._cancelled:
+                    self._write(answer)
+            self._pending.discard(request_id)
+            self._cancelled.discard(request_id)
             calls.task_done()
 
-    for calls, count in ((lookups, MOST_CALLS), (changes, 1)):
-        for _ in range(count):
-            threading.Thread(target=work, args=(calls,), daemon=True).start()
-    try:
-        while line := source.readline(LINE_BYTES + 1):
-            if len(line) > LINE_BYTES:
-                line = b""  # not a message
-                while (remainder := source.readline(LINE_BYTES)) and not remainder.endswith(b"\n"):
-                    pass
-            elif not line.strip():
-                continue
-            try:
-                message: object = json.loads(line)
-            except (ValueError, RecursionError):
-                write(_failed(None, _RequestError(PARSE_ERROR, "not JSON, or too long")))
-                continue
-            called = _called(message)
-            if called:
-                pending.add(_id_of(message))
-                is_lookup = all(tool.is_read_only for tool in served.tools if tool.name in called)
-                (lookups if is_lookup else changes).put(message)
-            elif isinstance(message, dict) and message.get("method") == CANCELLED:
-                given = message.get("params")
-                cancelled |= pending & {_id_of(given, "requestId")} - {None}
-            else:
-                write(_answers(served, message))
-        lookups.join()
-        changes.join()
-    except (BrokenPipeError, KeyboardInterrupt):  # the client has gone, or is going
-        return
+    def _write(self, answer: Message | list[Message] | None) -> None:
+        if answer is not None:
+            text = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
+            with self._writing:
+                self._sink.write(text + b"\n")
+                self._sink.flush()
 
 
 def _called(message: object) -> set[str]:

@@ -155,23 +155,38 @@ def _name(words: list[Word]) -> str:
     program, arguments = _program([word.text or word.typed for word in words])
     if not program or program in _SILENT or program.startswith("#"):
         return ""
-    if program in _LOOKERS and not (
-        program == "sed" and any(word.startswith("-i") for word in arguments)
-    ):
+    if program in _LOOKERS and not (program == "sed" and _has_option(arguments, "-i")):
         return LOOKING
     plain = [word for word in arguments if not word.startswith("-")]
     if program == "git":
-        plain = [word for word in plain if "/" not in word and "=" not in word]
-        return LOOKING if plain[:1] and plain[0] in _GIT_LOOKERS else " ".join(["git", *plain[:1]])
+        return _name_of_git([word for word in plain if "/" not in word and "=" not in word])
     if program in _WITH_SUBCOMMAND:
         more = 2 if program in _RUNNERS and plain[:1] in (["run"], ["exec"]) else 1
         return " ".join([program, *plain[:more]])
     if program.rstrip("0123456789.") in _INTERPRETERS:
-        if "-m" in arguments[:-1]:
-            return f"{program} -m {arguments[arguments.index('-m') + 1]}"
-        if plain and not {"-c", "-e", "--eval", "-p"} & set(arguments):
-            return f"{program} {plain[0].rpartition('/')[2]}"
+        return f"{program} {_code_of(arguments, plain)}".rstrip()
     return program
+
+
+def _has_option(arguments: list[str], start: str) -> bool:
+    return any(word.startswith(start) for word in arguments)
+
+
+def _name_of_git(words: list[str]) -> str:
+    """Return the name of a git command with these arguments."""
+    is_looking = bool(words) and words[0] in _GIT_LOOKERS
+    return LOOKING if is_looking else " ".join(["git", *words[:1]])
+
+
+def _code_of(arguments: list[str], plain: list[str]) -> str:
+    """Return the module or the script that an interpreter runs; '' if neither is named.
+
+    `plain` are the arguments that are not options."""
+    if "-m" in arguments[:-1]:
+        return f"-m {arguments[arguments.index('-m') + 1]}"
+    if plain and not {"-c", "-e", "--eval", "-p"} & set(arguments):
+        return plain[0].rpartition("/")[2]
+    return ""
 
 
 def _program(words: list[str]) -> tuple[str, list[str]]:

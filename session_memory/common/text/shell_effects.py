@@ -19,6 +19,7 @@ _KEYWORDS = frozenset(
 )
 _RUNNERS = frozenset(("command", "doas", "env", "exec", "nice", "nohup", "sudo", "time"))
 _TESTS = frozenset(("[", "[[", "cmp", "diff", "egrep", "false", "grep", "rg", "test"))
+_CHANGING_DIRECTORY = frozenset(("cd", "pushd", "popd"))
 _SHELLS = frozenset(("bash", "sh", "zsh", "dash"))
 _GIT_WITH_VALUE = frozenset(("-c", "--exec-path", "--namespace", "--config-env"))
 # Options of these programs that are followed by their value.
@@ -89,35 +90,50 @@ def _effects(command: str, cwd: str, depth: int) -> list[ShellEffect]:
             for effect in effects_so_far:
                 effect.is_followed = True
         program, words = _program(simple_command.words)
-        effects: list[ShellEffect] = []
-        if program == "cd":
-            cwd = cwd if simple_command.before == "|" else _changed(words, cwd)
-        elif program in ("pushd", "popd"):
-            cwd = _changed(words, cwd) if program == "pushd" else ""
-        elif program == "git":
-            effects = list(_git(words, cwd))
-        elif program in _SHELLS and depth < _DEEPEST:
-            at = next(
-                (at for at, word in enumerate(words[:-1]) if word.text in ("-c", "-lc", "-ec")), -1
-            )
-            if at >= 0 and words[at + 1].is_sure:
-                effects = _effects(words[at + 1].text, cwd, depth + 1)
-        elif program in _PROGRAMS:
-            effects = [effect for effect in _PROGRAMS[program](program, words, cwd) if effect.path]
-        for word in simple_command.outputs:
-            path = resolved(word.text, cwd) if word.is_sure and word.text else ""
-            if path and not path.startswith("/dev/"):
-                effects.append(ShellEffect(EDIT, path))
+        if program in _CHANGING_DIRECTORY:
+            cwd = _entered(program, words, cwd, is_piped=simple_command.before == "|")
+        effects = _effects_of_program(program, words, cwd, depth)
+        effects += _redirected(simple_command.outputs, cwd)
         for effect in effects:
             effect.is_doubtful = effect.is_doubtful or is_doubtful
         effects_so_far += effects
         # A command after `&&` runs only if this one succeeds; most commands are expected to.
-        is_doubtful = (
-            is_doubtful
-            or program in _TESTS
-            or (bool(simple_command.words) and simple_command.words[0].text in _TESTS)
-        )
+        first = simple_command.words[0].text if simple_command.words else ""
+        is_doubtful = is_doubtful or program in _TESTS or first in _TESTS
     return effects_so_far
+
+
+def _entered(program: str, words: list[Word], cwd: str, *, is_piped: bool) -> str:
+    """Return the directory after `cd`, `pushd` or `popd`; '' if unknown."""
+    if program == "cd":
+        return cwd if is_piped else _changed(words, cwd)
+    return _changed(words, cwd) if program == "pushd" else ""
+
+
+def _effects_of_program(program: str, words: list[Word], cwd: str, depth: int) -> list[ShellEffect]:
+    """Return the effects of a program with these arguments, or of the shell command that it runs."""
+    if program == "git":
+        return list(_git(words, cwd))
+    if program in _SHELLS:
+        command = _shell_command(words) if depth < _DEEPEST else ""
+        return _effects(command, cwd, depth + 1) if command else []
+    if program in _PROGRAMS:
+        return [effect for effect in _PROGRAMS[program](program, words, cwd) if effect.path]
+    return []
+
+
+def _shell_command(words: list[Word]) -> str:
+    """Return the command line in the arguments of a shell; '' for none, or if it is unsure."""
+    for at, option in enumerate(words[:-1]):
+        if option.text in ("-c", "-lc", "-ec"):
+            return words[at + 1].text if words[at + 1].is_sure else ""
+    return ""
+
+
+def _redirected(outputs: list[Word], cwd: str) -> list[ShellEffect]:
+    """Return the edits of the files that a command's output is redirected to."""
+    paths = [resolved(word.text, cwd) for word in outputs if word.is_sure and word.text]
+    return [ShellEffect(EDIT, path) for path in paths if path and not path.startswith("/dev/")]
 
 
 def _program(words: list[Word]) -> tuple[str, list[Word]]:

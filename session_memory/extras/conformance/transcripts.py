@@ -112,10 +112,7 @@ class TestEntries:
                 entry.id for entry in backward.from_end(descriptor)
             )
 
-    def test_each_entry_has_its_id_time_directory_and_the_offset_of_its_line_and_what_tells_most_of_its_tools(
-        self, fixture: Fixture
-    ) -> None:
-        content = fixture.path().read_bytes()
+    def test_each_entry_has_its_id_time_and_directory(self, fixture: Fixture) -> None:
         entries = [entry for entry in fixture.conversation(fixture.path()) if entry]
         assert [entry.id for entry in entries] == fixture.own["ids"]
         assert entries[0].timestamp == epoch_seconds(BEGAN)
@@ -124,10 +121,18 @@ class TestEntries:
         )
         assert {entry.cwd for entry in entries} == {fixture.own["cwd"]}
         assert not any(entry.is_copy for entry in entries)
-        for entry in entries:
+
+    def test_each_entry_has_the_offset_of_its_line(self, fixture: Fixture) -> None:
+        content = fixture.path().read_bytes()
+        for entry in [entry for entry in fixture.conversation(fixture.path()) if entry]:
             line = content[entry.offset : content.index(b"\n", entry.offset)]
             assert all(part.encode() in line for part in entry.id.split(":"))
             assert entry.offset == 0 or content[entry.offset - 1 : entry.offset] == b"\n"
+
+    def test_the_tools_of_entries_have_their_names_arguments_and_ids(
+        self, fixture: Fixture
+    ) -> None:
+        entries = [entry for entry in fixture.conversation(fixture.path()) if entry]
         tools = [tool for entry in entries for tool in entry.tools]
         assert {tool.kind: tool.name for tool in tools} == fixture.own["tools"]
         assert {tool.kind: tool.argument for tool in tools} == fixture.own["arguments"]

@@ -140,39 +140,59 @@ def blocks_of(items: list[StoredEntry], day_before: str = "") -> Iterator[Block]
     message = 0
     speaker = ""
     for item in items:
-        text, error = for_people(item.text), for_people(item.error)
-        at = None if item.timestamp is None else item.timestamp / 1000
-        if block is not None and block.role == item.role == TOOL_ROLE:
-            block = block._replace(calls=(*block.calls, _call(item, text, error)))
-            continue
-        if (
-            block is not None
-            and block.role == item.role
-            and item.message
-            and item.message == message
-        ):
-            block = block._replace(text=f"{block.text}\n\n{text}")
-            continue
         if block is not None:
+            joined = _joined(block, item, is_same_message=bool(message) and item.message == message)
+            if joined is not None:
+                block = joined
+                continue
             yield _finished(block)
-        day = "" if at is None else local_time(at)[:10]
-        is_new_day = at is not None and day != day_before
-        shown_day = time.strftime("%A, %Y-%m-%d", time.localtime(at)) if is_new_day else ""
-        day_before = day or day_before
+        shown_day, day_before = _new_day(item, day_before)
         message = item.message
-        calls = (_call(item, text, error),) if item.role == TOOL_ROLE else ()
-        goes_on = item.role == speaker and not shown_day
-        key = f"n{item.offset}" if item.id == NOTE_ID else f"e{item.number}"
-        if not calls and item.role != TOLD:
+        is_following = item.role == speaker and not shown_day
+        block = _block_of(item, shown_day, is_following=is_following)
+        if not block.calls and item.role != TOLD:
             speaker = item.role
-        elif calls and speaker == "user":  # an agent's calls end a user's block
+        elif block.calls and speaker == "user":  # an agent's calls end a user's block
             speaker = ""
-        said = "" if calls else text
-        block = Block(
-            item.number, item.role, at, shown_day, said, goes_on=goes_on, calls=calls, key=key
-        )
     if block is not None:
         yield _finished(block)
+
+
+def _joined(block: Block, item: StoredEntry, *, is_same_message: bool) -> Block | None:
+    """Return a block with the next item added; None if that begins another block."""
+    text = for_people(item.text)
+    if block.role == item.role == TOOL_ROLE:
+        call = _call(item, text, for_people(item.error))
+        return block._replace(calls=(*block.calls, call))
+    if block.role == item.role and is_same_message:
+        return block._replace(text=f"{block.text}\n\n{text}")
+    return None
+
+
+def _new_day(item: StoredEntry, day_before: str) -> tuple[str, str]:
+    """Return the day to show before an item, '' if it is the day before, and the last known day."""
+    if item.timestamp is None:
+        return "", day_before
+    at = item.timestamp / 1000
+    day = local_time(at)[:10]
+    shown = time.strftime("%A, %Y-%m-%d", time.localtime(at)) if day != day_before else ""
+    return shown, day or day_before
+
+
+def _block_of(item: StoredEntry, shown_day: str, *, is_following: bool) -> Block:
+    """Return the block that an item begins; `is_following` continues the same speaker's."""
+    text, error = for_people(item.text), for_people(item.error)
+    calls = (_call(item, text, error),) if item.role == TOOL_ROLE else ()
+    return Block(
+        item.number,
+        item.role,
+        None if item.timestamp is None else item.timestamp / 1000,
+        shown_day,
+        "" if calls else text,
+        goes_on=is_following,
+        calls=calls,
+        key=f"n{item.offset}" if item.id == NOTE_ID else f"e{item.number}",
+    )
 
 
 def _finished(block: Block) -> Block:

@@ -14,6 +14,7 @@ from types import FrameType
 
 import uvicorn
 from anyio import to_thread
+from starlette.types import ASGIApp
 from uvicorn.server import HANDLED_SIGNALS
 
 from ...common.errors import SessionMemoryError
@@ -51,19 +52,7 @@ def serve(
         checks = Alarms(alarms, watched, live.changed)
         page = PageApp(pool, live, access, environ, active, checks, say)
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-        config = uvicorn.Config(
-            page.app(),
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            ws="none",
-            http="h11",
-            loop="asyncio",
-            server_header=False,
-            date_header=False,
-            timeout_graceful_shutdown=1,
-        )
-        server = _Server(config, live)
+        server = _Server(_configuration(page.app()), live)
         sys.setswitchinterval(SWITCH_SECONDS)
         live.start()
         checks.start()
@@ -81,6 +70,21 @@ def serve(
             live.join(END_SECONDS)
             page.close()
             pool.close()
+
+
+def _configuration(app: ASGIApp) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        http="h11",
+        loop="asyncio",
+        server_header=False,
+        date_header=False,
+        timeout_graceful_shutdown=1,
+    )
 
 
 class _Server(uvicorn.Server):

@@ -7,7 +7,7 @@ moments are not compared.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -22,7 +22,7 @@ from ...history.store.sqlite.tool_uses import conversation_steps
 from ...history.store.values import Conversation, Filter, StoredEntry
 from ...history.told import ToldText, TranscriptNotes, notes_of
 from ._comparison import Difference, Tally, difference, tally_of
-from ._lines import CONFLICT, FILE, is_named, lines_of
+from ._lines import CONFLICT, FILE, ToldLine, is_named, lines_of
 from ._moments import (
     EDIT,
     LONGEST,
@@ -200,8 +200,8 @@ def _add_told(
     If rules hide anything, only lines about the edits of visible sessions count."""
     merges = [
         (at, name, _project(talks[key].cwd))
-        for key, transcript_notes in notes.items()
-        for at, name in transcript_notes.merges
+        for key, note in notes.items()
+        for at, name in note.merges
     ]
     for key, note in notes.items():
         for text in note.told:
@@ -214,18 +214,27 @@ def _add_told(
             sums.arrived += text.has_arrived
             for line in lines_of(text) if text.has_arrived else ():
                 paths = [path for name in line.files for path in _edited(edits, key, name, text)]
-                if is_excluding and not (line.kind == FILE and paths):
-                    continue
-                sums.lines[line.kind] += 1
-                if line.kind == FILE and paths:
+                is_known = line.kind == FILE and bool(paths)
+                if is_known or not is_excluding:
+                    sums.lines[line.kind] += 1
+                if is_known:
                     sums.known += 1
                     sums.both += any(edits.are_by(path, key) for path in paths)
-                elif line.kind == CONFLICT:
-                    where = _project(talks[key].cwd)
-                    sums.conflicted += any(
-                        at > (text.at or 0) and name in line.files and place == where
-                        for at, name, place in merges
-                    )
+                elif line.kind == CONFLICT and not is_excluding:
+                    place = _project(talks[key].cwd)
+                    sums.conflicted += _has_come_true(line, text, place, merges)
+
+
+def _has_come_true(
+    line: ToldLine, text: ToldText, project: str, merges: Sequence[tuple[int, str, str]]
+) -> bool:
+    """Check if a later merge in the project conflicted in a file of a line about a conflict.
+
+    Each of `merges` has its time, its file and its project."""
+    return any(
+        at > (text.at or 0) and name in line.files and place == project
+        for at, name, place in merges
+    )
 
 
 def _add_paths(

@@ -76,6 +76,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     of_members = "make this database user a member, and create the user if missing; repeatable"
     subparser.add_argument("--member", metavar="NAME", action="append", default=[], help=of_members)
     subparser.add_argument("--sql", action="store_true", help="print the SQL instead of running it")
+    _add_member_actions(action)
+    subparser = action(
+        "remove", "remove a member, who can then no longer read or write there", owner
+    )
+    subparser.add_argument(
+        "name", metavar="NAME", help="the member's user name in the database; that user stays"
+    )
+    subparser.add_argument(
+        "--purge", action="store_true", help="also delete everything that the member has shared"
+    )
+    subparser.add_argument(
+        "--dry-run", action="store_true", help="list the deletions without changing anything"
+    )
+
+
+def _add_member_actions(action: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add the actions of members; `action` makes the parser of one."""
     subparser = action(
         "join",
         "let this machine share its sessions",
@@ -103,18 +120,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     subparser = action("leave", "stop sharing; sessions shared so far stay there")
     subparser.add_argument(
         "--purge", action="store_true", help="first delete everything that this machine has shared"
-    )
-    subparser.add_argument(
-        "--dry-run", action="store_true", help="list the deletions without changing anything"
-    )
-    subparser = action(
-        "remove", "remove a member, who can then no longer read or write there", owner
-    )
-    subparser.add_argument(
-        "name", metavar="NAME", help="the member's user name in the database; that user stays"
-    )
-    subparser.add_argument(
-        "--purge", action="store_true", help="also delete everything that the member has shared"
     )
     subparser.add_argument(
         "--dry-run", action="store_true", help="list the deletions without changing anything"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ...common.errors import SessionMemoryError, described
 from ...common.system.sqlite import (
@@ -92,6 +92,16 @@ def open_store(
     return store
 
 
+class _Options(NamedTuple):
+    """The options of `use_store`, which its attempts pass on."""
+
+    note: Note
+    shown: ProgressShown | None
+    workers: int
+    patience: Patience | None
+    overrides: VisibilityOverrides | None
+
+
 def use_store(
     location: StoreLocation,
     work: Callable[[SqliteStore, bool], Result],
@@ -107,38 +117,47 @@ def use_store(
     If the store turns out to be corrupt, it is moved away, and the work is repeated with a new one.
     `patience` limits the wait for other processes: a question is then answered from the current
     content. `note` is called with notices for the user. Raises SessionMemoryError."""
-
-    def use(moved: str) -> Result:
-        store = open_store(location, note, patience, overrides)
-        try:
-            moved = moved or store.quarantined
-            if moved:
-                note(quarantine_notice(moved))
-            elif store.is_new and has_queue(location.database):
-                note(f"the store was empty: it is {REBUILT}")
-            if store.is_newer:
-                note(NEWER)
-            if store.obstacle:
-                return _only_read(store, store.obstacle, lambda: work(store, bool(moved)))
-            if moved:
-                refresh(store, location, note, shown, workers=workers, is_rebuilt=True)
-            with damage_recognised(store):
-                return work(store, bool(moved))
-        finally:
-            store.close()
-
+    options = _Options(note, shown, workers, patience, overrides)
     moved = ""
     for _ in range(2):
         try:
-            return use(moved)
+            return _use_once(location, work, options, moved)
         except CorruptDatabaseError:
             moved = quarantine_if_corrupt(location.database) or moved
     try:
-        return use(moved)
+        return _use_once(location, work, options, moved)
     except CorruptDatabaseError as error:
         raise DatabaseError(
             f"{error}; but a check of the whole file found no damage", TRY_AGAIN
         ) from error
+
+
+def _use_once(
+    location: StoreLocation,
+    work: Callable[[SqliteStore, bool], Result],
+    options: _Options,
+    moved: str,
+) -> Result:
+    """Do the work with the store; `moved` is the path of a corrupt one that it replaces, or ''."""
+    note = options.note
+    store = open_store(location, note, options.patience, options.overrides)
+    try:
+        moved = moved or store.quarantined
+        if moved:
+            note(quarantine_notice(moved))
+        elif store.is_new and has_queue(location.database):
+            note(f"the store was empty: it is {REBUILT}")
+        if store.is_newer:
+            note(NEWER)
+        if store.obstacle:
+            return _only_read(store, store.obstacle, lambda: work(store, bool(moved)))
+        if moved:
+            shown, workers = options.shown, options.workers
+            refresh(store, location, note, shown, workers=workers, is_rebuilt=True)
+        with damage_recognised(store):
+            return work(store, bool(moved))
+    finally:
+        store.close()
 
 
 def _only_read(store: SqliteStore, obstacle: DatabaseError, work: Callable[[], Result]) -> Result:

@@ -64,7 +64,7 @@ def test_doctor_has_a_section_for_the_status_and_one_for_the_store(machine):
     assert found["store"] == store
     assert not found["ok"]
     assert machine.result("doctor", "hooks", code=1) == {
-        name: found[name] for name in ("version", "ok", "findings")
+        name: found[name] for name in ("version", "program_dir", "ok", "findings", "next_updates")
     }
 
 

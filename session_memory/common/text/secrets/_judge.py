@@ -208,21 +208,23 @@ def _is_password(content: str, value: AssignedValue) -> bool:
     anything in quotation marks or on a line by itself, and elsewhere anything that is not code."""
     if value.form == "env":
         return True
-    if value.qualifier in NO_PASS or (
-        not value.qualifier and NUMBER.fullmatch(content) and len(content) < 6
-    ):
+    is_short_number = NUMBER.fullmatch(content) is not None and len(content) < 6
+    if value.qualifier in NO_PASS or (is_short_number and not value.qualifier):
         return False
     if IDENTIFIER.search(content) and (content.isidentifier() or " " in content or "." in content):
         return False
     if value.quote:
         return len(content) >= 4 and not (" " in content and PROSE.search(content))
-    if is_pair_of_words(content):
-        return True
-    if NAMES.fullmatch(content) and value.form != "line":
-        return looks_like_password(content, False) and not is_call(content)
+    return is_pair_of_words(content) or _is_bare_password(content, value)
+
+
+def _is_bare_password(content: str, value: AssignedValue) -> bool:
+    """Check that a value without quotation marks is a password."""
     if value.form == "line":
         is_prose = " " in content and (PROSE.search(content) or SMALL_WORDS.search(content))
         return not is_call(content) and not is_prose
+    if NAMES.fullmatch(content):
+        return looks_like_password(content, False) and not is_call(content)
     return len(content) >= 5 and looks_like_password(content, False)
 
 
@@ -260,29 +262,35 @@ def _is_key(content: str, value: AssignedValue) -> bool:
     key."""
     is_placeholder = PLACEHOLDER.search(content.replace("<", "")) is not None
     is_just_key = value.word == "key" and not value.qualifier
-    if is_just_key and UUID.fullmatch(content):
-        return False
-    if NUMBER.fullmatch(content) or (content.isalpha() and reads_like_words(content, STRICT)):
-        return False
-    if value.word == "key" and value.qualifier in OTHER_KEYS:
+    if _names_no_secret(content, value, is_just_key=is_just_key):
         return False
     if value.form == "env" and not is_just_key:
-        return (
-            len(content) >= 6
-            and not is_placeholder
-            and not (value.word == "key" and is_wordy(content))
-        )
-    if " " in content and not (value.quote and not any(map(is_wordy, content.split()))):
-        return False
-    if len(content) < 8 or is_placeholder or is_call(content):
-        return False
-    if not LETTER.search(content) or is_wordy(content):
-        return False
-    if re.search(r"[^\w.+/~=-]", content) and not (value.quote or value.form):
+        is_wordy_key = value.word == "key" and is_wordy(content)
+        return len(content) >= 6 and not is_placeholder and not is_wordy_key
+    if is_placeholder or not _is_one_token(content, value):
         return False
     if is_just_key:
         return looks_random(content, STRICT)
     return entropy(content) >= 2.5 and not reads_like_words(content[:ENOUGH], LENIENT)
+
+
+def _names_no_secret(content: str, value: AssignedValue, *, is_just_key: bool) -> bool:
+    """Check for a number, words, a UUID as a key, or another kind of key, such as a primary one."""
+    if is_just_key and UUID.fullmatch(content):
+        return True
+    if NUMBER.fullmatch(content) or (content.isalpha() and reads_like_words(content, STRICT)):
+        return True
+    return value.word == "key" and value.qualifier in OTHER_KEYS
+
+
+def _is_one_token(content: str, value: AssignedValue) -> bool:
+    """Check that a value is long enough, has letters, and is neither words nor code."""
+    if " " in content and not (value.quote and not any(map(is_wordy, content.split()))):
+        return False
+    if len(content) < 8 or is_call(content) or not LETTER.search(content) or is_wordy(content):
+        return False
+    has_signs = re.search(r"[^\w.+/~=-]", content) is not None
+    return not has_signs or bool(value.quote or value.form)
 
 
 def is_told(text: str, quoted: bool) -> bool:

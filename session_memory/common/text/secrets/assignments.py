@@ -85,49 +85,81 @@ class AssignedValue:
         self.end = end
 
 
+class _Name:
+    """The name `text[start:end]` before the sign of an assignment, the word that it ends in, and
+    the word before that."""
+
+    __slots__ = ("end", "qualifier", "sign", "start", "text", "word")
+
+    def __init__(self, text: str, sign: int, start: int, end: int) -> None:
+        self.text = text
+        self.sign = sign
+        self.start = start
+        self.end = end
+        self.word, self.qualifier = _word_of(text[start:end])
+
+    def is_tight(self, start: int) -> bool:
+        """Check that no blanks are around the sign if the value begins at `start`."""
+        return self.end == self.sign and start == self.sign + 1
+
+    def is_env(self, start: int) -> bool:
+        """Check that it is a variable of an env file if the value begins at `start`."""
+        is_equal = self.text[self.sign] == "=" and self.is_tight(start)
+        return is_equal and self.text[self.start : self.end].isupper()
+
+
 def assigned_value(text: str, sign: int) -> AssignedValue | None:
     """Return the value behind the `:` or `=` at `sign`, or behind the tag that ends there, if a
     name that ends in one of the WORDS is before it; else None."""
     name_start, name_end = _name_before(text, sign)
-    if name_start < 0:
+    if name_start < 0 or (text[sign] == ">" and not _is_tag(text, name_start, name_end, sign)):
         return None
-    if text[sign] == ">":  # the end of a tag of that name, whose element ends near
-        is_tag = text[name_start - 1 : name_start] == "<" and name_end == sign
-        if not is_tag or text.find("</", sign, sign + VALUE_WITHIN) < 0:
-            return None
-    name = text[name_start:name_end]
-    word, qualifier = _word_of(name)
-    if not word:
-        return None
-    start = _value_start(text, sign)
+    name = _Name(text, sign, name_start, name_end)
+    start = _value_start(text, sign) if name.word else -1
     if start < 0:
         return None
-    is_tight = name_end == sign and start == sign + 1
-    form = "env" if is_tight and text[sign] == "=" and name.isupper() else ""
     ends_line = _is_line_end(text, start)
-    if word != "password" and not form and not ends_line:
-        end = text.find("\n", start, start + VALUE_WITHIN)
-        if not text[start : end if end >= 0 else start + VALUE_WITHIN].strip(NO_DIGITS):
-            return None  # as most of them: nothing else is a secret without a digit
+    is_free = ends_line or name.word == "password" or name.is_env(start)
+    if not is_free and not _has_digit_near(text, start):
+        return None  # as most of them: nothing else is a secret without a digit
     line_start, is_first = _line_before(text, name_start)
     if ends_line:
-        start = (
-            _next_line_value(text, start, name_start - line_start)
-            if is_first and text[sign] == ":"
-            else -1
-        )
+        if not is_first or text[sign] != ":":
+            return None
+        start = _next_line_value(text, start, name_start - line_start)
         if start < 0:
             return None
         if text[sign + 1 : start].strip().startswith((">", "|")):
-            return AssignedValue(word, qualifier, "line", "", start, _end_of_line(text, start))
+            end = _end_of_line(text, start)
+            return AssignedValue(name.word, name.qualifier, "line", "", start, end)
+    return _value_at(name, start, is_first=is_first)
+
+
+def _value_at(name: _Name, start: int, *, is_first: bool) -> AssignedValue | None:
+    """Return the value of a name that begins at `start`, or None; `is_first` on its line."""
+    text, sign, is_tight = name.text, name.sign, name.is_tight(start)
+    form = "env" if name.is_env(start) else ""
     value_start, end, quote = whole_value(text, start, form == "env" and is_first)
     if not form and is_first and (text[sign] == ":" or is_tight) and not quote:
-        end, form = _rest_of_line(text, value_start, end, name.lower().endswith("phrase"))
+        is_phrase = text[name.start : name.end].lower().endswith("phrase")
+        end, form = _rest_of_line(text, value_start, end, is_phrase)
     if is_tight and text[sign] == "=":
         form = form or "tight"
     if value_start >= end or text.startswith(MARK, value_start):
         return None
-    return AssignedValue(word, qualifier, form, quote, value_start, end)
+    return AssignedValue(name.word, name.qualifier, form, quote, value_start, end)
+
+
+def _is_tag(text: str, name_start: int, name_end: int, sign: int) -> bool:
+    """Check that the `>` at `sign` ends a tag of that name, whose element ends near."""
+    is_tag = text[name_start - 1 : name_start] == "<" and name_end == sign
+    return is_tag and text.find("</", sign, sign + VALUE_WITHIN) >= 0
+
+
+def _has_digit_near(text: str, start: int) -> bool:
+    """Check that a digit is on the rest of a line, as far as a value may reach."""
+    end = text.find("\n", start, start + VALUE_WITHIN)
+    return text[start : end if end >= 0 else start + VALUE_WITHIN].strip(NO_DIGITS) != ""
 
 
 def flag_value(text: str, end: int) -> AssignedValue | None:
@@ -382,11 +414,7 @@ def _end_of_unquoted(text: str, start: int, is_line: bool) -> int:
             at += 1
             continue
         following = text[at + 1 : at + 2]
-        if character.isspace() or character == "\0":
-            break
-        if character == "\\" and (not following or following in "nrt\"'\\`"):
-            break
-        if character in QUOTES and not following.isalnum():
+        if character.isspace() or character == "\0" or _is_end(character, following):
             break
         if not is_line:
             if character == "<" and following == "/":
@@ -404,6 +432,13 @@ def _end_of_unquoted(text: str, start: int, is_line: bool) -> int:
     while at > start and text[at - 1] in _ENDS:
         at -= 1
     return at
+
+
+def _is_end(character: str, following: str) -> bool:
+    """Check that an escape or a quotation mark, before the following character, ends a value."""
+    if character == "\\":
+        return not following or following in "nrt\"'\\`"
+    return character in QUOTES and not following.isalnum()
 
 
 def _begins_another(text: str, at: int) -> bool:

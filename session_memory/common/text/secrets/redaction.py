@@ -276,15 +276,8 @@ def _find_places(candidates: Spots, text: str, small: bytes) -> dict[int, bool]:
                 continue
             if number == NO_RULE:
                 _look_behind_name(signs, text, small, at + len(keyword))
-                continue
-            row = rule(number)
-            if row.form == "command":
-                if _stands_behind(small, at, row.gate.encode().split(b"|")):
-                    candidates.rules.append((number, at + 1))
-            elif small.find(row.near, at, at + NEAR) >= 0 and (
-                row.judge not in ("prose", "password") or _holds_password(small, root)
-            ):
-                candidates.rules.append((number, at))
+            else:
+                _add_place(candidates, number, at, small, root)
         root = marks.find(1, root + 1)
     for gate, others in TABLES.gates.items():
         if gate in small:
@@ -292,12 +285,28 @@ def _find_places(candidates: Spots, text: str, small: bytes) -> dict[int, bool]:
                 (number, at) for number, keyword in others for at in _places(small, keyword)
             ]
     if not text.isascii():
-        for letter in FOREIGN_WORDS.keys() & set(
-            text.encode("utf-8", "ignore").translate(None, ASCII).decode()
-        ):
-            spots = [at for word in FOREIGN_WORDS[letter] for at in _places(text, word)]
-            candidates.rules += [(number, at) for number in TABLES.foreign for at in spots]
+        _add_foreign_words(candidates, text)
     return signs
+
+
+def _add_place(candidates: Spots, number: int, at: int, small: bytes, root: int) -> None:
+    """Add the keyword of a rule, at `at` and with its root at `root`, if its surroundings fit."""
+    row = rule(number)
+    if row.form == "command":
+        if _stands_behind(small, at, row.gate.encode().split(b"|")):
+            candidates.rules.append((number, at + 1))
+    elif small.find(row.near, at, at + NEAR) >= 0 and (
+        row.judge not in ("prose", "password") or _holds_password(small, root)
+    ):
+        candidates.rules.append((number, at))
+
+
+def _add_foreign_words(candidates: Spots, text: str) -> None:
+    """Add the words for passwords of other languages."""
+    letters = set(text.encode("utf-8", "ignore").translate(None, ASCII).decode())
+    for letter in FOREIGN_WORDS.keys() & letters:
+        spots = [at for word in FOREIGN_WORDS[letter] for at in _places(text, word)]
+        candidates.rules += [(number, at) for number in TABLES.foreign for at in spots]
 
 
 def _root_marks(text: bytes) -> bytes:

@@ -58,11 +58,7 @@ def values(request: PageRequest) -> dict[str, Any]:
         "whose": whose(request),
         "memories": _shown(request, shown),
         "count": len(memories),
-        "kinds": [
-            (Choice(kind_offered, kind_offered, kind_offered == kind), kinds[kind_offered])
-            for kind_offered in (*KINDS, EPISODE)
-            if kinds[kind_offered] or kind_offered == kind
-        ],
+        "kinds": _choices_of_kinds(kinds, kind),
         "all_kinds": sum(kinds.values()),
         "projects": chosen_of(
             [("", "All projects"), *((name, name) for name in projects)], project
@@ -74,6 +70,15 @@ def values(request: PageRequest) -> dict[str, Any]:
         "forgotten": [] if is_shared else _forgotten(request),
         "has_doubts": is_shared or bool(request.one("doubts")),
     }
+
+
+def _choices_of_kinds(numbers: Counter[str], chosen: str) -> list[tuple[Choice, int]]:
+    """Return the kinds that there are, and the chosen one, each with its number."""
+    return [
+        (Choice(kind, kind, kind == chosen), numbers[kind])
+        for kind in (*KINDS, EPISODE)
+        if numbers[kind] or kind == chosen
+    ]
 
 
 def _found(

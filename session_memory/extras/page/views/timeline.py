@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import date
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....common.text.sanitize import for_people
 from ....history.copies.deletions import (
@@ -24,6 +24,9 @@ from .._choices import chosen_of
 from .._labels import ShownRuntime, project_of, shown_runtime
 from .._page_request import PageRequest
 from .._view import View
+
+if TYPE_CHECKING:
+    from ....history.store.sqlite.tool_uses import WorkHour
 
 SPANS = {"day": 1, "week": 7, "month": 28}  # days
 MOST = 1000  # conversations in a span: more would not be legible
@@ -87,13 +90,6 @@ def _values(request: PageRequest) -> dict[str, Any]:
     lanes = _lanes_of(_bars(conversations, begin, end, span))
     bars = [bar for lane in lanes for bar in lane.bars]
     here = (request.now - begin) / (end - begin) * 100
-    by_day: Counter[str] = Counter()
-    by_weekday = [[0] * 24 for _ in range(7)]
-    for hour in hours:
-        by_day[hour.day] += hour.messages
-        by_weekday[date.fromisoformat(hour.day).weekday()][hour.hour] += hour.messages
-    deleted = deletions(request.location, request.store.directories())
-    how, why_not = kept_or_why_not(request.location, request.location.home.settings())
     return {
         "lanes": lanes,
         "bars": sorted(bars, key=lambda bar: bar.begin, reverse=True),
@@ -112,15 +108,34 @@ def _values(request: PageRequest) -> dict[str, Any]:
         "after": _day_of(midnight(last, SPANS[span]) + 43_200) if end < request.now else "",
         "messages": sum(bar.messages for bar in bars),
         "is_cut": len(conversations) == MOST,
+        "now": request.now,
+        **_work_of_year(hours),
+        **_deletions(request),
+    }
+
+
+def _work_of_year(hours: Iterable[WorkHour]) -> dict[str, Any]:
+    """Return the messages by days (`year`), and by weekdays and `hours` (`week`)."""
+    by_day: Counter[str] = Counter()
+    by_weekday = [[0] * 24 for _ in range(7)]
+    for hour in hours:
+        by_day[hour.day] += hour.messages
+        by_weekday[date.fromisoformat(hour.day).weekday()][hour.hour] += hour.messages
+    return {
         "year": by_day,
         "week": list(zip(_WEEKDAYS, by_weekday)),
         "hours": [str(hour) if hour % 3 == 0 else "" for hour in range(24)],
-        "now": request.now,
-        # which runtimes delete sessions and how these are kept, and the traps in their settings
-        "deletions": [
-            *(f"Deleted by {line}" for line in deletion_lines(deleted)),
-            f"Kept: {kept_line(how)}",
-        ],
+    }
+
+
+def _deletions(request: PageRequest) -> dict[str, list[str]]:
+    """Return which runtimes delete sessions and how these are kept, and the traps in their
+    settings."""
+    deleted = deletions(request.location, request.store.directories())
+    how, why_not = kept_or_why_not(request.location, request.location.home.settings())
+    lines = [f"Deleted by {line}" for line in deletion_lines(deleted)]
+    return {
+        "deletions": [*lines, f"Kept: {kept_line(how)}"],
         "traps": [*problems_of(deleted), *why_not],
     }
 

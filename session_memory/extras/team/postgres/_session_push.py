@@ -198,6 +198,9 @@ class SegmentRows(NamedTuple):
             yield segment, term, ids[ID_BYTES * first : ID_BYTES * end]
 
 
+Postings = defaultdict[str, list[int]]  # items by term
+
+
 class PreparedBatch(NamedTuple):
     """Sessions, and the additions to their segments: of known sessions by a segment's number, of
     new ones by whom they are shared with. Postings name a session by its index in `sessions`."""
@@ -209,51 +212,53 @@ class PreparedBatch(NamedTuple):
 def prepared(batch: Iterable[SessionPush], terms_in: Callable[[str], list[str]]) -> PreparedBatch:
     """Return a batch as it is written, found by the terms that `terms_in` finds in texts."""
     sessions: list[PreparedSession] = []
-    postings: defaultdict[int | str, defaultdict[str, list[int]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
+    postings: defaultdict[int | str, Postings] = defaultdict(lambda: defaultdict(list))
     item_counts: Counter[int | str] = Counter()
     for place, push in enumerate(batch):
-        before = push.before
-        segment = before.segment if before else push.session.share
+        segment = push.before.segment if push.before else push.session.share
         item_counts[segment] += len(push.items)
-        items_of = postings[segment].__getitem__
-        text_count = term_count = 0
-        for item in push.items:
-            if item.text and item.id & NUMBERS not in push.copies:
-                terms = terms_in(item.text)
-                text_count, term_count = text_count + 1, term_count + len(terms)
-                for items in map(items_of, set(terms)):
-                    items.append(place << ITEM_BITS | item.id & NUMBERS)
-        ended = {item.id & NUMBERS for item in push.ended}
-        still_open = [
-            number for number in (before.open_calls if before else ()) if number not in ended
-        ]
-        sessions.append(
-            PreparedSession(
-                push._replace(items=()),
-                [_item_row(item, push.session.cwd) for item in push.items],
-                sum_of(
-                    (
-                        before.mark if before else 0,
-                        mark_of(push.items, push.copies),
-                        *map(mark_of_result, push.ended),
-                    )
-                ),
-                still_open
-                + [
-                    item.id & NUMBERS
-                    for item in push.items
-                    if item.role == TOOL_ROLE and not item.outcome
-                ],
-                text_count,
-                term_count,
-            )
-        )
+        sessions.append(_prepared_session(push, place, postings[segment], terms_in))
     return PreparedBatch(
         sessions,
         {segment: _rows(item_counts[segment], rows) for segment, rows in postings.items()},
     )
+
+
+def _prepared_session(
+    push: SessionPush, place: int, postings: Postings, terms_in: Callable[[str], list[str]]
+) -> PreparedSession:
+    """Return a session, the one at `place` of its batch, and add the terms of its texts."""
+    before = push.before
+    items_of = postings.__getitem__
+    text_count = term_count = 0
+    for item in push.items:
+        if item.text and item.id & NUMBERS not in push.copies:
+            terms = terms_in(item.text)
+            text_count, term_count = text_count + 1, term_count + len(terms)
+            for items in map(items_of, set(terms)):
+                items.append(place << ITEM_BITS | item.id & NUMBERS)
+    marks = (
+        before.mark if before else 0,
+        mark_of(push.items, push.copies),
+        *map(mark_of_result, push.ended),
+    )
+    return PreparedSession(
+        push._replace(items=()),
+        [_item_row(item, push.session.cwd) for item in push.items],
+        sum_of(marks),
+        _open_calls(push),
+        text_count,
+        term_count,
+    )
+
+
+def _open_calls(push: SessionPush) -> list[int]:
+    """Return the calls of a session that have not ended: earlier ones, then new ones."""
+    ended = {item.id & NUMBERS for item in push.ended}
+    before = push.before.open_calls if push.before else ()
+    begun = [item for item in push.items if item.role == TOOL_ROLE and not item.outcome]
+    still_open = [number for number in before if number not in ended]
+    return still_open + [item.id & NUMBERS for item in begun]
 
 
 def _rows(item_count: int, items_of: dict[str, list[int]]) -> SegmentRows:

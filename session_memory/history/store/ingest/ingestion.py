@@ -24,7 +24,7 @@ from ..sqlite.unchanged import RETRY_MILLISECONDS
 from ..sqlite.written_lines import key_for
 from ..values import Progress
 from ._read_ahead import ReadAhead
-from .extract import Extractor, advanced, begun, is_beginning, is_unchanged
+from .extract import Extract, Extractor, advanced, begun, is_beginning, is_unchanged
 from .sources import FOREIGN, SourceDirectory, SourceFile, Unreadable
 from .values import Batch, FileState, UnreadFile
 
@@ -249,9 +249,8 @@ class Ingestion:
             state, start = begun(file, None, descriptor, status, runtime)
         self.report.changed += 1
         self._progress(file.path, 0)
-        read_ahead = (
-            ahead.extracts(file, status.st_ino, status.st_size) if before is None else iter(())
-        )
+        is_ahead = before is None
+        read_ahead = ahead.extracts(file, status.st_ino, status.st_size) if is_ahead else iter(())
         while True:
             with _faults_of_the_file():
                 extract = next(read_ahead, None) or extractor.read(
@@ -260,24 +259,30 @@ class Ingestion:
                 after = advanced(state, extract, descriptor, status)
             if not extract.is_last:
                 after = after._replace(status="ingesting")
-            self._waiting.append(
-                (file, Batch(before, after, extract.entries, extract.outcomes, extract.commits))
-            )
-            size = extract.reached - start
-            self._waiting_bytes += size
-            self.report.bytes += size
-            self.report.entries += len(extract.entries)
-            self.report.unreadable += extract.unreadable
-            self._progress(file.path, size)
-            # Small batches split a search index into many parts. But while the reading processes
-            # are behind, there is nothing else to do.
-            enough = self._batch_bytes // 8 if ahead.is_behind() else self._batch_bytes
-            if self._waiting_bytes >= enough or not extract.is_last:
+            batch = Batch(before, after, extract.entries, extract.outcomes, extract.commits)
+            self._waiting.append((file, batch))
+            self._count(file, extract, extract.reached - start)
+            if self._waiting_bytes >= self._enough(ahead) or not extract.is_last:
                 self._flush()
             if extract.is_last or file in self._again or file.key in self._noted:
                 return
             state = before = self._states[file.key]
             start = extract.reached
+
+    def _enough(self, ahead: ReadAhead) -> int:
+        """Return how many bytes make a batch.
+
+        Small batches split a search index into many parts. But while the reading processes are
+        behind, there is nothing else to do."""
+        return self._batch_bytes // 8 if ahead.is_behind() else self._batch_bytes
+
+    def _count(self, file: SourceFile, extract: Extract, size: int) -> None:
+        """Count the extract of so many bytes of a file."""
+        self._waiting_bytes += size
+        self.report.bytes += size
+        self.report.entries += len(extract.entries)
+        self.report.unreadable += extract.unreadable
+        self._progress(file.path, size)
 
     def _is_older_copy(
         self, file: SourceFile, state: FileState, descriptor: int, status: os.stat_result

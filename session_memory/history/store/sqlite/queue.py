@@ -24,6 +24,18 @@ _OF_CONVERSATION = (
 )
 _FROM = f"FROM {CONVERSATIONS} LEFT JOIN memory_work AS w ON {_OF_CONVERSATION} AND w.strategy = ?"
 _OF_PART = "home = ? AND source_file = ? AND first_message_at = ? AND strategy = ?"
+_TAKE = """
+    INSERT INTO memory_work (home, source_file, first_message_at, strategy, conversation_id,
+    first_item, owner, until_item, until_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+    ON CONFLICT DO UPDATE SET owner = ?7, until_item = ?8, until_at = ?9,
+    interruptions = interruptions + ?10
+"""
+# In accounts that a process left open, the reserved tokens count, unless single calls were recorded.
+_SETTLE = """
+    UPDATE memory_spending SET is_settled = 1, input_tokens = iif(calls, input_tokens, reserved)
+    WHERE NOT is_settled AND conversation_id = ? AND strategy = ?
+"""
+_BEGIN = "UPDATE memory_conversations SET status = 'processing' WHERE id = ? AND status = 'ready'"
 _COLUMNS = (
     "c.first_item, c.last_item, w.until_item, w.until_at, w.result, w.attempts, w.interruptions, "
     + conversation_columns(excluding=False)
@@ -141,35 +153,18 @@ class StoredQueue(QueueDatabase):
             conversation = part.conversation
             sql = f"SELECT 1 FROM memory_work WHERE {_OF_PART} AND owner IS NOT NULL"
             was_interrupted = bool(fetch(connection, sql, _key(part)))
-            connection.execute(
-                "INSERT INTO memory_work (home, source_file, first_message_at, strategy, "
-                "conversation_id, first_item, "
-                "owner, until_item, until_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "
-                "ON CONFLICT DO UPDATE SET owner = ?7, until_item = ?8, until_at = ?9, "
-                "interruptions = interruptions + ?10",
-                (
-                    *_key(part),
-                    conversation.id,
-                    part.first_item,
-                    str(os.getpid()),
-                    part.until_item,
-                    conversation.last_message_at,
-                    was_interrupted,
-                ),
+            values = (
+                *_key(part),
+                conversation.id,
+                part.first_item,
+                str(os.getpid()),
+                part.until_item,
+                conversation.last_message_at,
+                was_interrupted,
             )
-            # In accounts that a process left open, the reserved tokens count, unless single calls
-            # were recorded.
-            connection.execute(
-                "UPDATE memory_spending SET is_settled = 1, input_tokens = iif(calls, "
-                "input_tokens, reserved) "
-                "WHERE NOT is_settled AND conversation_id = ? AND strategy = ?",
-                (conversation.id, strategy),
-            )
-            sql = (
-                "UPDATE memory_conversations SET status = 'processing' WHERE id = ? AND status "
-                "= 'ready'"
-            )
-            connection.execute(sql, (conversation.id,))
+            connection.execute(_TAKE, values)
+            connection.execute(_SETTLE, (conversation.id, strategy))
+            connection.execute(_BEGIN, (conversation.id,))
             return part._replace(interruptions=part.interruptions + was_interrupted)
 
     def entries(self, part: ConversationPart) -> tuple[list[StoredEntry], bool]:

@@ -171,42 +171,49 @@ def _solution(failure: Failure, around: _Surroundings) -> Solution | None:
     There is none if it is unclear, if it was a slip fixed at once, or if it was the red and green
     of a new test."""
     passed = failure.fixed
-    if (
-        failure.tool.kind != "command"
-        or passed is None
-        or failure.times < LEAST_TRIES
-        or is_looking(passed.text)
-    ):
-        return None
-    if around.tested_at < passed.number:
+    if passed is None or not _is_serious(failure, passed) or around.tested_at < passed.number:
         return None
     failed = around.last_failed(passed)
-    if normalised(failed.error) != normalised(failure.tool.error) or not says_something(
-        failed.error
-    ):
-        return None
-    # The same command or a broader one proves that it works; the exit code of a pipe proves
-    # nothing.
-    is_piped = _PIPED.search(passed.text) and not _PIPED.search(failed.text)
-    if (
-        is_piped
-        or not _words(passed.text) <= _words(failed.text)
-        or _GIT.match(family(passed.text))
-    ):
+    is_same = normalised(failed.error) == normalised(failure.tool.error)
+    if not is_same or not says_something(failed.error) or not _proves(passed, failed):
         return None
     between = [step for step in failure.steps if step.number > failed.number]
     edits = tuple(
         dict.fromkeys([step.text for step in between if step.kind == "edit" and step.text])
     )
-    names = dict.fromkeys([family(step.text) for step in between if step.kind == "command"])
-    steps = () if edits else tuple([name for name in names if _SETS_UP.search(name)])[-2:]
-    more = _words(passed.text, flags=True) - _words(failed.text, flags=True)
-    is_bypass = not more or any(_BYPASSES.search(flag) for flag in more)
-    if len(edits) > MOST_FILES or (not edits and not steps and is_bypass):
+    steps = () if edits else _setting_up(between)
+    if len(edits) > MOST_FILES or not (edits or steps or _has_another_flag(passed, failed)):
         return None
     return Solution(
         failed, edits, steps, passed, shorten(around.reason(failed, passed), REASON_CHARACTERS)
     )
+
+
+def _is_serious(failure: Failure, passed: StoredEntry) -> bool:
+    """Check if a command failed that does something, and more than by a slip."""
+    is_command = failure.tool.kind == "command" and not is_looking(passed.text)
+    return is_command and failure.times >= LEAST_TRIES
+
+
+def _proves(passed: StoredEntry, failed: StoredEntry) -> bool:
+    """Check if a command that passed proves that the failed one works.
+
+    The same command or a broader one does; the exit code of a pipe, and git, prove nothing."""
+    is_piped = _PIPED.search(passed.text) and not _PIPED.search(failed.text)
+    is_narrower = not _words(passed.text) <= _words(failed.text)
+    return not (is_piped or is_narrower or _GIT.match(family(passed.text)))
+
+
+def _setting_up(steps: Sequence[StoredEntry]) -> tuple[str, ...]:
+    """Return the last two commands that set something up."""
+    names = dict.fromkeys([family(step.text) for step in steps if step.kind == "command"])
+    return tuple([name for name in names if _SETS_UP.search(name)])[-2:]
+
+
+def _has_another_flag(passed: StoredEntry, failed: StoredEntry) -> bool:
+    """Check if the command that passed has more flags, none of which bypasses a check."""
+    more = _words(passed.text, flags=True) - _words(failed.text, flags=True)
+    return bool(more) and not any(_BYPASSES.search(flag) for flag in more)
 
 
 def _reason(text: str) -> str:

@@ -98,6 +98,15 @@ class Claude:
         usage = _usage(result, self._own.model)
         if usage:
             report(usage)
+        self._check(result, problem, errors)
+        if not usage:
+            report(Usage())
+        return _answer(messages)
+
+    def _check(
+        self, result: ResultMessage | None, problem: Exception | None, errors: list[str]
+    ) -> None:
+        """Raise StrategyError without an answer: for a `problem`, with the last lines of `errors`."""
         if isinstance(problem, asyncio.TimeoutError):
             raise StrategyError(
                 f"no answer within {self._own.timeout_seconds} s", is_temporary=True
@@ -112,9 +121,6 @@ class Claude:
         # The runtime reports its end after one turn as an error, although the answer is there.
         if result.is_error and result.subtype != "error_max_turns":
             raise _refusal(result)
-        if not usage:
-            report(Usage())
-        return _answer(messages)
 
     def _options(
         self, system: str, schema: Mapping[str, Any], directory: str
