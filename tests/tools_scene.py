@@ -15,7 +15,7 @@ from session_memory.app.tools.values import (
     SearchLimits,
     SearchResult,
 )
-from session_memory.history.patterns.habits import ErrorMatch
+from session_memory.history.patterns.errors import ErrorBlock
 from session_memory.sessions.transcripts.entries import Entry
 
 MONDAY = 1_790_000_000.0
@@ -57,7 +57,7 @@ class FakeBackend:
         self._fail()
         return []
 
-    def errors(self, text: str) -> list[ErrorMatch]:
+    def errors(self, text: str, limit: int) -> list[ErrorBlock]:
         self._fail()
         return []
 

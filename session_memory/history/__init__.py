@@ -11,6 +11,7 @@ forgotten_marks: the marks of all messages in a transcript
 git: branches, commits and trial merges
 patterns: failing commands, files edited together, reasons for a line
 prices: prices of models
+recorded: records in transcripts behind items of the store
 search: the search above every engine
 store: all transcripts in a database
 told: the texts that sessions were told, from their transcripts

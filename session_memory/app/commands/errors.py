@@ -11,11 +11,9 @@ from ...common.errors import WrongCallError
 from ...common.system.terminal import Result, Terminal, called_as
 from ...common.text.format import counted
 from ...common.text.sanitize import name_for_people
-from ...history.patterns.failures import ErrorQuery
-from ...history.patterns.habits import ErrorMatch, matching_errors
-from ...history.store.sqlite.tool_uses import conversation_steps
+from ...history.patterns.errors import ErrorBlock, error_blocks
 from ...history.store.values import Filter
-from .arguments import NO_LIMIT, add_common
+from .arguments import add_common
 from .opened_store import OpenStore, check_names, refresh, wanted_of, with_store
 from .output import brief, iso, moment
 
@@ -45,23 +43,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
     refresh(opened)
-    query = ErrorQuery(text)
-    everywhere = conversation_steps(
-        opened.store, wanted._replace(limit=NO_LIMIT), failing=query.similarity
-    )
-    matches = matching_errors(query, everywhere)
-    shown = matches[: wanted.limit]
-    if not matches:
+    blocks = error_blocks(opened.store, opened.location, text, wanted)
+    if not blocks:
         check_names(opened, wanted)
-    opened.terminal.show(SeenErrors(shown, len(matches)))
-    return 0 if matches else 1
+    opened.terminal.show(SeenErrors(blocks[: wanted.limit], len(blocks)))
+    return 0 if blocks else 1
 
 
 @dataclass(frozen=True)
 class SeenErrors(Result):
-    """The earlier occurrences that are shown, and the number of all."""
+    """The different errors that are shown, and the number of all."""
 
-    seen: list[ErrorMatch]
+    seen: list[ErrorBlock]
     number: int
 
     def show(self, terminal: Terminal) -> None:
@@ -80,12 +73,15 @@ class SeenErrors(Result):
             )
 
     def as_json(self) -> dict[str, Any]:
-        return {"seen": [_as_json(match) for match in self.seen], "all": self.number}
+        return {"seen": [_as_json(block) for block in self.seen], "all": self.number}
 
 
-def _show(terminal: Terminal, match: ErrorMatch) -> None:
+def _show(terminal: Terminal, block: ErrorBlock) -> None:
+    match = block.match
     tool, conversation = match.failure.tool, match.conversation
-    times = f" ({counted(match.failure.times, 'time')})" if match.failure.times > 1 else ""
+    sessions = len(block.sessions)
+    places = f" in {counted(sessions, 'session')}" if sessions > 1 else ""
+    times = f" ({counted(block.times, 'time')}{places})" if block.times > 1 else ""
     terminal.line(
         terminal.paint("bold", brief(tool.error, ERROR_CHARACTERS) or "(no output)") + times
     )
@@ -103,15 +99,21 @@ def _show(terminal: Terminal, match: ErrorMatch) -> None:
         f"  solved  "
         f"{'it worked ' + brief(match.solved, ERROR_CHARACTERS) if match.solved else 'none recorded'}"
     )
+    if block.change:
+        terminal.line(f"  change  {brief(block.change, ERROR_CHARACTERS)}")
+    if block.request:
+        terminal.line(f"  asked   {brief(block.request, ERROR_CHARACTERS)}")
 
 
-def _as_json(match: ErrorMatch) -> dict[str, Any]:
+def _as_json(block: ErrorBlock) -> dict[str, Any]:
+    match = block.match
     tool, conversation, fixed = match.failure.tool, match.conversation, match.failure.fixed
     return {
         "error": tool.error,
         "tool": tool.tool,
         "argument": tool.text,
-        "times": match.failure.times,
+        "times": block.times,
+        "sessions": block.sessions,
         "at": iso(tool.timestamp),
         "conversation": conversation.id,
         "session": conversation.session_id,
@@ -119,6 +121,8 @@ def _as_json(match: ErrorMatch) -> dict[str, Any]:
         "directory": conversation.cwd,
         "similarity": round(match.similarity, 3),
         "solved": match.solved,
+        "change": block.change,
+        "asked": block.request,
         "worked": fixed.text if fixed else "",
         "changed": [step.text for step in match.failure.steps if step.kind == "edit"],
     }

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ...common.system.sqlite import Patience
-    from ...history.patterns.habits import ErrorMatch
+    from ...history.patterns.errors import ErrorBlock
     from ...history.store.location import StoreLocation
     from ...history.store.sqlite.engine import SqliteStore
     from ...memory.memory_index import IndexedMemory
@@ -122,19 +122,14 @@ class Backend(ABC):
         hits_shown = [*map(found_memory, memories), *map(found_message, hits)][:limit]
         return SearchResults(hits_shown, f"{missing} {hits.notice}".strip())
 
-    def errors(self, text: str) -> list[ErrorMatch]:
-        """Return earlier occurrences of the same error as a line of `text`, the best match
-        first."""
-        with self._question() as (_, store, *_):
-            from ...history.patterns.failures import ErrorQuery
-            from ...history.patterns.habits import matching_errors
-            from ...history.store.sqlite.tool_uses import conversation_steps
+    def errors(self, text: str, limit: int) -> list[ErrorBlock]:
+        """Return earlier occurrences of the same error as a line of `text`, equal ones in one
+        block, the best match first. The first `limit` say what solved them."""
+        with self._question() as (location, store, *_):
+            from ...history.patterns.errors import error_blocks
             from ...history.store.values import Filter
 
-            wanted, query = Filter(limit=_EVERY), ErrorQuery(text)
-            return matching_errors(
-                query, conversation_steps(store, wanted, failing=query.similarity)
-            )
+            return error_blocks(store, location, text, Filter(limit=limit))
 
     def why(self, what: str) -> str:
         """Return why a line or commit of the current directory's repository is so, for the

@@ -16,7 +16,7 @@ from .values import SearchResults
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ...history.patterns.habits import ErrorMatch
+    from ...history.patterns.errors import ErrorBlock
     from ...memory.memory_index import IndexedMemory
     from .values import ListedSession, SearchResult
 
@@ -141,20 +141,19 @@ def search_results(hits: list[SearchResult], limit: int, *, is_limited: bool = F
     return Told("\n\n".join([heading, *blocks]), note=heading, results=_given(shown[: len(blocks)]))
 
 
-def seen_errors(matches: list[ErrorMatch], limit: int) -> Told:
+def seen_errors(errors: list[ErrorBlock], limit: int) -> Told:
     """Return at most `limit` earlier occurrences of an error, with their solutions."""
-    if not matches:
+    if not errors:
         return Told(NEVER_SEEN, note=NEVER_SEEN, results=[])
-    shown = [_occurrence(match) for match in matches[:limit]]
+    shown = [_occurrence(block) for block in errors[:limit]]
+    times = sum(block.times for block in errors)
     blocks = with_room(
         _seen_error(occurrence, number) for number, occurrence in enumerate(shown, 1)
     )
     heading = (
-        f"Seen {len(matches)} times, best match first. {RECORD}"
-        if len(matches) > 1
-        else f"Seen once. {RECORD}"
+        f"Seen {times} times, best match first. {RECORD}" if times > 1 else f"Seen once. {RECORD}"
     )
-    if left := len(matches) - len(blocks):
+    if left := len(errors) - len(blocks):
         more = (
             f"call seen_error with limit={limit + left}"
             if len(blocks) == limit
@@ -257,7 +256,8 @@ def _safe(entry: Entry, room: int) -> Entry:
     )
 
 
-def _occurrence(match: ErrorMatch) -> dict[str, Any]:
+def _occurrence(block: ErrorBlock) -> dict[str, Any]:
+    match = block.match
     tool, conversation = match.failure.tool, match.conversation
     return {
         "error": shorten(one_line(for_prompt(tool.error)), SNIPPET_CHARACTERS),
@@ -267,6 +267,9 @@ def _occurrence(match: ErrorMatch) -> dict[str, Any]:
         "at": None if tool.timestamp is None else _moment(tool.timestamp / 1000),
         "conversation": f"conversation {conversation.id}",
         "solution": shorten(one_line(for_prompt(match.solved)), SNIPPET_CHARACTERS),
+        "change": one_line(for_prompt(block.change)),
+        "request": one_line(for_prompt(block.request)),
+        "further_sessions": len(block.sessions) - 1,
     }
 
 
@@ -277,14 +280,18 @@ def _seen_error(occurrence: dict[str, Any], number: int) -> str:
         else []
     )
     known = ", ".join([f"id {occurrence['session_id']}", *when, f"in {occurrence['conversation']}"])
+    further = occurrence["further_sessions"]
+    more = f" and {counted(further, 'more session')}" if further else ""
     return "\n".join(
         [
             f"{number}. {occurrence['error'] or '(no output)'}",
             f"Of: {occurrence['command']}",
-            f'Seen in: "{occurrence["session"]}" ({known})',
+            f'Seen in: "{occurrence["session"]}" ({known}){more}',
             f"Solution: it worked {occurrence['solution']}"
             if occurrence["solution"]
             else "Solution: none recorded",
+            *([f"Change: {occurrence['change']}"] if occurrence["change"] else []),
+            *([f'Asked: "{occurrence["request"]}"'] if occurrence["request"] else []),
         ]
     )
 

@@ -110,7 +110,8 @@ def search_sessions(backend: Backend, arguments: Arguments) -> str:
 
 
 def seen_error(backend: Backend, arguments: Arguments) -> str:
-    return results.seen_errors(backend.errors(arguments["error"]), arguments.get("limit", 3))
+    limit = arguments.get("limit", 3)
+    return results.seen_errors(backend.errors(arguments["error"], limit), limit)
 
 
 def why(backend: Backend, arguments: Arguments) -> str:

@@ -18,8 +18,9 @@ from ...common.errors import SessionMemoryError
 from ...common.system.files import Closing
 from ...common.text.format import one_line, shorten
 from ...common.text.paths import relative
-from ...common.text.sanitize import for_people, for_storage
+from ...common.text.sanitize import for_people
 from ...common.text.timestamps import local_time
+from ...history.recorded import call_in
 from ...history.store.ingest.extract import result_text
 from ...history.store.location import StoreLocation
 from ...history.store.sqlite.engine import SqliteStore
@@ -28,8 +29,7 @@ from ...history.told import told_in
 from ...sessions.runtimes.base import Runtime
 from ...sessions.runtimes.records import INJECTED, CallResult, Injected
 from ...sessions.runtimes.table import all_runtimes
-from ...sessions.transcripts.edits import Edit, Hunk
-from ...sessions.transcripts.entries import ToolUse
+from ...sessions.transcripts.edits import Hunk
 from ...sessions.transcripts.lines import first_line, lines_forward
 from ...sessions.transcripts.reader import TranscriptReader, is_request
 from ._diffs import Diff, diff_of
@@ -244,29 +244,18 @@ def _read(detail: CallDetail, runtime: Runtime, descriptor: int, item: StoredEnt
         descriptor, item.offset, min(item.offset + RESULT_BYTES, os.fstat(descriptor).st_size)
     )
     reader = TranscriptReader(runtime, first_line(descriptor))
-    call, edits = _call_in(next(lines, (0, b"")), runtime, reader, item)
+    call, record = call_in(next(lines, (0, b"")), runtime, reader, item)
     if call is None:
         return detail._replace(
             problem="its transcript has changed since then; this is the stored text"
         )
+    edits = runtime.records.edits(record, call.call_id)
     hunks = _hunks(descriptor, runtime, reader, item.offset, call.call_id) if edits else []
     result = _result(lines, reader, call.call_id)
     text = for_people(result[: RESULT_CHARACTERS + 1000])[:RESULT_CHARACTERS]
     return detail._replace(
         diff=diff_of(edits, hunks), result=text, left_out=max(0, len(result) - RESULT_CHARACTERS)
     )
-
-
-def _call_in(
-    line: tuple[int, bytes], runtime: Runtime, reader: TranscriptReader, item: StoredEntry
-) -> tuple[ToolUse | None, list[Edit]]:
-    """Return the call in a line that an item was made of, and its edits."""
-    for index, record in enumerate(reader.records(line[1])):
-        entry = runtime.records.entry(record, line[0] + index)
-        for tool in entry.tools if entry is not None else ():
-            if tool.name == item.tool and for_storage(tool.argument) == item.text:
-                return tool, runtime.records.edits(record, tool.call_id)
-    return None, []
 
 
 def _hunks(

@@ -1,5 +1,6 @@
 """Patterns in agents' work, found in the store.
 
+errors: earlier occurrences of an error, and what solved it
 failures: commands that fail, and their solutions
 flows: steps that follow each other, and how failing ones were overcome
 habits: frequent actions of an agent, and their order

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from records import assistant, user
-from store_scene import StoreUser
+from store_scene import MONDAY, StoreUser
+
+from session_memory.app.tools.call import call
+from session_memory.app.tools.home_backend import HomeBackend
 
 
 @pytest.fixture
@@ -72,3 +76,95 @@ def test_without_any_text_it_says_what_to_name(machine):
     done = machine.run("errors", "  ")
     assert done.returncode == 2
     assert "nothing to look for" in done.stderr
+
+
+def timed_out(session: str, at: float, *, new: str = "timeout=30") -> list[dict[str, Any]]:
+    """A test that fails, an edit of one line that the user asks for, and the test that works."""
+    pytest_call = {
+        "type": "tool_use",
+        "id": f"{session}-1",
+        "name": "Bash",
+        "input": {"command": "pytest"},
+    }
+    failed = {
+        "tool_use_id": f"{session}-1",
+        "type": "tool_result",
+        "is_error": True,
+        "content": "Exit code 1\nConnectionError: Connection timeout to database after 5 s",
+    }
+    given = {
+        "file_path": "/srv/agent/db.py",
+        "old_string": "connect(\n    timeout=5,\n)",
+        "new_string": f"connect(\n    {new},\n)",
+    }
+    edit = {"type": "tool_use", "id": f"{session}-2", "name": "Edit", "input": given}
+    worked = {**pytest_call, "id": f"{session}-3"}
+    return [
+        user("why do the tests fail?", at=at),
+        assistant(pytest_call, at=at + 1),
+        user([failed], at=at + 2),
+        user("then increase the timeout", at=at + 3),
+        assistant(edit, at=at + 4),
+        user([result(f"{session}-2")], at=at + 5),
+        assistant(worked, at=at + 6),
+        user([result(f"{session}-3")], at=at + 7),
+        assistant("Now it works.", at=at + 8),
+    ]
+
+
+def result(call_id: str) -> dict[str, Any]:
+    return {"tool_use_id": call_id, "type": "tool_result", "content": "ok"}
+
+
+class TestEqualErrors:
+    """Equal errors are one block, which says what changed and who asked."""
+
+    @pytest.fixture
+    def slow(self, tmp_path: Path) -> StoreUser:
+        person = StoreUser(tmp_path / "user")
+        for number in range(3):
+            name = f"5e55a0f1-0000-4000-8000-00000000000{number}"
+            person.session(name, *timed_out(name, MONDAY + 7200 * number))
+        return person
+
+    def test_they_are_one_block_with_the_change_and_the_request(self, slow: StoreUser) -> None:
+        done = slow.run("errors", "Connection timeout to database")
+        assert done.stdout.count("ConnectionError") == 1
+        assert "(3 times in 3 sessions)" in done.stdout
+        assert "solved  it worked after editing `db.py`" in done.stdout
+        assert "change  timeout=5, → timeout=30," in done.stdout
+        assert "asked   then increase the timeout" in done.stdout
+        value = slow.result("errors", "Connection timeout to database")
+        [seen] = value["seen"]
+        assert (value["all"], seen["times"], len(seen["sessions"])) == (1, 3, 3)
+        assert seen["change"] == "timeout=5, → timeout=30,"
+        assert seen["asked"] == "then increase the timeout"
+
+    def test_the_tool_says_the_same(self, slow: StoreUser) -> None:
+        slow.run("ingest")
+        backend = HomeBackend(None, slow.environment)
+        text = call(backend, "seen_error", {"error": "Connection timeout to database"}).text
+        assert "and 2 more sessions" in text
+        assert "Change: timeout=5, → timeout=30," in text
+        assert 'Asked: "then increase the timeout"' in text
+
+    def test_without_the_transcript_the_change_is_unknown(self, slow: StoreUser) -> None:
+        slow.run("ingest")
+        for path in slow.projects.rglob("*.jsonl"):
+            path.unlink()
+        done = slow.run("errors", "Connection timeout to database")
+        assert "asked   then increase the timeout" in done.stdout
+        assert "change  " not in done.stdout
+
+    def test_a_secret_in_the_change_is_redacted(self, tmp_path: Path) -> None:
+        person = StoreUser(tmp_path / "user")
+        secret = "ghp_" + "a1B2" * 9
+        person.session("one", *timed_out("one", MONDAY, new=f'token="{secret}"'))
+        shown = person.run("errors", "Connection timeout to database").stdout
+        assert "change  timeout=5, → token=" in shown
+        assert secret not in shown
+
+    def test_a_change_that_a_rule_hides_is_not_shown(self, slow: StoreUser) -> None:
+        slow.config("projects: {/srv/agent: {quote: false}}")
+        done = slow.run("errors", "Connection timeout to database")
+        assert "timeout=30" not in done.stdout

@@ -158,7 +158,8 @@ class TestErrors:
             in told.text
         )
         assert "(id s3, 2026-09-21, in conversation " in told.text
-        assert told.text.endswith("Solution: it worked after editing `jars.txt`")
+        solution = "Solution: it worked after editing `jars.txt`"
+        assert told.text.endswith(f'{solution}\nAsked: "try"')
 
     def test_another_error_is_said_never_to_have_been_seen(self, person: Person) -> None:
         person.keep("s3", "webshop", *failed_and_mended(self.ERROR))
@@ -195,7 +196,9 @@ class TestErrors:
         self, person: Person
     ) -> None:
         for number in range(30):
-            person.keep(f"s{number}", "webshop", *failed_and_mended(f"{self.ERROR} {'plum ' * 60}"))
+            person.keep(
+                f"s{number}", "webshop", *failed_and_mended(f"{self.ERROR} {f'plum{number} ' * 50}")
+            )
         text = person.ask("seen_error", error=self.ERROR).text
         assert "Seen 30 times" in text
         assert "27 more: call seen_error with limit=30." in text
