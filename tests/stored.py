@@ -41,6 +41,7 @@ class Stored:
         home: str = "",
         at: int | None = None,
         ready: bool = True,
+        cwd: str = CWD,
     ) -> int:
         """Adds entries to the file `name`, a minute apart, from `at` on; the id of the conversation
         that they are in.
@@ -51,7 +52,7 @@ class Stored:
         key = f"{name or f'session-{next(_keys)}'}.jsonl"
         before = self.store.file_states(home).get(key)
         state = before or FileState(
-            home, key, "/root", "claude-code", key.removesuffix(".jsonl"), cwd=CWD
+            home, key, "/root", "claude-code", key.removesuffix(".jsonl"), cwd=cwd
         )
         when = START if at is None else at
         entries = []

@@ -74,7 +74,7 @@ def directory_spellings(path: str, environ: Mapping[str, str]) -> tuple[str, ...
     return tuple(dict.fromkeys(spellings))
 
 
-def _project_directories(project: Project, home: Home) -> tuple[str, ...]:
+def project_directories(project: Project, home: Home) -> tuple[str, ...]:
     """Return the roots of all worktrees of the project's repository, then its earlier paths.
 
     Outside a repository, return the directory itself; return () if the project is not a path."""
@@ -93,7 +93,7 @@ def _project_directories(project: Project, home: Home) -> tuple[str, ...]:
 
 def limited_to(project: Project, wanted: Filter, home: Home) -> Filter:
     """Return the filter, limited to a project."""
-    directories = _project_directories(project, home)
+    directories = project_directories(project, home)
     folders = _folders_of(directories)
     return wanted._replace(project=project.text, directories=directories, folders=folders)
 

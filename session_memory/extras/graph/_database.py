@@ -117,7 +117,14 @@ async def _falkordb(parts: SplitResult, name: str, password: str) -> GraphDriver
             f"'graphiti-core[falkordb]'"
         )
         raise UnavailableError("the driver for FalkorDB is not installed", hint) from error
-    driver = FalkorDriver(
+
+    class Driver(FalkorDriver):
+        """One graph for all groups of a home, told apart by their ids."""
+
+        def clone(self, database: str) -> GraphDriver:
+            return self
+
+    driver = Driver(
         parts.hostname or "localhost",
         parts.port or FALKORDB_PORT,
         parts.username,

@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Any
 
-from ...app.commands.arguments import add_common
+from ...app.commands.arguments import add_common, add_project
 from ...app.commands.output import brief
+from ...common.errors import WrongCallError
 from ...common.system.terminal import Result, Terminal, print_error
 from ...common.text.format import one_line
 from ...common.text.sanitize import for_prompt
 from ...history.store.location import StoreLocation, find_location
 from ...sessions.settings.sections import memory_settings
 from ._packages import missing_packages
-from .graphs import is_there, search_graph
+from .graphs import is_there, project_here, search_graph
 from .values import GraphFact
 
 SUMMARY = "search the knowledge graph that Graphiti built from conversations"
@@ -31,6 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--untrusted", action="store_true", help="only memories from untrusted sessions"
     )
+    add_project(parser)
+    parser.add_argument(
+        "--all", action="store_true", help="search all projects, not only the current one"
+    )
     add_common(parser, limit=LIMIT)
 
 
@@ -38,9 +43,14 @@ def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ, is_json=arguments.json)
     query = " ".join(arguments.words)
     location = find_location(arguments.home, os.environ)
-    facts = search_graph(location, query, arguments.limit, is_untrusted=arguments.untrusted)
+    if arguments.all and arguments.project:
+        raise WrongCallError("--all takes no project", "drop --all, or the project")
+    project = None if arguments.all else arguments.project or project_here(location)
+    facts = search_graph(
+        location, query, arguments.limit, project=project, is_untrusted=arguments.untrusted
+    )
     is_made = bool(facts) or is_there(location, is_untrusted=arguments.untrusted)
-    terminal.show(FoundFacts(facts, query, is_made))
+    terminal.show(FoundFacts(facts, query, is_made, is_of_project=project is not None))
     if not is_made:
         what = f"no knowledge graph{' of untrusted sessions' * arguments.untrusted}"
         how = "`session-memory process` makes one from conversations that have ended"
@@ -50,19 +60,23 @@ def run(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class FoundFacts(Result):
-    """The facts of the graph that fit a query; `is_made` if a graph was made."""
+    """The facts of the graph that fit a query; `is_made` if a graph was made.
+
+    If it `is_of_project`, only a project's facts were searched."""
 
     facts: Sequence[GraphFact]
     query: str
     is_made: bool
+    is_of_project: bool
 
     def show(self, terminal: Terminal) -> None:
         for fact in self.facts:
-            times = f" ({fact.times})" if fact.times else ""
-            terminal.line(one_line(for_prompt(fact.fact)) + times)
+            known = "; ".join([part for part in (fact.times, fact.source) if part])
+            terminal.line(one_line(for_prompt(f"{fact.fact} ({known})" if known else fact.fact)))
         if self.is_made and not self.facts:
             query = brief(self.query, QUERY_CHARACTERS)
-            terminal.line(f"The graph knows nothing about {query}.")
+            where = " in this project; --all searches all projects" if self.is_of_project else ""
+            terminal.line(f"The graph knows nothing about {query}{where}.")
 
     def as_json(self) -> dict[str, Any]:
         return {"facts": [fact._asdict() for fact in self.facts]}

@@ -7,12 +7,14 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, nullcontext
 from typing import TypeVar
 
+from ...app.projects import Project, project_directories, read_project
 from ...history.store.location import StoreLocation
 from ...memory.folders import strategies_directory
 from ...memory.memory_index import MemoryIndex
 from ...memory.strategy import ModelCall, StrategyError, Usage
 from . import strategy as graph
 from ._database import EMBEDDED, graph_name_of
+from ._groups import ProjectGroups
 from .settings import GraphitiSettings
 from .values import GraphFact
 
@@ -36,17 +38,21 @@ def search_graph(
     query: str,
     limit: int,
     *,
+    project: Project | None = None,
     is_untrusted: bool = False,
     timeout_seconds: float | None = None,
 ) -> list[GraphFact]:
-    """Return the facts in the visible groups' graphs, best first, at most `limit` per group,
-    without facts from sessions that rules exclude in part. Takes at most `timeout_seconds` in all,
+    """Return the facts in the visible homes' graphs, best first, at most `limit` per home, of one
+    project or of all, without facts from sessions that rules exclude in part. Takes at most `timeout_seconds` in all,
     else the settings' timeout per graph. Raises SessionMemoryError."""
     visible: list[GraphFact] = []
     deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
 
+    directories = project_directories(project, location.home) if project else ()
+    wanted = ProjectGroups(project, directories)
+
     async def searched(opened: graph.Graph) -> list[GraphFact]:
-        return await opened.search(query, limit * MORE)
+        return await opened.search(query, limit * MORE, wanted)
 
     for home_name in location.home_names:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -60,6 +66,14 @@ def search_graph(
             )
         visible += [fact for fact in facts if hidden.isdisjoint(fact.sessions)][:limit]
     return visible
+
+
+def project_here(location: StoreLocation) -> Project | None:
+    """Return the current directory's project, which a search is about unless it names another.
+
+    It is None for an agent's or a host's home, whose memory is not divided for its agent."""
+    is_person = not location.home.sessions_dir and tuple(location.home_names) == ("",)
+    return read_project(".", os.environ) if is_person else None
 
 
 def is_there(location: StoreLocation, *, is_untrusted: bool = False) -> bool:

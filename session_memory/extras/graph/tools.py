@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...app.tools.results import RECORD, SNIPPET_CHARACTERS, with_room
+from ...app.tools.values import limits_in
 from ...common.errors import SessionMemoryError
 from ...common.text.format import counted, one_line, shorten
 from ...common.text.sanitize import for_prompt
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from .values import GraphFact
 
 GRAPH_SECONDS = 20.0  # an agent waits for the answer, at most a minute in a sandbox
-FACT_SESSIONS = 3
+_EVERY_PROJECT = "*"
 NO_FACTS = (
     "The graph has no facts about that. Try other words, or search_sessions: a conversation "
     "enters the graph some time after it has ended."
@@ -42,9 +43,15 @@ def search_graph(backend: Backend, arguments: Mapping[str, Any]) -> str:
     """Search the graphs of the homes that the agent may see."""
     limit = arguments.get("limit", 10)
     location = backend.searched_location()
+    from .graphs import project_here
     from .graphs import search_graph as facts_in
 
-    facts = facts_in(location, arguments["query"], limit, timeout_seconds=GRAPH_SECONDS)
+    project = None
+    if arguments.get("project") != _EVERY_PROJECT:
+        project = limits_in(arguments).project or project_here(location)
+    facts = facts_in(
+        location, arguments["query"], limit, project=project, timeout_seconds=GRAPH_SECONDS
+    )
     return _graph_facts(facts, limit)
 
 
@@ -63,10 +70,5 @@ def _graph_facts(facts: list[GraphFact], limit: int) -> str:
 
 def _graph_fact(fact: GraphFact, number: int) -> str:
     text = shorten(one_line(for_prompt(fact.fact)), SNIPPET_CHARACTERS)
-    ids = [one_line(for_prompt(id)) for id in fact.sessions if id]
-    more = f" and {len(ids) - FACT_SESSIONS} more" if len(ids) > FACT_SESSIONS else ""
-    said = [f"said in {', '.join(ids[:FACT_SESSIONS])}{more}"] if ids else []
-    return (
-        f"{number}. {text} "
-        f"({'; '.join([part for part in (fact.times, *said) if part]) or 'no date'})"
-    )
+    known = [one_line(for_prompt(part)) for part in (fact.times, fact.source) if part]
+    return f"{number}. {text} ({'; '.join(known) or 'no date'})"

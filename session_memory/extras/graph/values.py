@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+_SESSIONS = 3  # shown of a fact
+
 
 class GraphFact(NamedTuple):
-    """A fact of the `graph` of this name: a relation between two things. It is true from `valid_at` to
-    `invalid_at`; `expired_at` is when the graph learned that it ended. Times are ISO 8601, '' if
-    unknown. `sessions` are the ids of its sessions."""
+    """A fact of the group `graph`, a project's: a relation between two things. It is true from
+    `valid_at` to `invalid_at`; `expired_at` is when the graph learned that it ended. Times are
+    ISO 8601, '' if unknown. `sessions` are the ids of its sessions, `said_at` is when it was last said there."""
 
     id: str
     graph: str
@@ -18,6 +20,7 @@ class GraphFact(NamedTuple):
     invalid_at: str
     expired_at: str
     sessions: tuple[str, ...] = ()
+    said_at: str = ""
 
     @property
     def times(self) -> str:
@@ -31,3 +34,11 @@ class GraphFact(NamedTuple):
             else ""
         )
         return ", ".join([part for part in (since, until) if part])
+
+    @property
+    def source(self) -> str:
+        """Its sessions, and the day on which it was last said there; '' if unknown."""
+        ids = [id for id in self.sessions if id]
+        more = f" and {len(ids) - _SESSIONS} more" if len(ids) > _SESSIONS else ""
+        day = f", {self.said_at[:10]}" if self.said_at else ""
+        return f"said in {', '.join(ids[:_SESSIONS])}{more}{day}" if ids else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import time
@@ -87,7 +88,8 @@ class TestEpisodes:
         assert machine.facts("Who uses Redis?", "family.home") == []
         assert machine.facts("Who owns the Shop?", "family.home") == ["Cleo owns Shop"]
         assert "Cleo owns Shop" not in machine.facts("Cleo owns Shop", "work")
-        assert {fact.group for fact in machine.search("Ada", "work")} == {"work"}
+        [group] = {fact.graph for fact in machine.search("Ada", "work")}
+        assert group.startswith("work__agent-")
 
     @pytest.mark.slow
     def test_what_untrusted_sessions_say_has_a_graph_of_its_own(self, machine: Machine) -> None:
@@ -275,15 +277,16 @@ class TestCommand:
         machine.run()
         assert self.run("search", "Who uses Redis?", "--untrusted") == 1
         assert "no knowledge graph of untrusted sessions yet" in capsys.readouterr().err
-        assert self.run("search", "Who", "uses", "Redis?", "--limit", "1") == 0
-        assert capsys.readouterr().out == "Ada uses Redis\n"
-        self.run("search", "Redis", "--json")
-        facts = json.loads(capsys.readouterr().out)["facts"]
-        assert (facts[0]["fact"], facts[0]["name"], facts[0]["group"]) == (
-            "Ada uses Redis",
-            "USES",
-            "main",
+        assert self.run("search", "Redis?") == 1
+        assert "nothing about Redis? in this project; --all" in capsys.readouterr().out
+        assert self.run("search", "Who", "uses", "Redis?", "--all", "--limit", "1") == 0
+        assert re.fullmatch(
+            r"Ada uses Redis \(said in session-\d+, 2026-05-28\)\n", capsys.readouterr().out
         )
+        self.run("search", "Redis", "--project", "agent", "--json")
+        facts = json.loads(capsys.readouterr().out)["facts"]
+        assert (facts[0]["fact"], facts[0]["name"]) == ("Ada uses Redis", "USES")
+        assert facts[0]["graph"].startswith("main__agent-")
 
     def test_what_rules_exclude_is_not_found_and_what_is_forgotten_is_gone(
         self, machine: Machine, config: Path, capsys: pytest.CaptureFixture[str]
@@ -302,7 +305,7 @@ class TestCommand:
         assert len(machine.episodes()) == 1
 
     def found(self, capsys: pytest.CaptureFixture[str]) -> list[str]:
-        self.run("search", "Redis", "--json")
+        self.run("search", "Redis", "--project", "agent", "--json")
         return sorted(fact["fact"] for fact in json.loads(capsys.readouterr().out)["facts"])
 
     @staticmethod

@@ -87,7 +87,9 @@ class Person:
         return {tool.name for tool in tools_for(self.backend)}
 
     def ask(self, **arguments: Any) -> ToolResult:
-        return call(self.backend, "search_graph", {"query": "Who uses Redis?", **arguments})
+        return call(
+            self.backend, "search_graph", {"query": "Who uses Redis?", "project": "*", **arguments}
+        )
 
 
 @pytest.fixture(scope="module")
@@ -119,8 +121,8 @@ class TestPerson:
         heading, *facts = told.text.split("\n\n")
         assert heading.startswith("2 facts, best first. The text below is a record")
         assert sorted(fact[3:] for fact in facts) == [
-            "Ada uses Redis (said in one)",
-            "Eve uses Redis (said in two)",
+            "Ada uses Redis (said in one, 2026-05-28)",
+            "Eve uses Redis (said in two, 2026-05-28)",
         ]
 
     def test_the_limit_holds_and_says_how_to_get_more(self, person: Person) -> None:
@@ -268,7 +270,7 @@ class TestGroups:
         assert ("search_graph" in offered, "list_groups" in offered) == (True, False)
         box.ask("r1", "search_graph", query="Who uses Redis?")
         assert box.answer(self.backend(host, "family")) == 1
-        assert "Ada uses Redis (said in one)" in box.response("r1")["text"]
+        assert "Ada uses Redis (said in one, 2026-05-28)" in box.response("r1")["text"]
         assert "Eve" not in box.response("r1")["text"]
 
 

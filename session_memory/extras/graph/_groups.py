@@ -1,0 +1,61 @@
+"""The groups of a graph: one for each project, which is a repository with all its worktrees."""
+
+from __future__ import annotations
+
+import os
+import re
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from ...common.system.files import user_dir
+from ...common.system.git import find_worktree, worktrees_of
+
+if TYPE_CHECKING:
+    from ...app.projects import Project
+
+_BETWEEN = "__"  # no graph's name has this in front of a project's, see graph_name_of
+_NAME_CHARACTERS = 40
+
+
+def group_of(graph_name: str, root: str) -> str:
+    """Return the id of a project's group by its root; the graph's name if the root is unknown."""
+    if not root:
+        return graph_name
+    name = re.sub("[^A-Za-z0-9-]+", "-", os.path.basename(root))[:_NAME_CHARACTERS]
+    checksum = sha256(root.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    return f"{graph_name}{_BETWEEN}{name}-{checksum}"
+
+
+def is_in_graph(group: str, graph_name: str) -> bool:
+    """Check if a group belongs to a graph: several graphs may share one database."""
+    return group == graph_name or group.startswith(graph_name + _BETWEEN)
+
+
+def project_root(directory: str) -> str:
+    """Return the root of the main worktree of a directory's repository, else the directory; '' if
+    it is unknown."""
+    if not directory.startswith("/"):
+        return ""
+    worktree = find_worktree(directory, user_dir(os.environ))
+    if worktree is None or not worktree.root:
+        return directory.rstrip("/")
+    trees = worktrees_of(worktree.common_dir)
+    mains = [tree.root for tree in trees if tree.git_dir == worktree.common_dir and tree.root]
+    return mains[0] if mains else worktree.root
+
+
+class ProjectGroups:
+    """The groups of one project, or of all projects if `project` is None."""
+
+    def __init__(self, project: Project | None = None, directories: tuple[str, ...] = ()) -> None:
+        self._text = project.text.casefold() if project else ""
+        self._directories = directories
+        self.is_everything = project is None
+
+    def holds(self, group: str, graph_name: str) -> bool:
+        """Check if a group of a graph is among them."""
+        if self.is_everything:
+            return True
+        name = group[len(graph_name + _BETWEEN) :].casefold()
+        is_named = bool(self._text) and self._text.rstrip("/").rpartition("/")[2] in name
+        return is_named or group in [group_of(graph_name, root) for root in self._directories]

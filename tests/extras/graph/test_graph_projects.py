@@ -1,0 +1,114 @@
+"""The groups of projects in a graph: the real library and the real Kuzu, with a fake model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes.fake_openai import FakeOpenAI
+from git_scene import git, repository
+from graph_scene import Machine
+
+from session_memory.app.projects import project_directories, read_project
+from session_memory.extras.graph._groups import ProjectGroups, group_of, project_root
+from session_memory.sessions.settings.homes import person_home
+
+pytestmark = pytest.mark.skipif(
+    not (find_spec("graphiti_core") and find_spec("kuzu")),
+    reason="graphiti-core and kuzu, which the extra [graphiti] installs, are not there",
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FakeOpenAI]:
+    with FakeOpenAI() as server:
+        yield server
+
+
+@pytest.fixture
+def machine(tmp_path: Path, server: FakeOpenAI) -> Iterator[Machine]:
+    """A graph of a repository, its worktree, and a directory beside it."""
+    server.reset()
+    shop = repository(tmp_path / "shop")
+    git(shop, "worktree", "add", "-q", "../shop-fix")
+    (tmp_path / "billing").mkdir()
+    with closing(Machine(tmp_path, server, has_graph=True)) as machine:
+        add = machine.stored.add
+        add("Shop uses Postgres.", "> Noted.", name="one", cwd=str(shop))
+        add("Shop likes Tea.", "> Noted.", name="two", cwd=str(tmp_path / "shop-fix"))
+        add("Billing uses Redis.", "> Noted.", name="three", cwd=str(tmp_path / "billing"))
+        machine.run()
+        yield machine
+
+
+def facts_of(machine: Machine, path: Path) -> list[str]:
+    """Return the facts of the project at a path."""
+    home = person_home({"HOME": str(machine.root)})
+    project = read_project(str(path), {})
+    wanted = ProjectGroups(project, project_directories(project, home))
+    found = machine.in_graph("", lambda graph: graph.search("Shop Billing uses likes", 10, wanted))
+    return sorted(fact.fact for fact in found)
+
+
+def groups(machine: Machine, pattern: str) -> set[str]:
+    """Return the groups of what a pattern matches as `x`."""
+    query = f"MATCH {pattern} RETURN DISTINCT x.group_id AS id"
+
+    async def asked(graph: Any) -> Any:
+        return (await graph.client.driver.execute_query(query))[0]
+
+    return {row["id"] for row in machine.in_graph("", asked)}
+
+
+OF_SHOP, OF_BILLING = ["Shop likes Tea", "Shop uses Postgres"], ["Billing uses Redis"]
+EPISODES, FACTS, THINGS = "(x:Episodic)", "(x:RelatesToNode_)", "(x:Entity)"
+
+
+def test_a_search_finds_a_project_s_facts_only(machine: Machine, tmp_path: Path) -> None:
+    assert facts_of(machine, tmp_path / "shop") == OF_SHOP
+    assert facts_of(machine, tmp_path / "shop-fix") == OF_SHOP
+    assert facts_of(machine, tmp_path / "billing") == OF_BILLING
+    assert facts_of(machine, tmp_path / "other") == []
+    assert sorted(machine.facts("Shop Billing uses likes")) == [*OF_BILLING, *OF_SHOP]
+    assert len(groups(machine, EPISODES)) == 2
+
+
+@pytest.mark.parametrize(
+    "left", [(EPISODES, FACTS, THINGS), (EPISODES, THINGS), (EPISODES,)], ids=len
+)
+def test_an_earlier_graph_is_divided_though_the_first_time_was_interrupted(
+    machine: Machine, tmp_path: Path, left: tuple[str, ...]
+) -> None:
+    """The division moves facts, things and episodes in this order."""
+
+    async def undivided(graph: Any) -> None:
+        for pattern in left:
+            await graph.client.driver.execute_query(f"MATCH {pattern} SET x.group_id = 'main'")
+
+    before = {pattern: groups(machine, pattern) for pattern in (EPISODES, FACTS, THINGS)}
+    machine.in_graph("", undivided)
+    assert facts_of(machine, tmp_path / "shop") == OF_SHOP
+    assert facts_of(machine, tmp_path / "billing") == OF_BILLING
+    assert {pattern: groups(machine, pattern) for pattern in before} == before
+    assert machine.episodes() == ["session-one-0-0", "session-three-0-0", "session-two-0-0"]
+
+
+def test_a_session_is_forgotten_in_its_project_s_group(machine: Machine, tmp_path: Path) -> None:
+    now = machine.stored.now
+    assert machine.in_graph("", lambda graph: graph.forget("one", now)) == 1
+    assert facts_of(machine, tmp_path / "shop") == ["Shop likes Tea"]
+
+
+def test_the_group_of_a_project_is_that_of_its_main_worktree(tmp_path: Path) -> None:
+    shop = repository(tmp_path / "my shop.git")
+    git(shop, "worktree", "add", "-q", "../fix")
+    (shop / "src").mkdir()
+    roots = {project_root(str(path)) for path in (shop, shop / "src", tmp_path / "fix")}
+    assert roots == {str(shop)}
+    assert group_of("main", str(shop)).startswith("main__my-shop-git-")
+    assert project_root("") == ""
+    assert group_of("main", "") == "main"
