@@ -48,7 +48,7 @@ class KeptUser(StoreUser):
     ) -> KeepReport:
         """Keep what is new, and close the store."""
         try:
-            return keep_sessions(store, location, plain_environment(self.home), lambda: is_over)
+            return keep_sessions(store, location, lambda: is_over)
         finally:
             store.close()
 

@@ -209,7 +209,7 @@ def keep_in_upkeep(run: "Run") -> None:
     if run.is_spent() or home.settings().collisions == OFF:
         return
     try:
-        _keep_conflicts(home, home.root, run.environ, time.time())
+        _keep_conflicts(home, home.root, run.location.environ, time.time())
     except (SessionMemoryError, OSError) as error:
         run.note(f"conflicts: {one_line(for_people(described(error)))}")
 

@@ -105,7 +105,7 @@ def _change(home: Home, name: str, arguments: argparse.Namespace, terminal: Term
         # only here: values are shown without the store
         from ..upkeep.rules import follow_rules
 
-        follow_rules(find_location(arguments.home, os.environ), os.environ, terminal.note)
+        follow_rules(find_location(arguments.home, os.environ), terminal.note)
     return 0
 
 

@@ -141,7 +141,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
             for directory in directories
         ]
     forget_journal.begin(opened.location, _journal(chosen, home_names, tombstones))
-    unfinished = forget_journal.finish(opened.location, opened.store, os.environ, opened.note)
+    unfinished = forget_journal.finish(opened.location, opened.store, opened.note)
     deleted = (
         _delete_transcripts(opened, chosen.whole, is_asked=arguments.transcripts)
         if chosen.whole
@@ -159,7 +159,7 @@ def _finish_earlier(opened: OpenStore) -> None:
     if not forgotten.is_unfinished(opened.location.database):
         return
     opened.note("finishing an earlier forget that was interrupted")
-    for problem in forget_journal.finish(opened.location, opened.store, os.environ, opened.note):
+    for problem in forget_journal.finish(opened.location, opened.store, opened.note):
         opened.note(problem)
 
 

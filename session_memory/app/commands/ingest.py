@@ -142,7 +142,7 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
         raise opened.store.obstacle
     for fault in opened.location.home.settings().faults:
         print_note(fault)
-    for problem in forget_journal.finish(opened.location, opened.store, os.environ, opened.note):
+    for problem in forget_journal.finish(opened.location, opened.store, opened.note):
         print_note(problem)
     file = file_at(arguments.file, opened.location) if arguments.file else None
     states = (
@@ -165,7 +165,7 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     ready = opened.store.mark_ready(now_milliseconds())
     opened.store.redact_again(REDACTION_SECONDS)
     add_missing(opened.store, REDACTION_SECONDS)
-    follow_rules(opened.location, os.environ, opened.note)
+    follow_rules(opened.location, opened.note)
     seconds = time.monotonic() - began
     database = os.path.abspath(opened.location.database)
     opened.terminal.show(Ingested(report, told_roots(directories), ready, seconds, database))

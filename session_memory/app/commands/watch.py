@@ -75,7 +75,7 @@ def _watch(
         add_missing(store, REDACTION_SECONDS)
 
     def place_files(_: SqliteStore, location: StoreLocation) -> None:
-        follow_rules(location, os.environ, log.say_once)
+        follow_rules(location, log.say_once)
 
     def keep_up(_: SqliteStore, location: StoreLocation) -> None:
         run = None

@@ -5,7 +5,7 @@ fails or the process is killed, the next `forget`, `ingest` or upkeep finishes t
 register their steps in `extension_points.FORGETTING`. Each may be done again, and takes JSON."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from ...common.errors import SessionMemoryError, described
@@ -38,14 +38,12 @@ def begin(location: StoreLocation, steps: Steps) -> None:
         _write(path, [*_read(path), {name: steps[name] for name in STEPS if name in steps}])
 
 
-def finish(
-    location: StoreLocation, store: SqliteStore, environ: Mapping[str, str], note: Note
-) -> list[str]:
+def finish(location: StoreLocation, store: SqliteStore, note: Note) -> list[str]:
     """Do the steps that are left, and return the problem of each that failed and stays in the
     journal. Raises OSError, SessionMemoryError if the journal cannot be read or written."""
     if not forgotten.is_unfinished(location.database):
         return []
-    run = Run(location, environ, note)
+    run = Run(location, note)
     run.store = store
     path = location.database + FORGETTING
     with Closing(lock(f"{path}.lock", LOCK_SECONDS)):
@@ -74,7 +72,7 @@ def finish(
 
 def finish_in_upkeep(run: Run) -> None:
     """Do the steps that are left, and log the problems. Raises OSError, SessionMemoryError."""
-    for problem in finish(run.location, run.store, run.environ, run.note):
+    for problem in finish(run.location, run.store, run.note):
         run.note(problem)
 
 

@@ -1,6 +1,6 @@
 """Moves what rules exclude to private folders, and back."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from ...common.system.sqlite import CorruptDatabaseError
 from ...extension_points import FOLLOWING_RULES
@@ -8,12 +8,10 @@ from ...history.store.location import StoreLocation
 from .run import Run
 
 
-def follow_rules(
-    location: StoreLocation, environ: Mapping[str, str], note: Callable[[str], None]
-) -> None:
+def follow_rules(location: StoreLocation, note: Callable[[str], None]) -> None:
     """Have each feature move its files that rules exclude to private folders, and others back.
     Calls `note` with any obstacle. Raises CorruptDatabaseError."""
-    run = Run(location, environ, note)
+    run = Run(location, note)
     run.take(FOLLOWING_RULES, fatal=(CorruptDatabaseError,))
 
 

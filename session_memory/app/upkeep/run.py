@@ -14,7 +14,7 @@ from ._runs import RunLog, UpkeepRun, cpu_seconds
 
 class Run:
     """The values that the steps of upkeep work with: the `location` of the store, and the `store`
-    while it is open; the environment `environ`; `note`, which writes a line to the log; `is_spent`,
+    while it is open; `note`, which writes a line to the log; `is_spent`,
     which says if the run must end. A step does nothing that can wait once `is_spent()`. `record` is
     what the run's log keeps of it, and `runs` that log."""
 
@@ -23,12 +23,10 @@ class Run:
     def __init__(
         self,
         location: StoreLocation,
-        environ: Mapping[str, str],
         note: Callable[[str], None],
         is_spent: Callable[[], bool] = lambda: False,
     ) -> None:
         self.location = location
-        self.environ = environ
         self.note = note
         self.is_spent = is_spent
         self.runs = RunLog(location.home)

@@ -69,7 +69,7 @@ def _judge(path: str, environ: Mapping[str, str]) -> None:
     location = find_location(path, environ)
     with Closing(lock(location.home.conflicts_lock, 0)) as held:
         os.utime(held)
-        run = Run(location, environ, partial(HookLog(location.home).write, EVENT))
+        run = Run(location, partial(HookLog(location.home).write, EVENT))
         run.take({CONFLICTS: UPKEEP[CONFLICTS]})
 
 
@@ -86,18 +86,12 @@ def do_upkeep(
         HookLog(home).write_fault(EVENT, error)
         return None
     with Closing(held):
-        return (
-            _run(location, environ, held, TimeBudget(is_stopped))
-            if is_due(home, time.time())
-            else None
-        )
+        return _run(location, held, TimeBudget(is_stopped)) if is_due(home, time.time()) else None
 
 
-def _run(
-    location: StoreLocation, environ: Mapping[str, str], held: int, allowance: TimeBudget
-) -> UpkeepRun | None:
+def _run(location: StoreLocation, held: int, allowance: TimeBudget) -> UpkeepRun | None:
     log = HookLog(location.home)
-    run = Run(location, environ, partial(log.write, EVENT), allowance.is_spent)
+    run = Run(location, partial(log.write, EVENT), allowance.is_spent)
     runs, record = run.runs, run.record
     before = runs.runs[-1].problem if runs.runs else ""
     runs.note_broken_off()

@@ -47,7 +47,7 @@ def drop_excluded_titles(run: "Run") -> None:
     the next run."""
     location = run.location
     for home_name in ("", *filter(None, location.home_names)):
-        privacy = Privacy(run.environ, location.home, location.home_for(home_name))
+        privacy = Privacy(run.location.environ, location.home, location.home_for(home_name))
         for path in _state_files(location, home_name):
             with suppress(OSError, LockedError):
                 excluded = {

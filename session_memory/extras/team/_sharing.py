@@ -108,7 +108,6 @@ def note_problem(home: Home, problem: str) -> bool:
 def push_to_team(
     store: SqliteStore,
     location: StoreLocation,
-    environ: Mapping[str, str],
     note: Note,
     is_spent: Callable[[], bool] = lambda: False,
 ) -> tuple[TeamPushReport, MemoryPushReport]:
@@ -138,7 +137,7 @@ def push_to_team(
         pushing.note_machine(__version__, pushed=report.is_complete)
         starts = sharing.starts(noted_starts(location.home))
         recent = recent_sessions(pushing, {project for project, _ in starts.values()})
-        roots = _push_changes(pushing, sharing, location, environ)
+        roots = _push_changes(pushing, sharing, location)
         changed = others_files(pushing, set(roots.values()))
         handoffs = others_handoffs(pushing, {project for project, _ in starts.values()})
     own_ids = {file.session_id for file in stored_files(store)}
@@ -149,9 +148,7 @@ def push_to_team(
     return report, memories
 
 
-def _push_changes(
-    pushing: TeamPush, sharing: Sharing, location: StoreLocation, environ: Mapping[str, str]
-) -> dict[str, str]:
+def _push_changes(pushing: TeamPush, sharing: Sharing, location: StoreLocation) -> dict[str, str]:
     """Push the lines that live sessions changed, of files whose edits the team has already; return
     the projects of their worktrees, by their local roots. Raises TeamError."""
     from ...history.conflicts import live_sessions, sides_of
@@ -159,7 +156,9 @@ def _push_changes(
     from .postgres.engine import push_changed_files, shared_edits
 
     now = now_milliseconds() / 1000
-    sides = sides_of(live_sessions(location.home.root, environ, now), location.home.user_dir)
+    sides = sides_of(
+        live_sessions(location.home.root, location.environ, now), location.home.user_dir
+    )
     projects = {side.root: sharing.project(side.root) for side in sides if side.root}
     live = {session.id for side in sides for session in side.sessions}
     numbers = {
@@ -192,7 +191,6 @@ def shared_session(
 def hand_over(
     store: SqliteStore,
     location: StoreLocation,
-    environ: Mapping[str, str],
     file: StoredFile,
     branch: str,
     page: str,
@@ -204,7 +202,7 @@ def hand_over(
     from .postgres.push import TeamPush
 
     problems: list[str] = []
-    push_to_team(store, location, environ, problems.append)
+    push_to_team(store, location, problems.append)
     team = team_of(location.home)
     with closing(TeamPush(team.url, team.machine)) as pushing:
         known = pushing.pushed().get((file.home, file.file_path))

@@ -331,7 +331,7 @@ def _push(opened: OpenStore) -> int:
     joined_team(opened.location.home)
     refresh(opened)
     opened.store.redact_again(float("inf"))
-    done, memories = push_to_team(opened.store, opened.location, os.environ, opened.note)
+    done, memories = push_to_team(opened.store, opened.location, opened.note)
     opened.terminal.show(Pushed(done, memories))
     return 0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -43,7 +42,7 @@ def hand_to_team(
     terminal.line(f"{text}\nThis goes to {place_of(team.url)}: {readers}, and {consequence}.")
     is_sent = is_confirmed or (terminal.can_ask() and terminal.ask("Send it?"))
     if is_sent:
-        hand_over(opened.store, opened.location, os.environ, file, handoff.branch, text)
+        hand_over(opened.store, opened.location, file, handoff.branch, text)
     terminal.show(SharedHandoff(text, handoff.branch, shared.share, is_sent, last.session_id))
     return 0
 

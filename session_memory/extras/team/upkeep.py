@@ -23,7 +23,7 @@ def push(run: Run) -> None:
         return
     with closing(open_store(run.location)) as store:
         try:
-            push_to_team(store, run.location, run.environ, run.note, run.is_spent)
+            push_to_team(store, run.location, run.note, run.is_spent)
         except SessionMemoryError as error:
             problem = one_line(for_people(described(error)))
             if note_problem(home, problem):

@@ -5,7 +5,7 @@ A conversation ends without a hook if its runtime was killed, for example."""
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from ...common.errors import SessionMemoryError
@@ -32,9 +32,7 @@ _EVERY = 10**9
 DueArchive = tuple[str, str]  # the id of a session, and its transcript
 
 
-def due_archives(
-    store: SqliteStore, location: StoreLocation, since: float, environ: Mapping[str, str]
-) -> Iterator[DueArchive]:
+def due_archives(store: SqliteStore, location: StoreLocation, since: float) -> Iterator[DueArchive]:
     """Yield the sessions whose last conversation has ended and is not archived.
 
     They belong to a person or an agent. All that ended before `since` (seconds since 1970) are
@@ -42,20 +40,17 @@ def due_archives(
     instead. Raises DatabaseError, OSError."""
     since -= SLACK_SECONDS + location.settings.gap / 1000
     known, directory = KnownArchives(), location.home.conversations_dir
-    for session_id, transcript in _ended(
-        store, round(since * 1000), archived_elsewhere(location, environ)
-    ):
+    for session_id, transcript in _ended(store, round(since * 1000), archived_elsewhere(location)):
         if not _is_archived(known, directory, session_id, os.stat(transcript).st_mtime):
             yield session_id, transcript
 
 
-def archived_elsewhere(
-    location: StoreLocation, environ: Mapping[str, str]
-) -> Callable[[str], bool]:
+def archived_elsewhere(location: StoreLocation) -> Callable[[str], bool]:
     """Return a function that checks if a directory's sessions are archived in their own agent
     home."""
 
     def is_elsewhere(directory: str) -> bool:
+        environ = location.environ
         stop = user_dir(environ)
         folders = [runtime.SESSIONS_FOLDER for runtime in all_runtimes()]
         return any(agent_home(directory, environ, stop=stop, folder=folder) for folder in folders)
@@ -162,18 +157,17 @@ def only_in_store(store: SqliteStore, location: StoreLocation) -> int:
 def write_due(
     due: Iterator[DueArchive],
     location: StoreLocation,
-    environ: Mapping[str, str],
     is_over: Callable[[], bool],
 ) -> tuple[int, list[str]]:
     """Write archives until `is_over`; return their number, and an error line for each failure."""
     home, settings = location.home, location.home.settings()
-    privacy = Privacy(environ, home)
+    privacy = Privacy(location.environ, home)
     names: dict[str, str] | None = None
     known, written, problems = KnownArchives(), 0, []
     for session_id, transcript in due:
         if names is None:
             settle(home.conversations_dir, privacy)
-            names = _names(location, environ)
+            names = _names(location)
         try:
             with Opened(transcript) as descriptor:
                 runtime = runtime_of(descriptor)
@@ -207,11 +201,11 @@ def _is_archived(known: KnownArchives, directory: str, session_id: str, modified
     return False
 
 
-def _names(location: StoreLocation, environ: Mapping[str, str]) -> dict[str, str]:
+def _names(location: StoreLocation) -> dict[str, str]:
     if not location.home.sessions_dir:
         return {}
     try:
-        sessions = find_sessions(location.home.root, False, environ, with_private=True)
+        sessions = find_sessions(location.home.root, False, location.environ, with_private=True)
     except UnknownSessionError:
         return {}
     return {session.id: session.session.name for session in sessions}

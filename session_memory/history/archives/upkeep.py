@@ -38,9 +38,9 @@ def write(run: Run) -> None:
     Raises DatabaseError, OSError."""
     if run.is_spent():
         return
-    store, location, environ, runs = run.store, run.location, run.environ, run.runs
-    due = due_archives(store, location, runs.archived_until or run.record.began, environ)
-    run.record.archived, problems = write_due(due, location, environ, run.is_spent)
+    store, location, runs = run.store, run.location, run.runs
+    due = due_archives(store, location, runs.archived_until or run.record.began)
+    run.record.archived, problems = write_due(due, location, run.is_spent)
     if not run.is_spent():
         runs.archived_until = run.record.began
         # once all is archived, look again after a day
@@ -54,9 +54,9 @@ def write(run: Run) -> None:
 def _write_history(run: Run) -> list[str]:
     """Write archives of the history, for at most HISTORY_CPU_SECONDS; return the problems."""
     is_over = run.within(HISTORY_CPU_SECONDS)
-    is_elsewhere = archived_elsewhere(run.location, run.environ)
+    is_elsewhere = archived_elsewhere(run.location)
     due = history(run.store, run.location, is_elsewhere)
-    written, problems = write_due(due, run.location, run.environ, is_over)
+    written, problems = write_due(due, run.location, is_over)
     run.record.archived += written
     run.runs.history_archived_at = 0.0 if is_over() else run.record.began
     return problems
@@ -69,7 +69,7 @@ def follow_rules(run: Run) -> None:
     try:
         for archives in run.location.archives:
             if not archives.confined_to and os.path.isdir(archives.directory):
-                settle(archives.directory, Privacy(run.environ, run.location.home))
+                settle(archives.directory, Privacy(run.location.environ, run.location.home))
     except (SessionMemoryError, OSError) as error:
         run.note(f"some archives that rules exclude could not be moved: {described(error)}")
 
@@ -102,7 +102,7 @@ def write_again(run: Run, archives: list[list[str]]) -> None:
             )
         except (SessionMemoryError, OSError) as error:
             problems.append(f"{transcript}: it could not be archived: {described(error)}")
-    problems += write_due(iter(due), run.location, run.environ, lambda: False)[1]
+    problems += write_due(iter(due), run.location, lambda: False)[1]
     if gone:
         problems.append(
             f"the transcripts of these archives are gone, so delete the archives by hand: "

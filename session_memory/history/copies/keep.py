@@ -5,7 +5,7 @@ knows which parts are excluded or forgotten: no session with such a part is kept
 full, sessions that will be deleted later make room for those that will be deleted sooner."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from functools import partial
 from typing import NamedTuple
@@ -74,7 +74,6 @@ class KeepReport(NamedTuple):
 def keep_sessions(
     store: SqliteStore,
     location: StoreLocation,
-    environ: Mapping[str, str],
     is_over: Callable[[], bool],
 ) -> KeepReport:
     """Keep new content until `is_over`. Raises DatabaseError, OSError."""
@@ -87,7 +86,7 @@ def keep_sessions(
         problems = (
             [f"{pack.path} was damaged and is now {pack.quarantined}"] if pack.quarantined else []
         )
-        candidates, excluded = _candidates(store, location, environ, problems)
+        candidates, excluded = _candidates(store, location, problems)
         known = {session.key: session for session in pack.sessions() if not session.is_earlier}
         has = {candidate.key for candidate in (*candidates, *excluded)}
         pack.set_gone(
@@ -99,15 +98,13 @@ def keep_sessions(
                 pack.drop([session.id for session in dropped])
             pack.shrink()
         room = room_for_kept(location, settings.disk_bytes)
-        keeping = _Keeping(
-            pack, settings, room, known, partial(_repeats_forgotten, environ, location)
-        )
+        keeping = _Keeping(pack, settings, room, known, partial(_repeats_forgotten, location))
         done = keeping.keep(candidates, is_over) if settings.keep in FORMS else KeepReport(0, [])
         return KeepReport(done.kept, problems + done.problems)
 
 
 def _candidates(
-    store: SqliteStore, location: StoreLocation, environ: Mapping[str, str], problems: list[str]
+    store: SqliteStore, location: StoreLocation, problems: list[str]
 ) -> tuple[list[Candidate], list[Candidate]]:
     """Return the sessions that may be kept, and those with an excluded or forgotten part."""
     may: list[Candidate] = []
@@ -115,7 +112,7 @@ def _candidates(
     with_excluded = store.files_with_excluded()
     for home in dict.fromkeys(directory.home for directory in location.watched):
         states = {state.session_id: state for state in store.file_states(home).values()}
-        privacy = Privacy(environ, location.home, location.home_for(home))
+        privacy = Privacy(location.environ, location.home, location.home_for(home))
         for (runtime, config_dir), confined_to in {
             directory.origin: directory.confined_to
             for directory in location.watched
@@ -136,12 +133,10 @@ def _candidates(
     return sorted(may, key=lambda candidate: candidate.modified), may_not
 
 
-def _repeats_forgotten(
-    environ: Mapping[str, str], location: StoreLocation, candidate: Candidate
-) -> bool:
+def _repeats_forgotten(location: StoreLocation, candidate: Candidate) -> bool:
     """Check if a session is a fork or copy of a forgotten one. Raises OSError."""
     state = candidate.state
-    privacy = Privacy(environ, location.home, location.home_for(state.home))
+    privacy = Privacy(location.environ, location.home, location.home_for(state.home))
     return repeats(
         f"{state.root}/{state.file_path}", privacy.forgotten(state.cwd), state.session_id
     )

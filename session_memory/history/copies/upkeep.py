@@ -17,7 +17,7 @@ def keep(run: Run) -> None:
     """Copy new content of transcripts, if the settings ask for it. Raises SessionMemoryError, OSError."""
     if run.is_spent():
         return
-    run.record.kept, problems = keep_sessions(run.store, run.location, run.environ, run.is_spent)
+    run.record.kept, problems = keep_sessions(run.store, run.location, run.is_spent)
     if problems:
         raise SessionMemoryError("; ".join(problems[:MOST_PROBLEMS]))
 

@@ -55,7 +55,7 @@ codes = {}
 with contextlib.redirect_stdout(io.StringIO()):
     for line in sys.argv[1:]:
         codes[line] = main(line.split())
-    remove_leftovers(Run(find_location(None, os.environ), os.environ, print))
+    remove_leftovers(Run(find_location(None, os.environ), print))
 print(json.dumps(codes))
 """
 

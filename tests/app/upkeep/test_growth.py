@@ -61,7 +61,7 @@ def test_short_sessions_leave_nothing_for_good(tmp_path: Path) -> None:
     for path in files:
         os.utime(path, (then, then))
     environ = plain_environment(tmp_path)
-    remove_leftovers(Run(find_location(None, environ), environ, print))
+    remove_leftovers(Run(find_location(None, environ), print))
     files = list(left(tmp_path))
     assert len(files) <= FILES, sorted(str(path) for path in files)[:50]
     assert sum(path.stat().st_size for path in files) <= 1024 * KILOBYTES
@@ -78,7 +78,7 @@ def test_a_lock_file_goes_unless_it_is_held_or_its_state_is_there(tmp_path: Path
     for name in ("held.json.lock", "old.json.lock", "here.json.lock"):
         os.utime(cursors / name, (then, then))
     environ = plain_environment(tmp_path)
-    remove_leftovers(Run(find_location(None, environ), environ, print))
+    remove_leftovers(Run(find_location(None, environ), print))
     assert sorted(path.name for path in cursors.iterdir()) == [
         "held.json.lock",
         "here.json",
