@@ -184,7 +184,7 @@ class Graph:
         """Move the content of the single group of earlier versions into one for each project.
 
         Episodes are moved last, so an interrupted call is continued by the next one. A fact or
-        thing of several projects goes to that of its first episode."""
+        thing of several projects goes to the project of its first episode."""
         name = self._graph_name
         episodes = await self._rows(
             "MATCH (e:Episodic) WHERE e.group_id = $name "

@@ -48,7 +48,7 @@ SHELLS = "Bash|Monitor"
 NO_GIT = "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS"
 LAST_LINES = 5
 STOP_SECONDS = 20.0
-# A runtime sets these for the programs it starts; the host may be one of them.
+# A runtime sets these for the programs it starts; the host may be such a program.
 OF_ANOTHER_SESSION = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA")
 
 

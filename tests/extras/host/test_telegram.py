@@ -24,8 +24,8 @@ from session_memory.extras.host.channels.telegram import (
     MOST_UNITS,
     Telegram,
     TokenError,
-    parts_of,
-    token_in,
+    _parts_of,
+    _token_in,
 )
 from session_memory.extras.host.settings import HostSettings
 
@@ -388,7 +388,7 @@ class TestReplies:
         ],
     )
     def test_a_part_is_never_too_long_blank_or_half_a_character(self, text: str) -> None:
-        parts = list(parts_of(text))
+        parts = list(_parts_of(text))
         assert all(part.strip() for part in parts)
         assert all(len(part.encode("utf-16-le")) // 2 <= MOST_UNITS for part in parts)
         kept = text.replace("\ud83c", "\ufffd").strip()
@@ -490,7 +490,7 @@ class TestTheToken:
         (tmp_path / "key").chmod(0o600)
         (tmp_path / "link").symlink_to(tmp_path / "key")
         with pytest.raises(TokenError):
-            token_in(str(tmp_path / "link"))
+            _token_in(str(tmp_path / "link"))
 
     def test_the_variable_is_taken_out_of_the_environment_that_agents_inherit(
         self, phone: Phone, api: FakeTelegram, monkeypatch: pytest.MonkeyPatch

@@ -92,7 +92,7 @@ class Telegram:
     async def deliver(self, reply: ChatReply) -> None:
         """Send the parts of a reply that were not sent yet. Raises NotYetError."""
         chat = self._chats.moved(reply.jid).removeprefix(PREFIX)
-        parts = list(parts_of(reply.text))
+        parts = list(_parts_of(reply.text))
         for number, part in enumerate(parts[reply.sent_parts :], reply.sent_parts + 1):
             await self._send(reply, chat, part, is_first=number == 1)
             self._chats.note_sent(reply, number)
@@ -179,7 +179,7 @@ class Telegram:
 
     def _connected(self) -> BotApi:
         if self._api is None:
-            token = self._token or token_in(f"{self._root}/{TOKEN_FILE}")
+            token = self._token or _token_in(f"{self._root}/{TOKEN_FILE}")
             self._api = BotApi(self._config.telegram_api, token)
         return self._api
 
@@ -208,7 +208,7 @@ class Received:
 def check(root: str, config: HostSettings) -> str:
     """Ask Telegram for the bot of the host in `root`; return its name. Raises TokenError,
     BotApiError."""
-    token = os.environ.get(TOKEN_VARIABLE) or token_in(f"{root}/{TOKEN_FILE}")
+    token = os.environ.get(TOKEN_VARIABLE) or _token_in(f"{root}/{TOKEN_FILE}")
     bot = BotApi(config.telegram_api, token).call_now("getMe")
     return f"@{bot.get('username')}" if isinstance(bot, dict) else ""
 
@@ -245,7 +245,7 @@ def _calls_bot(message: Json, bot_id: str, username: str) -> bool:
     return False
 
 
-def parts_of(text: str) -> Iterator[str]:
+def _parts_of(text: str) -> Iterator[str]:
     """Yield a text in parts that Telegram accepts, divided at lines or words where possible."""
     left = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").strip()
     while left:
@@ -271,7 +271,7 @@ def _end_of_part(text: str) -> int:
     return end
 
 
-def token_in(path: str) -> str:
+def _token_in(path: str) -> str:
     """Return the token in a file that only its owner can read. Raises TokenError."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
