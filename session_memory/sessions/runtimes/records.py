@@ -29,31 +29,16 @@ if TYPE_CHECKING:
 class Wanted:
     """The kinds of events that a reader wants; `a | b` has the kinds of both."""
 
-    __slots__ = (
-        "calls",
-        "injected",
-        "links",
-        "messages",
-        "of_sub_agents",
-        "results",
-        "turns",
-        "usage",
-    )
+    # not slots: this is made with each prompt that has news
+    messages = calls = results = injected = False
+    links = turns = usage = of_sub_agents = False
 
     def __init__(self, *kinds: str) -> None:
-        self.messages = "messages" in kinds
-        self.calls = "calls" in kinds
-        self.results = "results" in kinds
-        self.injected = "injected" in kinds
-        self.links = "links" in kinds
-        self.turns = "turns" in kinds
-        self.usage = "usage" in kinds
-        self.of_sub_agents = "of_sub_agents" in kinds
+        for kind in kinds:
+            setattr(self, kind, True)
 
     def __or__(self, other: Wanted) -> Wanted:
-        return Wanted(
-            *[kind for kind in self.__slots__ if getattr(self, kind) or getattr(other, kind)]
-        )
+        return Wanted(*self.__dict__, *other.__dict__)
 
 
 MESSAGES = Wanted("messages")  # entries with text, titles and compactions
