@@ -32,8 +32,8 @@ _CONFLICT_SECONDS = 2.0  # for the trial merges of a repository
 _REPOSITORIES = 4  # that are tried, the latest
 _DAY_SECONDS = 24 * 3600
 _CODE = (
-    f"import sys; sys.path[:] = sys.argv[1:]; from {__name__} import print_last_meeting; "
-    f"print_last_meeting()"
+    f"import sys; sys.path[:] = sys.argv[1:]; from {__name__} import _print_last_meeting; "
+    f"_print_last_meeting()"
 )
 # The sessions of the sample: the name of each, its runtime, and how many minutes ago it was active.
 _SAMPLE = (("claude-code", "agent-sdk", 4.5), ("codex", "codex", 1.5))

@@ -174,7 +174,7 @@ def looks_like_home(start: str, environ: Mapping[str, str], folder: str) -> str:
 
     shown = quote(" ".join(for_prompt(root).split()))
     return (
-        f"{shown} looks like an agent home but is not registered; to register it: session-memory "
+        f"{shown} looks like an agent home but is not registered: session-memory "
         f"install --home {shown}"
     )
 

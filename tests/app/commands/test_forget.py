@@ -214,7 +214,7 @@ def test_of_a_session_that_we_mirror_the_mirror_is_emptied_and_what_the_runtime_
     ] == [f"{id}.jsonl"]
 
     done = person.run("forget", id, "--yes")
-    assert "The runtime's own copies of 1 session stays too" in done.stdout
+    assert "The runtime's own copies of 1 session stay too" in done.stdout
     assert person.run("ingest").returncode == 0
     assert [
         path.name

@@ -360,7 +360,7 @@ def test_a_copy_of_the_repository_that_is_not_whole_is_refused(
         machine.source.mkdir(exist_ok=True)
         copy(REPOSITORY / name, machine.source / name)
     done = machine.install()
-    assert (done.returncode, "hooks/hooks.json is not there" in done.stderr) == (1, True)
+    assert (done.returncode, "hooks/hooks.json is missing" in done.stderr) == (1, True)
 
 
 def test_an_install_notes_the_strategies_that_packages_of_the_environment_bring(
