@@ -169,7 +169,7 @@ class TestWhatCannotBeTakenIn:
         done = bound_run(machine, "archive", "--all")
         (machine.projects / "-srv-odd").chmod(0o700)
         assert done.returncode == 1
-        assert "1 conversation kept, 2 could not be" in done.stdout
+        assert "1 conversation kept; 2 could not be" in done.stdout
         assert "-srv-odd: Permission denied" in done.stdout
         assert "locked.jsonl: Permission denied" in done.stdout.replace(
             "locked: [Errno 13] ", "locked.jsonl: "
@@ -209,7 +209,7 @@ class TestWhatCannotBeTakenIn:
             True,
         )
         assert machine.run("ingest").stdout == "Nothing new in 2 files.\n"
-        assert "no transcript" in machine.result("health-check")["unread"][str(path)]
+        assert "not a transcript" in machine.result("health-check")["unread"][str(path)]
         path.unlink()
         machine.run("ingest")
         assert machine.result("health-check")["unread"] == {}

@@ -75,7 +75,7 @@ def test_an_error_that_was_only_spoken_of_was_never_seen(machine):
 def test_without_any_text_it_says_what_to_name(machine):
     done = machine.run("errors", "  ")
     assert done.returncode == 2
-    assert "nothing to look for" in done.stderr
+    assert "the query is empty" in done.stderr
 
 
 def timed_out(session: str, at: float, *, new: str = "timeout=30") -> list[dict[str, Any]]:
