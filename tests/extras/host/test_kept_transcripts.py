@@ -38,7 +38,7 @@ def keep(host: GroupDir, how: str) -> None:
     location = find_location(host.layout.root, os.environ)
     with closing(SqliteStore(location.database)) as store:
         assert take_in(store, location).problems == []
-        assert keep_sessions(store, location, os.environ, lambda: False).problems == []
+        assert keep_sessions(store, location, lambda: False).problems == []
 
 
 def cleared(host: GroupDir, *records: dict[str, object]) -> tuple[str, Path]:
