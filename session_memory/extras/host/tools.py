@@ -23,7 +23,7 @@ _OF_MAIN = " As the agent of main, you see and change the tasks of all groups."
 _FOR_MAIN = "group"  # an argument of a task's tool that only the agent of main has
 
 
-def _adapted(tool: Tool, audiences: Container[str]) -> Tool:
+def adapted(tool: Tool, audiences: Container[str]) -> Tool:
     """Return a tool as the agent of main, or of any other group, gets it."""
     is_main = "main" in audiences
     described = tool._replace(

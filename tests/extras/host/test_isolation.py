@@ -231,7 +231,7 @@ def test_the_tools_of_main_are_not_there_for_another_group(host: GroupDir) -> No
             box = Box(host, asking)
             box.ask(f"r-{other}-{name}", name, group=other, trigger="")
             assert box.answer() == 1
-            assert box.response(f"r-{other}-{name}")["text"].startswith("There is no such tool.")
+            assert box.response(f"r-{other}-{name}")["text"].startswith("This tool does not exist.")
             assert name not in box.response(f"r-{other}-{name}")["text"]
         own = HostAdministration(host.layout, asking)
         for attempt in (
