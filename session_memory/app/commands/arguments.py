@@ -129,7 +129,7 @@ def filter_of(arguments: argparse.Namespace, location: StoreLocation) -> Filter:
     from ..projects import limited_to  # imported late: few searches need it
 
     wanted = limited_to(arguments.project, wanted, location.home)
-    if not getattr(arguments, "team", False):
+    if not getattr(arguments, "shared", False):
         return wanted
     from ...memory.shared_store import of_shared_project
 

@@ -71,7 +71,7 @@ def with_store(
     if with_private and is_started_by_agent(os.environ):
         raise OnlyForPeopleError("--include-private")
     location = find_location(arguments.home, os.environ)
-    if getattr(arguments, "team", False):
+    if getattr(arguments, "shared", False):
         return _with_shared(location, terminal, work)
     patience = None if writes else Patience(store_refresh.PATIENCE_SECONDS)
     said: set[str] = set()

@@ -81,7 +81,7 @@ def test_a_damaged_pack_is_named_and_the_exit_code_says_so(person):
         content = person.pack_file.read_bytes()
         done = person.run(*words)
         assert done.returncode == 1
-        assert "kept.db was damaged: it is " in done.stderr
+        assert "kept.db was damaged and is now " in done.stderr
         assert "kept.db.corrupt-" in done.stderr
         person.pack_file.write_bytes(b"x" * len(content))
 

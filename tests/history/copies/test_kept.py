@@ -254,7 +254,7 @@ def test_a_damaged_pack_is_moved_away_and_what_the_runtime_has_is_kept_again(
     content[:100] = b"x" * 100
     person.pack_file.write_bytes(content)
     (problem,) = person.keep().problems
-    assert "kept.db was damaged: it is" in problem
+    assert "kept.db was damaged and is now" in problem
     assert person.kept()["a"]["projects/-srv-agent/a.jsonl"] == path.read_bytes()
     assert list(person.pack_file.parent.glob("kept.db.corrupt-*"))
 

@@ -285,7 +285,7 @@ def test_who_is_no_member_reads_nothing(shared):
 def test_who_would_see_everything_is_refused_as_a_member(shared):
     with pytest.raises(TeamError) as raised:
         TeamStore(shared.admin_url)
-    assert "sees everything" in str(raised.value)
+    assert "can see everything" in str(raised.value)
 
 
 def test_what_a_function_of_the_member_s_own_sees_is_what_they_may_read(shared):

@@ -474,7 +474,7 @@ def test_a_client_that_is_older_than_the_schema_reads_and_says_so(scene, team):
             assert len(store.search("hello", Filter())) == 1
         with pytest.raises(TeamError) as raised:
             team.push(scene)
-        assert "nothing is pushed" in str(raised.value)
+        assert "pushes nothing" in str(raised.value)
     finally:
         team.rows("DELETE FROM schema_version WHERE version = 99")
 

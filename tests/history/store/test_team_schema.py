@@ -136,10 +136,10 @@ def test_a_database_of_version_1_becomes_one_as_it_is_made_now_with_what_was_sha
     with database() as url, database() as fresh:
         made_by_version_1(url, *VERSIONS[version])
         shared_by_ann(of("ann", url), by_segment=version == "by segment")
-        with pytest.raises(TeamError, match="has to be migrated") as raised:
+        with pytest.raises(TeamError, match="must be migrated") as raised:
             TeamStore(of("ann", url))
         assert "team init URL" in raised.value.hint
-        with pytest.raises(TeamError, match="has to be migrated"):
+        with pytest.raises(TeamError, match="must be migrated"):
             TeamPush(of("ann", url), "laptop")
         team_in(fresh, "ann")
         with closing(connect(url)) as connection:
