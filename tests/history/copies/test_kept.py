@@ -224,10 +224,10 @@ def test_a_full_pack_drops_what_is_deleted_last_and_then_says_that_it_is_full(
     person.config(f"keep: whole\ndisk_bytes: {sum(disk_usage(location).values()) + 50_000}\n")
     report = person.keep_in(location, store)
     assert set(person.kept()) == {"old", "oldest"}
-    assert "disk_bytes is reached: 1 session not kept" in report.problems[0]
+    assert "disk_bytes is reached, so 1 session could not be kept" in report.problems[0]
     for path in (*talks[1:], person.projects / "-srv-agent" / "oldest.jsonl"):
         delete(path)
-    assert "disk_bytes is reached: 1 session not kept" in person.keep().problems[0]
+    assert "disk_bytes is reached, so 1 session could not be kept" in person.keep().problems[0]
     assert set(person.kept()) == {"old", "oldest"}
 
 
