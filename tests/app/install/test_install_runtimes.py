@@ -112,7 +112,9 @@ def test_a_named_runtime_that_is_missing_is_left_out_and_the_others_go_on(machin
     done = machine.install("--runtime", "codex", "--runtime", "opencode")
     assert done.returncode == 1
     said = " ".join(done.stdout.split())
-    assert "Not installed: OpenCode is not on this machine: ~/.config/opencode does not exist" in said
+    assert (
+        "Not installed: OpenCode is not on this machine: ~/.config/opencode does not exist" in said
+    )
     assert commands(machine.home / ".codex/hooks.json")["UserPromptSubmit"]
     only = machine.install("--runtime", "opencode")
     assert (only.returncode, "OpenCode is not on this machine" in only.stderr) == (1, True)

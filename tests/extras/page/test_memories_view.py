@@ -97,7 +97,7 @@ def test_one_that_is_forgotten_is_gone_from_its_page_and_can_be_taken_back(user:
         assert press(page, "forget", "abcdefghij").status == 303
         assert titles(page.view("/memories")) == ["The bakery opens at five"]
         assert not decisions.exists() or "Redis" not in decisions.read_text()
-        assert "1 memory forgotten within a day" in page.view("/memories").text
+        assert "1 memory forgotten in the last day" in page.view("/memories").text
         assert press(page, "take-back", "abcdefghij").status == 303
         assert titles(page.view("/memories")) == [
             "Sessions are kept in Redis",

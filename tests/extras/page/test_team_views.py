@@ -6,6 +6,7 @@ import re
 import select
 import socket
 from contextlib import closing
+from html import unescape
 from pathlib import Path
 
 from page_scene import ServedPage
@@ -78,7 +79,7 @@ def test_the_page_keeps_its_connection_and_leaves_a_server_alone_that_did_not_an
         with socket.create_server(("127.0.0.1", 0)) as closed:
             port = closed.getsockname()[1]
         bob.run("config", "team.url", f"postgresql://bob@127.0.0.1:{port}/team")
-        told = found()
+        told = unescape(found())
         assert (
             f"The team's store cannot be reached now: 127.0.0.1:{port}/team: Connection refused"
             in told

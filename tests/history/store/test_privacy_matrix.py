@@ -361,7 +361,7 @@ def test_an_agent_does_not_get_it_that_way(machine: Machine, words: list[str]) -
         done = machine.run(*words, "--include-private", **{variable: OTHER_ID})
         assert (done.returncode, done.stdout) == (1, "")
         assert "only for people" in done.stderr
-        assert "a terminal of their own" in done.stderr
+        assert "in their own terminal" in done.stderr
 
 
 @pytest.mark.parametrize("by", ["config", "ingest", "watch"])
