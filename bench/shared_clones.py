@@ -375,9 +375,9 @@ class History:
         by = _by(truth.moved_by) if truth.moved_by else ": switched"
         is_commit = len(branch) == COMMIT
         wanted = (
-            f"! HEAD is now at {branch[:7]}, it was "
+            f"! HEAD is now at {branch[:7]} (was "
             if is_commit
-            else f"! branch is now {branch}, it was "
+            else f"! branch is now {branch} (was "
         )
         is_told = any(line.startswith(wanted) and by in line for line in lines)
         self.due[KINDS[3]] += is_due
