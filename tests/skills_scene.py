@@ -23,12 +23,12 @@ QUESTION, ANSWER = "plan the kyoto flights", "Booked for March."
 ERROR = "Error: Cannot find module 'leftpad'"
 # What a command has to print, by a part of it, the first that fits.
 FOUND = {
-    "--team": "joined no team",
+    "--team": "has not joined a team",
     "sessions": NAME,
     f"{NAME} --lines 20": ANSWER,
     "show": ANSWER,
     "conversations --since": "active",
-    "memories search": "Nothing",
+    "memories search": "No memory matches",
     "search": "kyoto",
     "errors": "leftpad",
     "patterns": "leftpad",
@@ -109,9 +109,7 @@ def check_all(commands: list[str], run: Run, *, has_store: bool = True) -> None:
         searches = [command for command in searches if command not in lacking[1:]]
     printed = dict(zip(searches, run(searches)))
     for command, said in printed.items():
-        wanted = (
-            expected(command) if has_store or command not in lacking else "apsw is needed for this"
-        )
+        wanted = expected(command) if has_store or command not in lacking else "this needs apsw"
         assert wanted in said, f"{command}\n{said}"
     if has_store:
         (taught,) = (command for command in commands if command not in searches)

@@ -70,8 +70,11 @@ def named_elsewhere() -> Iterator[Name]:
             yield from ((module.partition(".")[2], word.strip()) for word in words.split(","))
     for path in sorted((ROOT / "hooks").glob("*.py")):
         yield from ((HOOKS_MODULE, name) for name in re.findall(r'run\("(\w+)"', path.read_text()))
-    for module, name in re.findall(r"\b(\w+)\.(\w+)\(", "".join(map(Path.read_text, SOURCES))):
+    source = "".join(map(Path.read_text, SOURCES))
+    for module, name in re.findall(r"\b(\w+)\.(\w+)\(", source):
         yield from ((dotted, name) for dotted in by_last_name()[module])
+    for name in set(re.findall(r'getattr\(module, "(\w+)"', source)):
+        yield from ((module, name) for module in MODULES)
     for module, path in MODULES.items():
         if "__main__" in path.read_text() or f'main_of("{module}"' in scripts():
             yield module, "main"

@@ -115,7 +115,9 @@ def test_work_is_done_again_with_a_store_that_was_made_anew(machine):
     )
     assert seen == (2, True)
     [note] = notes
-    assert note.startswith(f"the store was corrupt; the old file is now {machine.database}.corrupt-")
+    assert note.startswith(
+        f"the store was corrupt; the old file is now {machine.database}.corrupt-"
+    )
 
 
 def test_to_a_newer_store_nothing_is_added(machine):
