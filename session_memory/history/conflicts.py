@@ -137,7 +137,7 @@ class Clash(NamedTuple):
     is_certain: bool = True
 
     def as_kept(self, now: float) -> KeptConflict:
-        """Return it as upkeep keeps it, judged since the time `now`."""
+        """Return the conflict in the form that upkeep stores. `now` is when upkeep found it."""
         if self.change is not None:
             kept = self._kept_of(self.change, now)
         elif self.other is not None:

@@ -1,10 +1,10 @@
 """Finds changes: the sessions that wrote something since they were last read, and moves of HEAD.
 
-Writes of sub-agents count as their session's. All of it comes from `stat`. STANDSTILL is a
-fingerprint of the last prompt with nothing to report: the first key of the state file, read without
-decoding the cursors. Without it, 1,000 other sessions take 0.35 x of a bare start more (1.64
-instead of 1.29; with 50 sessions 0.06 x), for decoding the cursors, locking them and preparing an
-update."""
+A session's sub-agents count too. Only `stat` is asked; no transcript is read. STANDSTILL is a
+fingerprint of the last prompt that had nothing to report. It is the first key of the state file, so
+it is read without decoding the cursors. Without it, a prompt with 1,000 other sessions would take
+1.64 x a bare start instead of 1.29 x, and with 50 sessions 0.06 x more: it would decode the
+cursors, lock them and prepare an update."""
 
 from __future__ import annotations
 

@@ -177,8 +177,8 @@ def hit(own_session: OwnSession, path: str, replaced: list[str], now: float) -> 
     """Return the first conflict whose own lines in the file contain a `replaced` text.
 
     The result includes these lines. Return None if the file at `path` was written after upkeep
-    judged it, because its lines have changed. A text that is not exactly once in the file has no
-    place. Raises OSError, ValueError."""
+    judged it, because its lines may have moved. A text that occurs several times in the file, or
+    not at all, is ignored. Raises OSError, ValueError."""
     conflicts, judged_at = _judged(own_session, now)
     conflicts = [conflict for conflict in conflicts if conflict.file == path and conflict.hunks]
     if not conflicts or os.stat(path).st_mtime_ns > judged_at:

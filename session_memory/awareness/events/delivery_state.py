@@ -111,10 +111,10 @@ def _waiting(observed: Observation, now: float) -> str:
 
 
 def hidden_at(home: Home, starts: Iterable[str]) -> float:
-    """Return when the rules for `starts` last changed if anything is hidden, else 0.0.
+    """Return when the rules for these start directories last changed; 0.0 if they hide nothing.
 
-    Forgetting a session counts as a change. `starts` are the start directories of sessions. The
-    gate judged an earlier text by the rules of that time."""
+    Forgetting a session counts as a change. A text from before that time passed the gate under
+    other rules."""
     privacy = Privacy(os.environ, home)
     return max(
         [

@@ -57,7 +57,7 @@ def _is_whole(digits: str, zeros: str) -> bool:
 
 
 def enumerated(words: Iterable[str], link: str = "and") -> str:
-    """Return `a`, `a and b` or `a, b and c`. Raises ValueError without words."""
+    """Return `a`, `a and b` or `a, b and c`. Raises ValueError if there are none."""
     *others, last = words
     return f"{', '.join(others)} {link} {last}" if others else last
 

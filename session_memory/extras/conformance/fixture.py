@@ -156,12 +156,17 @@ def fixture_of(
 ) -> Fixture:
     """Return a runtime with its folder of fixtures, for a person whose home is below `tmp_path`.
 
-    The files are `conversation.jsonl`, `fork.jsonl` (a fork of it after its first turn),
-    `names.index` (the names that users gave, if they are not in the transcripts; it lies at
-    `names_file` in the runtime's directory), `torn.jsonl` (two records on one line, one that was
-    cut off, the last without a line feed), and a sub-agent's transcript if the runtime writes one;
-    `subagent` names it, or the conversation if that has it too. `expected.json` has what differs
-    by runtime: ids, names of tools, events, and whether a fork copies."""
+    The folder has these files:
+
+    - `conversation.jsonl`: the common story.
+    - `fork.jsonl`: a fork of it after its first turn.
+    - `torn.jsonl`: two records on one line, a record that was cut off, and no line feed at the end.
+    - `names.index`: the names that users gave, if the runtime keeps them outside its transcripts.
+      The suite copies it to `names_file` in the runtime's directory.
+    - The transcript of a sub-agent, if the runtime writes one. `subagent` names this file, or the
+      conversation if a sub-agent is part of it.
+    - `expected.json`: everything that differs between runtimes, such as ids, names of tools,
+      events, and whether a fork copies its past."""
     monkeypatch.setitem(files.os.environ, b"HOME", os.fsencode(tmp_path / "person"))
     return Fixture(runtime, folder, json.loads((folder / "expected.json").read_text()))
 

@@ -105,7 +105,7 @@ def mark_of_result(item: StoredEntry) -> int:
 
 
 def sum_of(marks: Iterable[int]) -> int:
-    """Return the sum of checksums, as large as a single one."""
+    """Return the sum of checksums, cut to the bits of a single checksum."""
     return sum(marks) & _LARGEST
 
 

@@ -22,19 +22,21 @@ DEEPEST = 2  # <project>/<session>.jsonl, as most runtimes have it
 
 
 class SourceDirectory:
-    """A directory whose transcripts belong in the store of the group `home` ('' without groups).
+    """A directory with transcripts for the store of the home called `home` ('' for a single home).
 
-    `path` is its path; `root` is the same as text, its key in the store. `within` limits it to
-    these folders and keys of single files. A directory that `is_named`, in the configuration or on
-    a command line, must exist; a runtime's own appears with its first session. A file in an
-    `is_backup` never replaces its original. Transcripts are at most `deepest` levels below. Below
-    `confined_to` (a directory above the root), no symlink is followed, because an agent may have
-    put it there. `refresh` updates the mirrors there, and in `copies` those of transcripts that are
-    compressed here. Other compressed transcripts are read directly if that `is_asked_for` once, as
-    for a backup. `origin` is the runtime and its directory, if all transcripts are its own.
-    `place_of` returns the original place of a moved transcript by its name; '' if unknown. With a
-    `project`, everything counts as said there, whatever directory of another machine a transcript
-    names."""
+    - `root` is its path as text, which is its key in the store; `path` is the same as a path.
+    - `within` limits it to some folders, and to the keys of single files.
+    - If it `is_named` in the configuration or on a command line, it must exist. A runtime's own
+      directory may appear later, with the first session.
+    - In an `is_backup`, no file replaces the original of its session.
+    - Transcripts are at most `deepest` levels below it.
+    - Below `confined_to`, a directory above it, no symlink is followed: an agent may have made it.
+    - `refresh` updates the mirrors in it. `copies` has mirrors of its compressed transcripts. If
+      that `is_asked_for`, as for a backup, compressed transcripts are read without a mirror.
+    - `origin` is the runtime and the runtime's directory, if all transcripts are from there.
+    - `place_of` returns the original place of a moved transcript by its name; '' if unknown.
+    - With a `project`, all sessions count as sessions of that directory. The transcripts may name
+      directories of another machine."""
 
     def __init__(
         self,
