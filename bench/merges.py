@@ -31,11 +31,11 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from session_memory.common.system.git_directories import GitDirectory
 from session_memory.common.system.git_process import QUIET, GitUnavailableError
 from session_memory.history.git.merges import Merges
 
 from .command import run
-from .scratch import scratch_directory
 
 MOST, MOMENTS = 300, 12
 SECONDS = 24 * 3600.0  # for all merges of a repository
@@ -132,8 +132,8 @@ def judged(path: str, most: int = MOST) -> Counts:
     )
     history, counts = History(git_dir), Counts()
     merged = [commit for commit in history.commits.values() if len(commit.parents) == 2][:most]
-    with scratch_directory() as directory:
-        merges = Merges(git_dir, directory, SECONDS)
+    with GitDirectory() as directory:
+        merges = Merges(git_dir, Path(directory.path), SECONDS)
         for commit in merged:
             try:
                 judge(commit, history, merges, counts)

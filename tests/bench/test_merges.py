@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from itertools import count
 from pathlib import Path
 
 import pytest
 
 from bench.merges import CONFLICTED, RESOLVED, judged, main
+from session_memory.common.system.git_directories import remove_leftovers
+from session_memory.history.git.merges import Conflict, Merges
 
 from ..git_scene import GIT_ENVIRONMENT, git, repository
 
@@ -64,6 +67,28 @@ def test_a_conflict_that_lasts_until_the_merge_is_reported_hours_before(history:
     assert counts.files == {CONFLICTED: 1}
     assert counts.reported == {CONFLICTED: 1}
     assert counts.hours == [3.0]  # the merge stopped for an hour
+
+
+def test_upkeep_that_sweeps_meanwhile_leaves_its_directory_alone(
+    history: Histories, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    history.branch("fix")
+    history.commit("main", 20, "ours")
+    history.commit("fix", 20, "theirs")
+    history.commit("fix", 3, "more")
+    history.merge("fix", CART)
+    conflicts = Merges.conflicts
+
+    def conflicts_then_sweep(merges: Merges, first: str, other: str) -> list[Conflict]:
+        found = conflicts(merges, first, other)
+        remove_leftovers()
+        return found
+
+    monkeypatch.setattr(Merges, "conflicts", conflicts_then_sweep)
+    counts = judged(str(history.root))
+    assert (counts.files, counts.hours) == ({CONFLICTED: 1}, [3.0])
 
 
 def test_a_conflict_that_was_taken_back_counts_as_resolved(history: Histories) -> None:

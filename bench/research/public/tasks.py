@@ -17,6 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from session_memory.common.system.git_directories import GitDirectory
 from session_memory.history.git.commits import Commit
 from session_memory.history.git.merges import Merges
 from session_memory.history.patterns.failures import failures, normalised
@@ -238,8 +239,8 @@ def _conflicts(git_dir: str, drawn: random.Random) -> list[Any]:
     ]
     positive: list[Any] = []
     negative: list[Any] = []
-    with scratch_directory() as directory:
-        merges = Merges(git_dir, directory, merge_bench.SECONDS)
+    with GitDirectory() as directory:
+        merges = Merges(git_dir, Path(directory.path), merge_bench.SECONDS)
         for commit in merged:
             ours, other = commit.parents
             moments = list(
