@@ -33,7 +33,7 @@ NEIGHBOURS = {
         "memory/test_queue.py",
         "memory/test_summary.py",
         "app/upkeep/test_steps.py",
-        "app/tools/test_tools.py -k 'not these_tools'",
+        "app/tools/test_tools.py -k 'not these_tools and not documentation_lists'",
     ),
     "host": (
         "app/commands/test_status.py -k 'not of_a_host'",
