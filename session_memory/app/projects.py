@@ -69,7 +69,9 @@ def directory_spellings(path: str, environ: Mapping[str, str]) -> tuple[str, ...
         from unicodedata import normalize
 
         spellings += [
-            normalize(form, spelling) for spelling in spellings for form in ("NFC", "NFD")
+            form
+            for spelling in spellings
+            for form in (normalize("NFC", spelling), normalize("NFD", spelling))
         ]
     return tuple(dict.fromkeys(spellings))
 
