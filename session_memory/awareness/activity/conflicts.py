@@ -13,7 +13,6 @@ from .inbox import Inbox, Note
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Any
 
     from ...common.system.git import Worktree
     from .changes import OwnSession
@@ -90,12 +89,6 @@ class KeptConflict(Note):
         self.key = key
         self.pair = pair
 
-    @classmethod
-    def load(cls, kept: Any) -> KeptConflict:
-        """Return the conflict from a dump. Raises TypeError for any other object."""
-        names = ("key", *cls.__slots__)
-        return cls(**{name: kept[name] for name in names if name in kept})
-
     def may_be_told(self, session_id: str, now: float) -> bool:
         """Check that the conflict has not expired and concerns the session with this id."""
         return session_id not in self.sessions and now - self.at <= OLD_SECONDS
@@ -109,26 +102,6 @@ class KeptConflict(Note):
     def line(self, now: float) -> str:
         """Return the line about the conflict for an agent."""
         return _line_of(self, now)
-
-    def dump(self) -> dict[str, object]:
-        """Return the conflict as an object to store."""
-        return {
-            "path": self.path,
-            "file": self.file,
-            "root": self.root,
-            "lines": self.lines,
-            "hunks": self.hunks,
-            "deleted_by": self.deleted_by,
-            "at": self.at,
-            "name": self.name,
-            "runtime": self.runtime,
-            "branch": self.branch,
-            "commits": self.commits,
-            "is_certain": self.is_certain,
-            "sessions": self.sessions,
-            "key": self.key,
-            "pair": self.pair,
-        }
 
 
 def _judged(own_session: OwnSession, now: float) -> tuple[list[KeptConflict], int]:

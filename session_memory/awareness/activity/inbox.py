@@ -21,6 +21,9 @@ from .changes import OwnSession, inbox_stamp
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
+    from typing import Any
+
+    from typing_extensions import Self
 
     from ...common.system.git import Worktree
     from ...sessions.settings.homes import Home
@@ -79,13 +82,14 @@ class Note:
             return True
 
     @classmethod
-    def load(cls, kept: object) -> Note:
+    def load(cls, kept: Any) -> Self:
         """Return the note from a dump. Raises TypeError for any other object."""
-        raise NotImplementedError
+        names = ("key", *cls.__slots__)
+        return cls(**{name: kept[name] for name in names if name in kept})
 
     def dump(self) -> dict[str, object]:
         """Return the note as an object to store."""
-        raise NotImplementedError
+        return {name: getattr(self, name) for name in ("key", *self.__slots__)}
 
     def is_for(self, reader: OwnSession, worktree: Worktree | None, now: float) -> bool:
         """Check that the note is for a session whose start directory is in the `worktree`, and that

@@ -35,12 +35,8 @@ class OfferedHandoff(Note):
 
     @classmethod
     def load(cls, kept: Any) -> OfferedHandoff:
-        """Return the handoff from a dump. Raises TypeError for any other object."""
+        """Return the handoff from a dump. Raises TypeError also for one with other parts."""
         return cls(**kept)
-
-    def dump(self) -> dict[str, object]:
-        """Return the handoff as an object to store."""
-        return {name: getattr(self, name) for name in ("key", *self.__slots__)}
 
     def is_for(self, reader: OwnSession, worktree: Worktree | None, now: float) -> bool:
         """Check that its branch is checked out; the team's store drops handoffs that are old."""

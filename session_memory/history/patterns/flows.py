@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...common.text.shell_commands import family
-from .failures import failures, is_failure, what_followed
+from .failures import Failure, is_failure, what_followed
 
 if TYPE_CHECKING:
-    from ..store.sqlite.tool_uses import ConversationSteps
-    from ..store.values import StoredEntry
+    from ..store.values import Conversation, StoredEntry
 
 LEAST_TIMES = 3  # for a step after another to be a habit
 MOST_RECOVERIES = 5  # of a step
-_SHELL = "Bash"
 
 
 class StepFlow(NamedTuple):
@@ -65,13 +63,9 @@ class StepCounts:
         self._flows: Counter[tuple[str, bool, str]] = Counter()
         self._recoveries: dict[str, list[Recovery]] = defaultdict(list)
 
-    def take(self, worked: ConversationSteps) -> None:
-        """Count the steps of a conversation."""
-        conversation, entries = worked
-        for is_used, exchange in groupby(entries, key=lambda entry: entry.role == "tool"):
-            if is_used:
-                self._take(list(exchange))
-        for failure in failures(entries):
+    def take_failures(self, conversation: Conversation, failed: Sequence[Failure]) -> None:
+        """Note which of a conversation's failures were overcome."""
+        for failure in failed:
             call, helped = failure.tool, what_followed(failure)
             if helped:
                 self._recoveries[_step_name(call)].append(
@@ -85,7 +79,7 @@ class StepCounts:
                     )
                 )
 
-    def _take(self, calls: Sequence[StoredEntry]) -> None:
+    def take(self, calls: Sequence[StoredEntry]) -> None:
         """Count the calls for one request; those without a known outcome do not count."""
         steps = [(_step_name(call), is_failure(call)) for call in calls if call.outcome]
         for name, has_failed in steps:
@@ -125,9 +119,12 @@ class StepCounts:
 
 
 def _step_name(call: StoredEntry) -> str:
-    """Return the name of a step: `npm test` for a command, `Edit` for a tool.
+    """Return the name of a step: `npm test` for a command, `Edit` for a tool."""
+    return (family(call.text) if call.kind == "command" else "") or tool_name(call)
 
-    Runtimes differ in the case of `Read`."""
-    if call.kind == "command":
-        return family(call.text) or _SHELL
-    return call.tool[:1].upper() + call.tool[1:]
+
+def tool_name(call: StoredEntry) -> str:
+    """Return a tool's name with a capital, because runtimes differ in the case of `Read`.
+
+    Every shell is `Bash`; others call it `exec_command`, `shell_command` or `run_shell_command`."""
+    return "Bash" if call.kind == "command" else call.tool[:1].upper() + call.tool[1:]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...common.text.shell_commands import LOOKING, family
 from .failures import ErrorQuery, Failure, failures, is_failure, normalised, what_followed
-from .flows import StepCounts
+from .flows import StepCounts, tool_name
 
 if TYPE_CHECKING:
     from ..store.sqlite.tool_uses import ConversationSteps
@@ -21,7 +21,6 @@ MOST_FILES_TOGETHER = 25  # in one exchange; a sweep over more files relates no 
 EXAMPLES = 3
 LEAST_ORDERS = 3  # times, for an order of tools to be a habit
 LONGEST_ORDER = 3  # tools
-_SHELL = "Bash"
 FAILED = " ✗"  # marks a tool that failed before the last one of an order
 
 
@@ -126,7 +125,7 @@ def matching_errors(
             similarity = query.similarity(failure.tool.error)
             if similarity:
                 command = family(failure.tool.text) if failure.tool.kind == "command" else ""
-                name = command or _tool_name(failure.tool)
+                name = command or tool_name(failure.tool)
                 seen.append(
                     ErrorMatch(conversation, failure, name, similarity, what_followed(failure))
                 )
@@ -164,13 +163,14 @@ class _Counts:
         conversation, steps = worked
         self._conversations += 1
         self._directories.add(conversation.cwd)
-        self._steps.take(worked)
         for step in steps:
             if step.role == "tool":
                 self._tool_uses += 1
                 if step.kind == "command":
                     self._take_command(step)
-        for failure in failures(steps):
+        failed = failures(steps)
+        self._steps.take_failures(conversation, failed)
+        for failure in failed:
             if failure.tool.kind == "command" and (name := family(failure.tool.text)):
                 followed = what_followed(failure)
                 last = bool(followed), conversation.session_id, failure.tool.number
@@ -180,7 +180,9 @@ class _Counts:
                     self._followed[name][followed] += 1
         for is_used, exchange in groupby(steps, key=lambda step: step.role == "tool"):
             if is_used:
-                self._take_tools(list(exchange), conversation.cwd)
+                calls = list(exchange)
+                self._take_tools(calls, conversation.cwd)
+                self._steps.take(calls)
 
     def habits(self) -> Habits:
         failing = []
@@ -240,7 +242,7 @@ class _Counts:
         for step in exchange:
             if not step.outcome:
                 continue
-            name, has_failed = _tool_name(step), is_failure(step)
+            name, has_failed = tool_name(step), is_failure(step)
             self._orders[(name,)] += 1
             self._failed_orders[(name,)] += has_failed
             if names[-1:] == [name] and failed[-1] == has_failed:
@@ -264,10 +266,3 @@ class _Counts:
         self._changed.update(changed)
         if len(changed) <= MOST_FILES_TOGETHER:
             self._pairs.update(combinations(sorted(changed), 2))
-
-
-def _tool_name(step: StoredEntry) -> str:
-    """Return a tool's name with a capital, because runtimes differ in the case of `Read`.
-
-    Every shell is `Bash`; others call it `exec_command`, `shell_command` or `run_shell_command`."""
-    return _SHELL if step.kind == "command" else step.tool[:1].upper() + step.tool[1:]

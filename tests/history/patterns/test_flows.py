@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from session_memory.extras.page._flow_chart import flow_chart
 from session_memory.history.patterns.flows import StepCounts, StepFlow
+from session_memory.history.patterns.habits import find_habits
 from session_memory.history.store.values import Conversation, StoredEntry
 
 
@@ -31,10 +32,8 @@ FIXED = [
 
 
 def counts_of(*sessions: list[StoredEntry]) -> StepCounts:
-    counts = StepCounts()
-    for number, entries in enumerate(sessions):
-        counts.take((conversation(f"s{number}"), entries))
-    return counts
+    worked = [(conversation(f"s{number}"), entries) for number, entries in enumerate(sessions)]
+    return find_habits(worked).steps
 
 
 def test_a_step_after_another_counts_once_for_repetitions() -> None:
