@@ -1,5 +1,8 @@
-"""The beginning of the hooks that somebody waits for. If an install made a bundle
-(session_memory/awareness/events/bundle.py), all modules come from that one file."""
+"""The beginning of the hooks that somebody waits for.
+
+If an install made a bundle (session_memory/awareness/events/bundle.py), all modules come from that
+one file.
+"""
 
 import gc
 import sys

@@ -1,13 +1,13 @@
-"""session-memory: tells each coding agent what its other sessions did, and remembers what was said
-in all of them.
+"""session-memory: tells each coding agent what its other sessions did, and remembers all of them.
 
 Three things to know first:
 
-- A `Runtime` (sessions/runtimes/base.py) is what runs an agent, such as Claude Code or Codex.
-- An `Entry` (sessions/transcripts/entries.py) is what was said or done in a session, as one record of its
-  transcript has it.
-- An update is what a session learns about the others: a `Report` for each of them
-  (awareness/activity/report.py), made into the text of `[Session Activity]` by awareness/activity/updates.py.
+- A `Runtime` (sessions/runtimes/base.py) is a program that runs an agent, such as Claude Code or
+  Codex.
+- An `Entry` (sessions/transcripts/entries.py) is one record of a session's transcript: a message or
+  an action.
+- An update tells a session about the others. It has a `Report` for each of them
+  (awareness/activity/report.py); awareness/activity/updates.py makes these into the text of `[Session Activity]`.
 """
 
 import sys
@@ -21,9 +21,10 @@ __version__ = "0.5.0"
 
 
 def _of_one_version(package: str) -> str:
-    """Return the path of the package without the link `app`, which an upgrade turns to the
-    directory of another version: modules that are imported after that are of the version of those
-    before."""
+    """Return the path of the package with the link `app` resolved.
+
+    An upgrade points that link to another version's directory. With the resolved path, modules
+    imported later still come from the version that is already running."""
     root, _, name = package.rpartition("/")
     try:
         from posix import readlink
@@ -43,8 +44,8 @@ _MOVED = ("archives", "memories", "store", "testing", "text", "tools")  # packag
 class _FormerNames:
     """Finds modules by their names in 0.4.
 
-    It comes before the directories: one that an update by git left behind, with nothing but
-    compiled files in it, would count as a package."""
+    It must run before the search in directories: an update by git may leave an old directory with
+    nothing but compiled files, which would count as a package."""
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> "ModuleSpec | None":

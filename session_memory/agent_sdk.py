@@ -1,6 +1,6 @@
 """The hooks as callbacks for claude-agent-sdk, for a program that serves an agent home.
 
-The SDK is not imported here: that takes over a second, and the program has done it already.
+The SDK is not imported here, because that takes over a second and the program has done it already.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ _CLAUDE = runtime("agent-sdk")
 
 
 def lookup_options(home: str | os.PathLike[str]) -> dict[str, Any]:
-    """Options with which the agent of the home `home` looks into its past without asking: the rules
-    for what the skills teach, and a server with the tools, beside those that allow them.
+    """Return options with which the agent of the home `home` looks into its past without asking.
+
+    They are a server with the tools, the rules that allow these tools, and the rules for the
+    skills' commands.
 
         ClaudeAgentOptions(mcp_servers=lookups["mcp_servers"], allowed_tools=["Read",
         *lookups["allowed_tools"]])"""
@@ -44,9 +46,10 @@ def lookup_options(home: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def start_upkeep(home: str | os.PathLike[str]) -> None:
-    """Start the upkeep of the store of the agent home `home`, as Claude Code's hooks do with the
-    start and end of a session: for a program that begins or ends. Nothing waits for it, and it ends
-    by itself; what goes wrong is a line in the home's hook.log."""
+    """Start the upkeep of the store of the agent home `home`, when a program begins or ends.
+
+    Claude Code's hooks do the same at the start and end of a session. Nothing waits for upkeep, and
+    it ends by itself. Errors are logged in the home's hook.log."""
     root = os.path.abspath(home)
     at = named_home(root, os.environ) or home_at(root, os.environ)
     try:
@@ -62,20 +65,19 @@ def session_updates_hook(
     timeout_seconds: float = 1.0,
     is_fork: bool = False,
 ) -> HookCallback:
-    """Return a callback that reports to the session `session` of the agent home `home` what the
-    other sessions did.
+    """Return a callback that tells the session `session` of the agent home `home` about the others.
 
         ClaudeAgentOptions(hooks={"UserPromptSubmit": [HookMatcher(hooks=[session_updates_hook(home,
         "discord")])]})
 
-    It answers `{}` if there is nothing to report, after `timeout_seconds`, and on every fault,
-    which is a line in the home's hook.log; it raises nothing but the cancellation of its own task.
+    The callback answers `{}` if there is nothing to report, after `timeout_seconds`, and on every
+    fault, which is logged in the home's hook.log. It raises only the cancellation of its own task.
     The SDK would drop a prompt whose callback takes too long. Reports that miss the timeout come
     with the next prompt.
 
-    `is_fork` goes with `ClaudeAgentOptions(fork_session=True)`, which no callback can tell from a
-    new session: what was there before its first prompt is not reported, since it knows that from
-    the session that it was forked from."""
+    Set `is_fork` with `ClaudeAgentOptions(fork_session=True)`, because no callback can tell a fork
+    from a new session. A fork inherits its parent's messages, so nothing before its first prompt is
+    reported."""
     root = os.path.abspath(home)
 
     def offer(event: Any, handover: Handover) -> None:
@@ -91,17 +93,18 @@ def session_updates_hook(
 def file_collisions_hook(
     home: str | os.PathLike[str], session: str, *, timeout_seconds: float = 1.0
 ) -> HookCallback:
-    """Return a callback that reports to the agent of `session`, with the result of an edit, what
-    other sessions did to that file since its last prompt.
+    """Return a callback that warns the agent of `session` about other sessions' changes to a file.
+
+    The warning comes with the result of an edit, and covers changes since the session's last
+    prompt.
 
         ClaudeAgentOptions(
             hooks={"PreToolUse": [HookMatcher("Edit|Write|NotebookEdit", [file_collisions_hook(home,
             "discord")])]}
         )
 
-    It answers `{}` if there is nothing to report, after `timeout_seconds`, and on every fault,
-    which is a line in the home's hook.log. Reports that miss the timeout come later.
-    """
+    The callback answers `{}` if there is nothing to report, after `timeout_seconds`, and on every
+    fault, which is logged in the home's hook.log. Reports that miss the timeout come later."""
     root = os.path.abspath(home)
 
     def offer(event: Any, handover: Handover) -> None:
@@ -114,15 +117,13 @@ def file_collisions_hook(
 def conversation_archive_hook(
     home: str | os.PathLike[str], session: str, *, timeout_seconds: float = 60.0
 ) -> HookCallback:
-    """Return a callback that archives the conversation of `session` before it is compacted, for the
-    PreCompact event.
+    """Return a callback that archives the conversation of `session` before compaction (PreCompact).
 
         ClaudeAgentOptions(hooks={"PreCompact": [HookMatcher(hooks=[conversation_archive_hook(home,
         "discord")])]})
 
-    It always answers `{}`: the compaction goes on after `timeout_seconds`, and on every fault,
-    which is a line in the home's hook.log. The archive is written to its end all the same.
-    """
+    The callback always answers `{}`. Compaction continues after `timeout_seconds`, and on every
+    fault, which is logged in the home's hook.log. The archive is completed in any case."""
     root = os.path.abspath(home)
 
     def archive(event: Any, handover: Handover) -> None:

@@ -37,7 +37,7 @@ ALIASES = {
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run the subcommand that the arguments name, without any `status`; return the exit code."""
+    """Run the subcommand that the arguments name, by default the overview; return the exit code."""
     if words is None:
         ensure_utf8_mode()
     words = sys.argv[1:] if words is None else words
@@ -46,8 +46,9 @@ def main(words: list[str] | None = None) -> int:
 
 
 def main_of_package() -> int:
-    """Run `main` for the script of a plugin or package, with the packages that the plugin or an
-    install has set up for this Python; return the exit code."""
+    """Run `main` for the script of a plugin or package; return the exit code.
+
+    It uses the packages that the plugin or an install has set up for this Python."""
     import os
 
     from .sessions.settings.program import add_all_packages
@@ -89,7 +90,7 @@ def _run(words: list[str]) -> int:
 
 
 def _parsed(parser: _Parser, words: list[str]) -> argparse.Namespace:
-    """Return the arguments of a subcommand; print the error, and exit, if one is unknown."""
+    """Return the arguments of a subcommand. Print an error and exit if one is unknown."""
     parser.words = words
     arguments, unknown = parser.parse_known_args(words)
     if unknown:
@@ -104,7 +105,7 @@ def _parsed(parser: _Parser, words: list[str]) -> argparse.Namespace:
 
 
 def _run_command(name: str, arguments: argparse.Namespace) -> int:
-    """Run the subcommand, with the handler of SIGINT that it needs; return its exit code."""
+    """Run the subcommand with the SIGINT handler that it needs; return its exit code."""
     if name == "completion":
         arguments.parser = parser_of_all()
     if name in _LONG_RUNNING:
@@ -124,8 +125,9 @@ def _run_command(name: str, arguments: argparse.Namespace) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that suggests the closest choice for a mistyped one, as do the parsers of its
-    actions. `words` are those that it parses."""
+    """A parser that suggests the closest choice for a mistyped one, also in its subparsers.
+
+    `words` are the words that it parses."""
 
     words: Sequence[str] = ()
 
@@ -147,8 +149,7 @@ class _Parser(argparse.ArgumentParser):
         super().error(message)
 
     def _with_dashes(self) -> str:
-        """Return how to pass words that begin with a dash; '' if there are none that no option
-        takes."""
+        """Return a hint on passing words that begin with a dash; '' if it does not apply."""
         known = [option for action in self._actions for option in action.option_strings]
         takes_words = any(
             not action.option_strings and not action.choices for action in self._actions
@@ -168,8 +169,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser_of(name: str, called: str = "") -> _Parser:
-    """Return the parser of a subcommand's arguments. `called` is the name that was typed, if it is
-    an alias."""
+    """Return the parser of a subcommand's arguments. `called` is the alias that was typed."""
     command = _module(name)
     parser = _Parser(
         prog=f"{NAME} {called or name}",
@@ -195,7 +195,7 @@ def parser_of_all() -> argparse.ArgumentParser:
 
 
 def help_text() -> str:
-    """Return the help of the program: its commands by groups, everyday ones first."""
+    """Return the help of the program: its commands by groups, everyday groups first."""
     import textwrap
 
     width = max(map(len, COMMANDS)) + 4
@@ -225,8 +225,7 @@ def _how_to_add(module: str) -> str:
 
 
 def _unknown(name: str) -> int:
-    """Report an unknown subcommand and suggest similar ones; return the exit code of a wrong
-    call."""
+    """Report an unknown subcommand, suggest similar ones, and return the exit code."""
     meant = _closest(name, (*COMMANDS, *ALIASES))
     print_error(
         f"unknown command {name!r}",
@@ -242,7 +241,9 @@ def _closest(name: str, words: Iterable[str]) -> str:
 
 
 def _module(name: str) -> ModuleType | Subcommand:
-    """Import the module of one subcommand. Loading all takes 0.15 s. Raises AbsentFeatureError."""
+    """Import the module of one subcommand. Raises AbsentFeatureError.
+
+    Importing all modules takes 0.15 s."""
     loaded: ModuleType | Subcommand = load(_PLACES[name])
     return loaded
 
@@ -258,6 +259,8 @@ def _present() -> Iterator[tuple[str, str, ModuleType | Subcommand]]:
 
 
 def _help_formatter(prog: str) -> argparse.HelpFormatter:
-    """Return argparse's own formatter with a fixed width: without one, argparse imports shutil,
-    which makes a search slower by a fifth of a bare start."""
+    """Return argparse's own formatter with a fixed width.
+
+    Without a width, argparse imports shutil, which slows down a search by a fifth of a bare start.
+    """
     return argparse.HelpFormatter(prog, width=columns() - 2)

@@ -1,8 +1,9 @@
-"""Every place where a feature plugs in, on one page: strings only, nothing is imported.
+"""Every place where a feature plugs in, on one page. It has only strings and imports nothing.
 
 A row is a name with its "module:attribute" below `session_memory`, or its "module".
 `common.extensions` loads a row when it is needed. To remove an extra, delete its folder and its
-rows. A row whose module is gone is skipped."""
+rows. A row without its module is skipped.
+"""
 
 # The subcommands, by their heading in --help: SUMMARY (the purpose in a few words),
 # add_arguments(parser), and run(arguments), which returns the exit code.
@@ -79,14 +80,14 @@ CHECKS = {
     "packages": "app.install.package_checks:check_packages",
 }
 
-# What stays after an uninstall of the whole program, beside what runtimes keep: functions of the
-# environment, which return pairs of words, what stays and how to remove it.
+# What an uninstall of the whole program leaves behind, besides what runtimes keep: functions of the
+# environment, which return pairs of texts (what stays, how to remove it).
 LEFTOVERS = {"hosts": "extras.host.leftovers:left_behind"}
 
 # The tools of agents in the order of their list: functions of the `Backend` in app/tools/backend.py
 # and of the arguments, which return the text for the model. The tools.json beside their module has
-# what else a `Tool` in app/tools/definitions.py has; its `adapted`, if it is there, fits a tool to
-# an agent.
+# the other fields of `Tool` in app/tools/definitions.py. An optional function `adapted` in that
+# module fits a tool to its agent.
 TOOLS = {
     "list_sessions": "app.tools.session_tools:list_sessions",
     "clear_session": "app.tools.session_tools:clear_session",
@@ -108,23 +109,23 @@ TOOLS = {
     "update_group": "extras.host.tools:update_group",
 }
 
-# Who gets a tool, beside everyone: functions of the `Backend`, which return whether its agent is of
-# this audience. A tool names its audience in tools.json.
+# The audiences of tools besides everyone: functions of the `Backend`, which return whether its
+# agent belongs to this audience. tools.json names a tool's audience.
 TOOL_AUDIENCES = {
     "graph": "extras.graph.tools:is_offered",
     "team": "extras.team.tools:is_offered",
 }
 
-# Where `read_session` finds sessions that are not the agent's own, by the audience that may read
-# them: read(backend, name, count) and hint_for(name).
+# Sources for `read_session` beyond the agent's own sessions, by the audience that may read them:
+# read(backend, name, count) and hint_for(name).
 TOOL_SOURCES = {"team": "extras.team.tools"}
 
-# More servers of tools that `mcp` offers, beside a home: add_arguments(parser, places), and
-# served(arguments), which returns None if the arguments do not name it.
+# Other servers of tools that `mcp` offers besides a home's: add_arguments(parser, places), and
+# served(arguments), which returns None if the arguments do not name this server.
 TOOL_SERVERS = {"group of a host": "extras.host.tool_server"}
 
-# The runtimes, by their transcript format: a `Runtime`, and two signs that its user may have used
-# it, a directory in their home and a variable. An install compiles these rows into the bundle.
+# The runtimes, by their transcript format: a `Runtime`, and two signs that a user may have used it
+# (a directory in their home, and a variable). An install compiles these rows into the bundle.
 RUNTIMES = {
     "agent-sdk": ("sessions.runtimes.claude:RUNTIME", ".claude", "CLAUDE_CONFIG_DIR"),
     "pi": ("sessions.runtimes.pi:RUNTIME", ".pi", "PI_CODING_AGENT_DIR"),
@@ -151,31 +152,31 @@ SETTINGS = {
 }
 
 # The strategies that turn conversations into memories: see memory/strategy.py. Other packages add
-# theirs with entry points of the group `session_memory.strategies`, which `install` and `doctor`
-# look for.
+# strategies with entry points of the group `session_memory.strategies`, which `install` and
+# `doctor` look for.
 STRATEGIES = {
     "extractive": "memory.strategies.extractive.strategy:ExtractiveStrategy",
     "summary": "memory.strategies.summary.strategy:SummaryStrategy",
     "graphiti": "extras.graph.strategy:GraphStrategy",
 }
 
-# The engine beside the local store: a shared store, see `SharedEngine` in memory/shared_store.py.
+# The engine for a store that several people share, see `SharedEngine` in memory/shared_store.py.
 ENGINES = {"shared": "extras.team.engine"}
 
 # Other sources of sessions, as on other machines: paths_in(side) and conflicts_with(side, commit,
 # merges), see history/conflicts.py.
 OTHER_SOURCES = {"team": "extras.team.conflicts"}
 
-# Where `handoff` puts a page, beside the terminal: functions of the open store, the last
-# conversation and the `Handoff`, which return the exit code.
+# Other places where `handoff` puts a page besides the terminal: functions of the open store, the
+# last conversation and the `Handoff`, which return the exit code.
 HANDOFFS = {"team": "extras.team.handing_over:hand_to_team"}
 
-# Where `handoff` finds pages that others handed over: functions of the home, which return them with
-# `session` and `page`, the latest first.
+# Where `handoff` finds pages from other people or agents: functions of the home, which return the
+# pages with `session` and `page`, the latest first.
 RECEIVED_HANDOFFS = {"team": "extras.team.handoffs:received"}
 
-# The views of the page in the order of its navigation: each a tuple of the fields of `View` in
-# extras/page/_view.py. Their templates may be in a folder `templates` beside their module.
+# The views of the page in the order of its navigation, each a tuple of the fields of `View` in
+# extras/page/_view.py. A folder `templates` beside their module may have their templates.
 VIEWS = {
     "now": "extras.page.views.sessions:VIEWS",
     "timeline": "extras.page.views.timeline:VIEWS",
@@ -190,19 +191,20 @@ VIEWS = {
     "why": "extras.page.views.why:VIEWS",
 }
 
-# The kinds of notes that upkeep keeps in the inbox for prompts: subclasses of `Note` in
+# The kinds of notes that upkeep puts into the inbox for prompts: subclasses of `Note` in
 # awareness/activity/inbox.py, which word them. An install compiles these rows into the bundle.
 NOTES = {
     "conflicts": "awareness.activity.conflicts:KeptConflict",
     "handoffs": "extras.team.handoffs:OfferedHandoff",
 }
 
-# Work of features at an event, and the text that sessions get from it: a function of the `Context`
-# in awareness/events/context.py and of values of the event; a file below a directory of `Home`, without
-# which a hook loads nothing ('' for none); and the setting that is 0 if the person does not want it
-# ('' for none). An install compiles these rows into the bundle.
+# Work of features at an event, and the text that sessions get from it. A row has a function of the
+# `Context` in awareness/events/context.py and of values of the event. It also has a file below a
+# directory of `Home`, without which a hook loads nothing ('' for none), and the setting that is 0
+# if the person does not want this ('' for none). An install compiles these rows into the bundle.
 EVENTS = {
-    # The session's state and how many characters are left: the text, and keys to keep for it.
+    # Further arguments: the session's state, and the number of characters left. They return the
+    # text, and keys to store in the state.
     "prompt": {
         "memories": (
             "memory.prompt_memories:at_prompt",
@@ -210,7 +212,7 @@ EVENTS = {
             "memories.prompt_characters",
         )
     },
-    # Nothing else: a function that adds to the `CallDelivery`.
+    # No further arguments. They return a function that adds to the `CallDelivery`.
     "call": {
         "memories": (
             "memory.call_memories:at_call",
@@ -218,12 +220,14 @@ EVENTS = {
             "memories.prompt_characters",
         )
     },
-    # Nothing else: a text, None for none.
+    # No further arguments. They return a text or None.
     "compacted": {"archives": ("history.archives.past:after_compaction", "", "")},
     "new session": {"archives": ("history.archives.past:recent", "", "recent_conversations")},
-    # Nothing else: the conversation is about to be compacted, or was left. They tell nothing.
+    # No further arguments. The conversation is about to be compacted, or has ended; no text is
+    # added.
     "end": {"archives": ("history.archives.at_end:archive", "", "")},
-    # The `CallDelivery` to add to, the files that the task names, the task, the most characters.
+    # Further arguments: the `CallDelivery` to add to, the files that the task names, the task, and
+    # the maximum number of characters.
     "sub-agent": {
         "memories": (
             "memory.call_memories:at_sub_agent",
@@ -233,8 +237,8 @@ EVENTS = {
     },
 }
 
-# The steps of upkeep, in their order: functions of the `Run` in app/upkeep/run.py. Those of
-# UPKEEP_IN_STORE are taken while the store is open, which the step `store` does.
+# The steps of upkeep, in their order: functions of the `Run` in app/upkeep/run.py. The step `store`
+# opens the store and runs the steps of UPKEEP_IN_STORE while it is open.
 UPKEEP = {
     "leftover files": "app.upkeep.state_files:remove_leftovers",
     "leftover archives": "history.archives.upkeep:remove_leftovers",
@@ -253,14 +257,14 @@ UPKEEP_IN_STORE = {
     "copies": "history.copies.upkeep:keep",
 }
 
-# Functions of a `Run` that move files to private folders if rules exclude them, and back.
+# Functions of a `Run` that move files to private folders if rules exclude them, or back again.
 FOLLOWING_RULES = {
     "archives": "history.archives.upkeep:follow_rules",
     "memories": "memory.upkeep:follow_rules",
 }
 
-# The steps that forget sessions for good, in their order: functions of a `Run` and of what
-# `session-memory forget` gives them; and the consequence if the step fails.
+# The steps that forget sessions for good, in their order: functions of a `Run` and of the values
+# from `session-memory forget`. Each row also states the consequence if the step fails.
 FORGETTING = {
     "messages": ("history.store.forgetting:note_messages", "nothing is forgotten yet"),
     "tombstones": ("history.store.forgetting:note_tombstones", "nothing is forgotten yet"),

@@ -1,7 +1,8 @@
-"""Imports by the names that 0.4 documented, for one more release. Each leads to the module of today.
+"""Imports by the names that 0.4 documented, for one more release; each leads to the present module.
 
-The package asks `spec_of` only for modules of these packages, so an import of a module of today
-never loads this one."""
+The package asks `spec_of` only about modules of 0.4's packages, so importing a present module never
+loads this one.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ MOVED = {
 class _Forwarder:
     """Makes a module with the attributes of the module `target`.
 
-    It has no directory, so no module below it is loaded a second time."""
+    It has no directory, so no module below it is loaded twice."""
 
     def __init__(self, target: str) -> None:
         self._target = target
@@ -78,13 +79,13 @@ class _Forwarder:
 
 
 def _attribute(former: str, target: ModuleType, name: str) -> object:
-    """Return a value by its name in a module of 0.4. Raises AttributeError."""
+    """Return the value that a name in a module of 0.4 now leads to. Raises AttributeError."""
     place = MOVED.get(f"{former}.{name}".partition(".")[2])
     return getattr(importlib.import_module(f"{PACKAGE}.{place}") if place else target, name)
 
 
 def spec_of(name: str) -> ModuleSpec | None:
-    """Return the spec of a module of the package by its name in 0.4; None if it had none."""
+    """Return the spec for a module's name in 0.4; None if it had no such module."""
     target = FORMER_NAMES.get(name.partition(".")[2])
     if target is None:
         return None

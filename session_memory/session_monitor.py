@@ -63,8 +63,7 @@ _SEARCHES = ("grep", "glob")  # the seed counts them as reads; an update does no
 
 
 class EntryList(list[Entry]):
-    """Entries in file order; `unreadable` counts the records that could not be read and were
-    skipped."""
+    """Entries in file order; `unreadable` counts the skipped records that could not be read."""
 
     unreadable = 0
 
@@ -77,14 +76,14 @@ def get_session_updates(
     jsonl_resolver: Callable[[str], AnyPath | None],
     format: str,
 ) -> str | None:
-    """Return what the other sessions named in `sessions_dir` did since `current_session` last
-    asked, or None.
+    """Return the other sessions' activity since `current_session` last asked, or None.
 
-    The text begins with `[Session Activity]` and has at most 500 characters; nothing is reported
-    twice. `jsonl_resolver` returns the transcript of a session, None if there is none yet; if it
-    raises, only that session is skipped. A corrupt cursor file is deleted: the sessions are
-    reported as at first sight. Raises LockedError if another process holds the cursors for long,
-    OSError if the cursor file cannot be read or written."""
+    The sessions are named in `sessions_dir`. The text begins with `[Session Activity]` and has at
+    most 500 characters; nothing is reported twice. `jsonl_resolver` returns the transcript of a
+    session, or None if there is none yet; if it raises, only that session is skipped. A corrupt
+    cursor file is deleted, and sessions are then reported as at first sight. Raises LockedError if
+    another process holds the cursors for long, OSError if the cursor file cannot be read or
+    written."""
     cursor_path = os.path.realpath(cursor_file)
     KnownState.delete_if_corrupt(cursor_path)
     sessions = []
@@ -104,8 +103,9 @@ def get_session_updates(
 
 
 class SeedForm(UpdateForm):
-    """The seed's form of an update: each session gets a line, if there is room, and its actions are
-    counted."""
+    """The seed's form of an update.
+
+    Each session gets a line with counts of its actions, while there is room."""
 
     def most_lines(self, limit: int) -> int:
         """Return how many lines have room."""
@@ -116,12 +116,12 @@ class SeedForm(UpdateForm):
         return reports[:most]
 
     def named_file(self, report: Report) -> tuple[str, int, str]:
-        """Return the edited file if there is only one, with '' for none."""
+        """Return ("edited", 1, the file) if exactly one file was edited, else ("", 0, "")."""
         edited = report.summary.edited_files
         return ("edited", 1, edited[0]) if len(edited) == 1 else ("", 0, "")
 
     def actions(self, report: Report, file: str, ran: list[str], tools: list[str]) -> list[str]:
-        """Return the actions with the one edited file, without it, without the reads."""
+        """Return the actions in ever shorter forms; the last form is empty."""
         summary = report.summary
         edited = _counted("edited", len(summary.edited_files), "file", report)
         is_named = file and not report.is_partial
@@ -151,8 +151,8 @@ def _counted(verb: str, number: int, noun: str, report: Report) -> str:
 def read_session_log(*, jsonl_path: AnyPath | None, format: str, lines: int = 50) -> str:
     """Return the last `lines` entries of a transcript as a log for people and agents.
 
-    It has the parts that the settings' rules permit: '' if they exclude the session, NO_LOG if
-    there is no transcript. Raises OSError if it cannot be read."""
+    The settings' rules limit it to the permitted parts. It is '' if they exclude the session, and
+    NO_LOG if there is no transcript. Raises OSError if the transcript cannot be read."""
     path = os.path.abspath(jsonl_path) if jsonl_path else ""
     if not os.path.lexists(path):
         return NO_LOG
@@ -168,10 +168,10 @@ def archive_session(
 ) -> Path | None:
     """Write or update the Markdown archive of a transcript in `conversations_dir`.
 
-    Return its path, None if there is no transcript or no message in it. `title` is a person's title
+    Return its path; None if there is no transcript or no message in it. `title` is a person's title
     for the conversation, '' for the transcript's own. The person's settings apply: if they exclude
-    any of it, the archive is in `.private-conversations/` beside that directory. Raises OSError,
-    LockedError."""
+    any of it, the archive is written to `.private-conversations/` beside that directory. Raises
+    OSError, LockedError."""
     path = os.path.abspath(jsonl_path) if jsonl_path else ""
     directory = os.path.abspath(conversations_dir)
     home = person_home(os.environ)
@@ -195,8 +195,10 @@ def _home_of(sessions_dir: str) -> Home:
 
 
 def parse_jsonl_entries(lines: Iterable[str | bytes], format: str) -> EntryList:
-    """Return the entries in the lines of a transcript; offsets count from the first line on. Lines
-    are one JSON record each, with or without their newline."""
+    """Return the entries in the lines of a transcript.
+
+    Lines are one JSON record each, with or without their newline. Offsets count from the first
+    line."""
     placed: list[tuple[int, bytes]] = []
     offset = 0
     for line in lines:
@@ -210,7 +212,7 @@ def parse_jsonl_entries(lines: Iterable[str | bytes], format: str) -> EntryList:
 
 
 def summarize_entries(entries: Iterable[Entry]) -> SessionSummary | None:
-    """Return a summary of the entries, in which searches count as reads; None if there are none."""
+    """Return a summary of the entries; None if there are none. Searches count as reads."""
     return summarize(_with_searches_as_reads(entry) for entry in entries)
 
 
@@ -225,14 +227,16 @@ def _with_searches_as_reads(entry: Entry) -> Entry:
 
 
 def encode_cwd(cwd: AnyPath) -> str:
-    """Return the name of Claude Code's project directory for `cwd`: `/Users/foo/home` gives
-    `-Users-foo-home`."""
+    """Return the name of Claude Code's project directory for `cwd`, such as `-Users-foo-home`.
+
+    The example is for `/Users/foo/home`."""
     return claude.encode_cwd(os.fspath(cwd))
 
 
 def resolve_agent_sdk_jsonl(sessions_dir: AnyPath, session_name: str, cwd: AnyPath) -> Path | None:
-    """Return the transcript of the session that `<sessions_dir>/<session_name>.json` points to,
-    which may not exist yet; None if that file does not exist or has no valid id."""
+    """Return the path of the transcript that `<sessions_dir>/<session_name>.json` points to.
+
+    The transcript may not exist yet. Return None if that file does not exist or has no valid id."""
     session_id = claude.named_session_id(os.fspath(sessions_dir), session_name)
     if not session_id:
         return None
@@ -244,7 +248,8 @@ def resolve_agent_sdk_jsonl(sessions_dir: AnyPath, session_name: str, cwd: AnyPa
 
 
 def resolve_pi_jsonl(sessions_dir: AnyPath, session_name: str) -> Path | None:
-    """Return the transcript in `<sessions_dir>/<session_name>/` that pi would continue, the last;
-    or None."""
+    """Return the transcript that pi would continue, or None.
+
+    It is the last one in `<sessions_dir>/<session_name>/`."""
     path = pi.RUNTIME.latest_transcript(os.fspath(sessions_dir), session_name)
     return Path(path) if path else None

@@ -1,5 +1,4 @@
-"""The project that a person or an agent names with `--project`: the only way from that text to
-directories."""
+"""The project that `--project` names. No other module turns its text into directories."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ _STARTS = ("/", "./", "../", "~")  # of a path, whether or not anything is there
 class Project(NamedTuple):
     """A named project: a directory in its possible spellings, or part of a directory's path.
 
-    The directory means its whole repository unless it `is_exact`."""
+    A directory means its whole repository unless it `is_exact`."""
 
     paths: tuple[str, ...] = ()
     text: str = ""
@@ -34,7 +33,9 @@ def read_project(text: str, environ: Mapping[str, str]) -> Project:
 
 
 def read_project_of_agent(text: str, environ: Mapping[str, str]) -> Project:
-    """Return the same without a look at a path that an agent names, except its own directory."""
+    """Return the project called `text`, without access to a path that an agent names.
+
+    Only the agent's own directory may be accessed."""
     if text.rstrip("/") == ".":
         return read_project(text, environ)
     if _is_path(text):
@@ -54,16 +55,16 @@ def _called(text: str) -> Project:
 
 
 def directory_spellings(path: str, environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return a directory without links first, then as it was written, both absolute.
+    """Return the absolute paths of a directory: first without links, then as it was written.
 
-    A session may have noted either, in either form of Unicode. Raises ValueError if the path is
+    A session may have recorded either, in either form of Unicode. Raises ValueError if the path is
     empty, OSError if the current directory is gone."""
     if not path.strip():
         raise ValueError("the path is empty")
     written = os.path.join(os.getcwd(), expanded(path, environ))
     real = os.path.realpath(written)
     plain = os.path.normpath(written)
-    # `link/..` is above the link's target, which normpath does not know
+    # `link/..` is the parent of the link's target, but normpath removes both parts
     spellings = [real, plain] if os.path.realpath(plain) == real else [real]
     if not all(spelling.isascii() for spelling in spellings):
         from unicodedata import normalize
@@ -79,7 +80,7 @@ def directory_spellings(path: str, environ: Mapping[str, str]) -> tuple[str, ...
 def project_directories(project: Project, home: Home) -> tuple[str, ...]:
     """Return the roots of all worktrees of the project's repository, then its earlier paths.
 
-    Outside a repository, return the directory itself; return () if the project is not a path."""
+    Outside a repository, return the directory itself. Return () if the project is not a path."""
     from ..common.system.git import find_worktree, worktrees_of
     from ..sessions.transcripts.earlier_paths import EarlierPaths
 
@@ -101,8 +102,7 @@ def limited_to(project: Project, wanted: Filter, home: Home) -> Filter:
 
 
 def _folders_of(directories: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the runtimes' folders for transcripts of sessions in these
-    directories."""
+    """Return the names of the runtimes' transcript folders for sessions in these directories."""
     if not directories:
         return ()
     from ..sessions.runtimes.table import all_runtimes

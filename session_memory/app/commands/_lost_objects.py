@@ -1,5 +1,7 @@
-"""Objects of a repository that no branch, tag, stash or worktree leads to any more, by git: commits,
-and files that were staged; and a new branch for a commit. Starts git: not for a prompt."""
+"""Commits and staged files that git still has, but nothing refers to.
+
+No branch, tag, stash or worktree leads to them any more. It starts git, so prompts never use it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ MOST_COMMITS = 50
 MOST_FILES = 200
 LARGEST_FILE = 4 * 1024 * 1024
 BRANCHES = "rescue/"
-# A commit and a rewritten one share the author and the time, and the subject or the files.
+# A rewritten commit keeps the original's author and time, and its subject or its files.
 _KEYS = "%at %ae%x00%T%x00%s"
 _FORMAT = f"%H%x00%ct%x00{_KEYS}"
 _NO_PROGRAMS = ("--no-ext-diff", "--no-textconv", "--no-color")
@@ -36,7 +38,7 @@ class LostCommit(NamedTuple):
 
 
 class LostFile(NamedTuple):
-    """A file that was staged, and when, in seconds since the epoch (0.0 if unknown)."""
+    """A staged file, and the time of staging in seconds since the epoch (0.0 if unknown)."""
 
     id: str
     at: float
@@ -54,8 +56,10 @@ class LostObjects:
         self._heads: list[str] | None = None
 
     def commits(self) -> list[LostCommit]:
-        """Return the last of each row of lost commits, the newest first, without those that were
-        only written anew, as `commit --amend` and `rebase` do."""
+        """Return the latest commit of each lost line of history, the newest first.
+
+        Commits that `commit --amend` or `rebase` replaced are left out, because their work is not
+        lost."""
         dangling = self._find()
         ids = dangling["commit"] + [
             self._ask("rev-parse", "--verify", "-q", f"{tag}^{{commit}}", fine=True).strip()
@@ -96,8 +100,10 @@ class LostObjects:
         return [LostFile(id, times[id], contents[id]) for id in newest if id in contents]
 
     def versions(self, paths: Iterable[str], lost: Iterable[str] = ()) -> dict[str, set[str]]:
-        """Return the objects that recent commits and stashes have at `paths`, relative to the root,
-        that the checked-out commits have there, and these `lost` commits."""
+        """Return the known versions of `paths`, as ids of git objects, by path.
+
+        Paths are relative to the root. The versions come from recent commits, stashes, checked-out
+        commits and the `lost` commits."""
         versions: dict[str, set[str]] = {path: set() for path in paths}
         if not versions:
             return versions
@@ -118,7 +124,7 @@ class LostObjects:
         return versions
 
     def contents(self, ids: Iterable[str]) -> dict[str, bytes]:
-        """Return the contents of files by their objects, without missing and large ones."""
+        """Return the contents of the files with these object ids, except missing and large ones."""
         checked = self._ask("cat-file", "--batch-check", given="".join(f"{id}\n" for id in ids))
         small = [
             fields[0]
@@ -136,8 +142,9 @@ class LostObjects:
         return contents
 
     def diff(self, id: str) -> str:
-        """Return the changes of a commit and of its ancestors that are lost too; of a stash also
-        its untracked files."""
+        """Return the changes of a commit and of its lost ancestors as a diff.
+
+        The diff of a stash includes its untracked files."""
         options = ("-p", "-m", "--first-parent", "--root", "--reverse", *_NO_PROGRAMS)
         changes = self._ask("log", *options, "--format=commit %h %s", id, "--not", "--all")
         untracked = self._ask("rev-parse", "--verify", "-q", f"{id}^3", fine=True).strip()
@@ -146,8 +153,7 @@ class LostObjects:
         return changes
 
     def make_branch(self, id: str) -> str:
-        """Make a new branch at a commit, which no branch is at or moved from, and return its
-        name."""
+        """Make a branch with a new name at a commit, and return the name."""
         for length in (len(short_id(id)), 12, len(id)):
             name = f"{BRANCHES}{id[:length]}"
             ref, none = f"refs/heads/{name}", "0" * len(id)
@@ -158,8 +164,9 @@ class LostObjects:
         raise GitUnavailableError(f"the branches {BRANCHES}{short_id(id)}... already exist")
 
     def _described(self, ids: list[str]) -> list[tuple[str, float, str, set[str]]]:
-        """Return commits with their time, their subject, and keys of which a commit that was made
-        of it has one."""
+        """Return each commit with its time, its subject and its keys.
+
+        A rewritten commit has at least one key in common with its original."""
         if not ids:
             return []
         answer = self._ask(
@@ -180,8 +187,9 @@ class LostObjects:
         return self._dangling
 
     def _commit_heads(self) -> list[str]:
-        """Return the stashes, the commits that worktrees are at without a branch, and the stashes
-        of running rebases."""
+        """Return the commits that git needs but `--all` does not cover.
+
+        These are the stashes, the HEAD of each worktree, and the stashes of running rebases."""
         if self._heads is None:
             heads = {move.after for move in ref_moves(self._common_dir, STASH_REF)}
             for worktree in self.worktrees:

@@ -1,6 +1,9 @@
-"""Work of sessions that can be brought back after another session, or anybody, took it away: noted
-stashes, branches and worktrees, commits and staged files that git still has, and the texts of edits
-from transcripts. It is restored into new branches and new files; nothing is ever overwritten."""
+"""Lost work of sessions that can be brought back, whoever removed it.
+
+It finds noted stashes, branches and worktrees, commits and staged files that git still has, and the
+texts of edits in transcripts. All of it is restored into new branches and new files; nothing is
+ever overwritten.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +34,12 @@ _COMMITTING = ("am", "cherry-pick", "commit", "merge", "pull", "rebase", "revert
 
 
 class Rescuable(NamedTuple):
-    """Lost work. `kind` is the kind of a shared ref, COMMIT, FILE (a staged version) or TEXT (of
-    edits, from a transcript). `about` is git's name or message for it, or the
-    path relative to the root; `at` is when it was made or lost, in seconds since the epoch;
-    `session` made it, None if unknown. It has a `commit`, or else `content`. `replaced` is
-    the present content of the file."""
+    """Lost work, as a `commit` or as the `content` of a file.
+
+    `kind` is the kind of a shared ref, COMMIT, FILE (a staged version) or TEXT (edits from a
+    transcript). `about` is git's name or message, or the file's path relative to the root. `at` is
+    when it was made or lost, in seconds since the epoch. `session` made it; None if unknown.
+    `replaced` is the present content of the file."""
 
     id: str
     kind: str
@@ -64,13 +68,14 @@ class Rescuable(NamedTuple):
         return "".join(lines)
 
 
-# a staged file, the work whose edits it has and the path, None and '' if unknown
+# A staged file, the session's work that contains its edits, and its path (None and '' if unknown).
 StagedFile = tuple[LostFile, "SessionWork | None", str]
 
 
 class SessionWork:
-    """Texts that a session wrote since a time, by the path of the file, with the time of its last
-    edit; and when its git commands ran that may have made commits. Raises OSError."""
+    """The texts that a session has written since a given time, and when it may have committed.
+
+    `texts` has the texts by path, `times` the time of each file's last edit. Raises OSError."""
 
     def __init__(self, session: FoundSession, since: float) -> None:
         self.session = session
@@ -87,14 +92,17 @@ class SessionWork:
             self.times[edit.path] = edit.ended
 
     def has_made(self, at: float) -> bool:
-        """Check if a commit of this time, in whole seconds, was made while one of the commands
-        ran."""
+        """Check if one of the session's git commands ran at the time of a commit.
+
+        Times of commits are whole seconds."""
         return any(int(began) <= at <= ended + _SLACK_SECONDS for began, ended in self._runs)
 
 
 class Rescue:
-    """Search the repository of `worktree` for lost work of `sessions`, including a `chosen` session
-    that began elsewhere. Work of the `hidden` sessions is left out. Raises GitUnavailableError."""
+    """A search for lost work of `sessions` in the repository of `worktree`.
+
+    It includes the `chosen` session even if that was started elsewhere, and leaves out the work of
+    `hidden` sessions. Raises GitUnavailableError."""
 
     def __init__(
         self,
@@ -132,7 +140,7 @@ class Rescue:
         return sorted(unique.values(), key=lambda each: -each.at)
 
     def _read(self, sessions: list[FoundSession], chosen: FoundSession | None) -> list[SessionWork]:
-        """Return the work of the sessions of this repository that can be read."""
+        """Return the readable work of the sessions that were started in this repository."""
         since, works = time.time() - RECENT_SECONDS, []
         for session in sessions:
             if session is chosen or self._is_here(session.start):
@@ -141,7 +149,7 @@ class Rescue:
         return works
 
     def _all_roots(self) -> list[str]:
-        """Return the roots of the worktrees, this one first, and of those that are gone."""
+        """Return the roots of all worktrees, this one first, including removed ones."""
         roots = [self._here.root, *[worktree.root for worktree in self.objects.worktrees]]
         for notes in self._notes:
             refs = [*notes.refs, *[loss.ref for loss in notes.losses]]
@@ -153,14 +161,15 @@ class Rescue:
         return any(f"{real}/".startswith(root + "/") for root in self._roots)
 
     def _root_of(self, path: str) -> str:
-        """Return the root of the worktree that a path is in, or was; '' for none."""
+        """Return the root of the worktree, present or removed, that contains a path, or ''."""
         return max(
             [root for root in self._roots if path.startswith(root + "/")], key=len, default=""
         )
 
     def _relative(self, path: str) -> str:
-        """Return a path relative to the worktree that it is in, or was; '' if it is in none, or is
-        git's."""
+        """Return a path relative to its worktree, present or removed.
+
+        Return '' for a path outside every worktree or inside `.git`."""
         root = self._root_of(path)
         relative = path[len(root) + 1 :] if root else ""
         return "" if {"..", ".git"} & set(relative.split("/")) else relative
@@ -187,15 +196,16 @@ class Rescue:
                 yield Rescuable(id, COMMIT, commit.subject, commit.at, session, commit.id)
 
     def _maker(self, at: float, key: str = "") -> tuple[FoundSession | None, bool]:
-        """Return the session that owns the ref with this key, or made a commit at a time; and if
-        it is hidden."""
+        """Return the session that owns the ref `key` or committed at a time, or None.
+
+        The second value is True if that session is hidden."""
         owners = [
             owner.rpartition(":")[2] for notes in self._notes for owner in notes.owners.get(key, ())
         ]
         makers = [work.session for work in self._work if work.has_made(at)]
         if owners:
             seen = [self._sessions[owner] for owner in owners if owner in self._sessions]
-            # the session that took a branch may own it by now, but has not made the commit
+            # A session that took over a branch owns it now, but may not have made the commit.
             made = [session for session in seen if session in makers] or seen
             return (made[-1] if made else None), not made
         if any(work.has_made(at) for work in self._hidden):
@@ -209,8 +219,10 @@ class Rescue:
         return sessions[0] if len(sessions) == 1 else None
 
     def _files(self, staged: list[StagedFile]) -> Iterator[Rescuable]:
-        """Yield the staged files that are lost: of a session's file the newest versions with lines
-        that are nowhere now."""
+        """Yield the lost staged files.
+
+        Of a file that a session edited, these are the newest versions that have lines no present
+        file or commit has."""
         counts: dict[str, int] = {}
         for file, work, path in staged:
             if work is None and _writer(file, self._hidden)[0]:
@@ -226,8 +238,7 @@ class Rescue:
             )
 
     def _texts(self, files: list[Rescuable]) -> Iterator[Rescuable]:
-        """Yield the texts of edits that are neither in a file now, nor in a commit or a staged
-        file."""
+        """Yield the texts of edits that no file, commit or staged file contains any more."""
         for file in files:
             self._known.setdefault(file.about, set()).update(_lines(file.content))
         for work in self._work:
@@ -258,8 +269,9 @@ class Rescue:
         return Rescuable(id, kind, relative, at, session, "", content, root, present)
 
     def _lines_of(self, relatives: set[str], lost: list[str]) -> dict[str, set[bytes]]:
-        """Return the lines that files have now in any worktree, recent commit or lost commit, by
-        their paths relative to the root."""
+        """Return all lines that each file has in any worktree, recent commit or lost commit.
+
+        The keys are paths relative to the root."""
         versions = self.objects.versions(relatives, lost)
         contents = self.objects.contents(set().union(*versions.values()))
         known: dict[str, set[bytes]] = {}
@@ -271,7 +283,8 @@ class Rescue:
 
 
 def restore(work: Rescuable, objects: LostObjects) -> str:
-    """Bring something back, and return the name of the new branch or the path of the new file.
+    """Restore lost work, and return the name of the new branch or the path of the new file.
+
     Raises GitUnavailableError, SessionMemoryError, OSError."""
     if work.commit:
         return objects.make_branch(work.commit)
@@ -287,8 +300,9 @@ def restore(work: Rescuable, objects: LostObjects) -> str:
 
 
 def _write_new(path: str, root: str, content: bytes) -> None:
-    """Write a file that does not exist, below a root that no link leads out of. Raises
-    SessionMemoryError, OSError."""
+    """Write a new file below a root, and refuse a path that a link leads out of it.
+
+    Raises SessionMemoryError, OSError."""
     directory = os.path.dirname(path)
     real, real_root = real_path(directory), real_path(root)
     if not f"{real}/".startswith(f"{real_root}/") or "/.git/" in f"{real[len(real_root) :]}/":
@@ -303,7 +317,7 @@ def _write_new(path: str, root: str, content: bytes) -> None:
 
 
 def _put(texts: list[str], before: str, after: str) -> None:
-    """Note in the texts of a file that an edit replaced a text, '' if unknown."""
+    """Apply an edit to the texts of a file: replace `before`, '' if unknown, by `after`."""
     for place, text in enumerate(texts):
         if before and before in text:
             texts[place] = text.replace(before, after, 1)
@@ -317,12 +331,14 @@ def _put(texts: list[str], before: str, after: str) -> None:
 
 
 def _lines(content: bytes) -> set[bytes]:
-    """Return the lines of a text that are not empty, without blanks around."""
+    """Return the lines that are not blank, without white space at their ends."""
     return {line for line in map(bytes.strip, content.split(b"\n")) if line}
 
 
 def _is_lost(text: bytes, known: set[bytes]) -> bool:
-    """Check if most lines of a text are not `known`; the others may have been formatted anew."""
+    """Check if most lines of a text are not `known`.
+
+    A formatter may have changed a few of the others."""
     lines = _lines(text)
     return 2 * len(lines - known) > len(lines)
 
@@ -338,8 +354,9 @@ def _content(path: str) -> bytes:
 
 
 def _writer(file: LostFile, works: Iterable[SessionWork]) -> tuple[SessionWork | None, str]:
-    """Return the work with an edit whose text is in a staged file, and the path; the one with the
-    most texts."""
+    """Return the session's work that most likely produced a staged file, and the file's path.
+
+    It is the work with the most texts in the file; None and '' if there is none."""
     best: tuple[int, SessionWork | None, str] = (0, None, "")
     for work in works:
         for path, texts in work.texts.items():

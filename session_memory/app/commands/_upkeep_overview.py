@@ -23,11 +23,11 @@ _DAY_MILLISECONDS = 24 * 3600 * 1000
 
 
 class Waiting(NamedTuple):
-    """Pending work.
+    """Pending work of upkeep.
 
-    It has the files with new content and its bytes; the number of pending conversations by
-    strategy; the strategies whose conversations are waiting for a retry, and why; and the files
-    that cannot be ingested, each with the reason."""
+    It has the number of files with new content and their bytes; the number of pending conversations
+    by strategy; the strategies whose conversations wait for a retry, each with the reason; and the
+    files that cannot be ingested, each with the reason."""
 
     files: int
     bytes: int
@@ -37,10 +37,9 @@ class Waiting(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """The strategies' spending.
+    """The strategies' spending: tokens today (UTC), and tokens and dollars in the last seven days.
 
-    It has tokens today (UTC) and in the last seven days, and dollars for the latter where prices
-    are known; `unpriced` are the models without a price."""
+    Dollars include only models with a known price; `unpriced` are the others."""
 
     tokens_today: int
     tokens: int
@@ -50,7 +49,7 @@ class Spent(NamedTuple):
 
 
 def waiting(store: SqliteStore, location: StoreLocation) -> tuple[Waiting, Spent | None, list[str]]:
-    """Return the pending work, the strategies' spending, and why the queue is unreadable, if so.
+    """Return the pending work, the spending, and why the queue cannot be read, if it cannot.
 
     Raises DatabaseError."""
     new = pending(store, [directory for directory in location.watched if directory.is_expected()])
@@ -88,8 +87,7 @@ def _in_queue(location: StoreLocation) -> tuple[dict[str, int], list[str], Spent
 
 
 def retry_lines(retries: list[Retry]) -> list[str]:
-    """Return a line for each strategy with conversations to retry: how many, when the next is due,
-    why."""
+    """Return a line for each strategy with conversations to retry: how many, when next, and why."""
     lines = []
     for strategy, waiting in groupby(retries, key=lambda retry: retry.strategy):
         first, *others = waiting

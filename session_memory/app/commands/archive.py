@@ -61,9 +61,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class ArchiveOutcome:
-    """A session's archive, or the problem; no archive if it has no message.
+    """A session's archive, or the problem with it.
 
-    A path in the private folder is not shown. `session` is '' for a project that is unreadable."""
+    A session without messages has no archive. A path in the private folder is not shown.
+    `session` is '' for a project that cannot be read."""
 
     session: str
     name: str
@@ -78,7 +79,7 @@ class ArchiveOutcome:
 
 @dataclass(frozen=True)
 class Archived(Result):
-    """The outcomes of all sessions; each was printed when it was known."""
+    """The outcomes of all sessions. Each was already printed when it was known."""
 
     outcomes: list[ArchiveOutcome]
 

@@ -34,8 +34,9 @@ def add_common(
 ) -> None:
     """Add common options to a command.
 
-    These are `--home` and `--json`; with a default of at most `filter_limit` results, the options
-    of `filter_of`; with `limit`, only `--limit`; if wanted, `--team` and `--include-private`."""
+    These are always `--home` and `--json`. With `filter_limit`, the default number of results, the
+    options of `filter_of` are added; with `limit`, only `--limit`; if wanted, `--team` and
+    `--include-private`."""
     if filter_limit:
         _add_filter(parser, filter_limit)
     if limit:
@@ -95,14 +96,14 @@ def add_project_directory(parser: argparse.ArgumentParser, help: str) -> None:
 def add_private(parser: argparse.ArgumentParser) -> None:
     """Add `--include-private`, which docs/use/privacy.md explains.
 
-    It has no help, because agents read that too."""
+    It has no help text, because agents read help too."""
     parser.add_argument("--include-private", action="store_true", help=argparse.SUPPRESS)
 
 
 class OnlyForPeopleError(SessionMemoryError):
-    """An agent used an option that is only for people.
+    """An agent used an option that only people may use.
 
-    The rule that permits the command permits any option."""
+    Permission rules name commands without options, so a rule cannot exclude this option."""
 
     def __init__(self, option: str) -> None:
         super().__init__(
@@ -190,7 +191,7 @@ def point_in_time(text: str, now: float | None = None) -> int:
 
 
 def _end_of_time(text: str, now: float | None = None) -> int:
-    """Return the same for the end of a range: a day's last millisecond.
+    """Return a point in time like `point_in_time`; for a date, the last millisecond of that day.
 
     Raises ArgumentTypeError."""
     return _read_time(text, last_millisecond(text, now))

@@ -28,8 +28,8 @@ MEMORY_SECONDS = 0.2  # to wait for a lock
 def run(words: Sequence[str]) -> int:
     """Print the candidates of a kind that begin with a word. Return 0.
 
-    Each is a line, with a tab and a description. If anything goes wrong, print nothing, because the
-    person is in the middle of a line."""
+    Each line has a candidate, a tab and a description. If anything goes wrong, print nothing,
+    because the person is in the middle of typing a line."""
     with suppress(Exception):
         kind, word, *line = words
         terminal = Terminal(os.environ)
@@ -40,7 +40,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def _can_be_typed(text: str) -> bool:
-    """Check that a word means the same to a command after printing, and cannot be an option."""
+    """Check that a text is printed unchanged and that a command would not take it for an option."""
     return (
         text == name_for_people(text)
         and text.isprintable()
@@ -64,7 +64,7 @@ def _latest(home: str | None, *, everywhere: bool) -> list[FoundSession]:
 
 
 def _sessions(word: str, home: str | None) -> list[Candidate]:
-    """Return the titles and ids of this project's sessions; of all, if none of these matches."""
+    """Return the titles and ids of this project's sessions, or of all if none of these match."""
     return _here_or_anywhere(word, home, _titles_and_ids)
 
 
@@ -86,7 +86,7 @@ def _here_or_anywhere(
 
 
 def _titles_and_ids(sessions: list[FoundSession]) -> Iterator[Candidate]:
-    """Yield the title of each session, unless several have it, and its id."""
+    """Yield each session's title, unless several sessions share it, and its id."""
     shared = Counter(session.name.casefold() for session in sessions)
     for session in sessions:
         if shared[session.name.casefold()] == 1 and session.name != session.id:
@@ -99,8 +99,7 @@ def _about(session: FoundSession) -> str:
 
 
 def _projects(word: str, home: str | None) -> Iterable[Candidate]:
-    """Return the names of directories with sessions; their paths if the word begins with a
-    slash."""
+    """Return the names of directories with sessions, or paths if the word begins with a slash."""
     if word.startswith("/"):
         return _directories(word, home)
     named = {os.path.basename(path): path for path in _starts(home)}

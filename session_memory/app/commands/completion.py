@@ -21,8 +21,8 @@ save it where your shell looks for it, and open a new shell:
   session-memory completion fish > ~/.config/fish/completions/session-memory.fish
 """
 
-# The kinds of `candidates` that arguments take, by the argument's name; a command and its argument
-# come first.
+# The kinds of `candidates` by the name of an argument. Keys with a command and an argument take
+# precedence.
 _KINDS = {
     "session": "sessions",
     "project": "projects",
@@ -33,8 +33,9 @@ _KINDS = {
     "restore session": "",  # takes sessions that no longer exist here
     "memories words": "memories",
 }
-# Each gets the kind and the word typed so far. A title may contain anything: bash would run
-# `$(...)` in a word that is unquoted or in double quotes. zsh and fish quote the word themselves.
+# Each script passes on the kind and the word typed so far. A title may contain anything, and bash
+# would run `$(...)` in a word that is unquoted or in double quotes. zsh and fish quote words
+# themselves.
 _BASH = r"""
 _session_memory_candidates() {
   local typed=$2 quote= value
@@ -108,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _asked_for(kind: str) -> dict[str, object]:
-    """Return how the script of each shell asks for candidates, for shtab."""
+    """Return the code with which each shell's script asks for candidates, for shtab."""
     in_bash = f"_session_memory_{kind}"
     of_kind = f'{in_bash}() {{ _session_memory_candidates {kind} "$1"; }}'
     return {

@@ -1,4 +1,4 @@
-"""`session-memory config`: every value in force and the file it comes from; sets one."""
+"""`session-memory config`: shows all values in force with the files they come from, or sets one."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show the settings of a home, or set one; return 1 if one is invalid. Raises
-    SessionMemoryError, OSError."""
+    """Show the settings of a home, or set one; return 1 if one is invalid.
+
+    Raises SessionMemoryError, OSError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     home, name = find_location(arguments.home, os.environ).caller_home, current(arguments.key)
     if arguments.unset and (not name or arguments.value is not None):
@@ -111,10 +112,10 @@ def _change(home: Home, name: str, arguments: argparse.Namespace, terminal: Term
 
 @dataclass(frozen=True)
 class ChangedKey(Result):
-    """A key of a file that was set, or unset if it `was_set`, and its value from now on.
+    """A key that was set or (`was_set`) unset, and its new value.
 
-    It has the settings of runtimes that changed with it, and the notices why something was
-    refused."""
+    It includes the runtimes' settings that changed with it, and a notice for each refused change.
+    """
 
     key: str
     value: Any
@@ -150,8 +151,7 @@ class ChangedKey(Result):
 
 @dataclass(frozen=True)
 class ShownSettings(Result):
-    """The settings of a home: the values with the places that set them ('' for a default), the
-    rules, and the check of the home's file."""
+    """All settings of a home, with their sources ('' for a default), the rules and the faults."""
 
     home: Home
     values: dict[str, tuple[Any, str]]
@@ -173,7 +173,7 @@ class ShownSettings(Result):
         }
 
     def only(self, name: str) -> ShownKey | ShownRules:
-        """Return a key, or the rules of a section. Raises WrongCallError."""
+        """Return only one key, or the rules of one section. Raises WrongCallError."""
         faults = self.own.faults if self.own else ()
         wrong = [fault.text for fault in faults if fault.key in ("", name)]
         if name in SECTIONS:
@@ -207,7 +207,7 @@ class ShownSettings(Result):
 
 @dataclass(frozen=True)
 class ShownKey(Result):
-    """A key with its value, the place that sets it, and the faults of that place."""
+    """A key with its value, the file that sets it, and the faults in that file."""
 
     key: str
     value: Any
@@ -291,7 +291,7 @@ def _show_all(settings: ShownSettings, terminal: Terminal) -> None:
 
 
 def _show_key(key: Key, width: int, value: str, source: str, terminal: Terminal) -> None:
-    """Print a key with its value and a sentence about it; its file if it has one."""
+    """Print a key with its value, a sentence about it, and its file if there is one."""
     from_file = f" (set in {for_people(source)})" if source else ""
     about = f"{_sentence(key.about)}{from_file}"
     first = f"  {key.last_name:<{width}}{for_people(value):<{VALUE_CHARACTERS}}  "
@@ -305,9 +305,9 @@ def _sentence(about: str) -> str:
 
 
 def _meant(name: str, text: str | None) -> tuple[tuple[str, ...], Any]:
-    """Return the key's path and the value of `text`.
+    """Return the path of a key, and the value that `text` means for it.
 
-    To unset the key, `text` is None: then the value is its default, or None for a rule. Raises
+    With None as `text` the key is unset: its value is its default, or None for a rule. Raises
     WrongCallError."""
     section, _, pattern_and_key = name.partition(".")
     pattern, _, rule_key = pattern_and_key.rpartition(".")
@@ -352,8 +352,9 @@ def _default(value: Any) -> str:
 
 
 def _key(name: str) -> Key:
-    """Return the key called `name`, with its sections, or without them if unambiguous. Raises
-    WrongCallError."""
+    """Return the key called `name`, which may lack its sections if it is unambiguous.
+
+    Raises WrongCallError."""
     keys = [key for key in KEYS if key.name == name] or [
         key for key in KEYS if key.last_name == name
     ]

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Return 1 if there are conflicts, else 0. Raises SessionMemoryError."""
+    """List the conflicts; return 1 if there are any, else 0. Raises SessionMemoryError."""
     terminal, now, home = (
         Terminal(os.environ, is_json=arguments.json),
         time.time(),
@@ -58,7 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
 class FoundConflicts(Result):
     """The conflicts at a time, and the pairs that git could not judge.
 
-    `is_outside` means that only this repository was to be judged, and there is none."""
+    `is_outside` means that the command was limited to the current repository, but ran outside any.
+    """
 
     conflicts: list[KeptConflict]
     unjudged: list[Unjudged]

@@ -102,7 +102,7 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 
 def _memory_costs(opened: OpenStore, wanted: Filter, prices: Prices) -> list[CostSum]:
-    """Return the cost of memories by model; none, with a note, if it is unreadable."""
+    """Return the cost of memories by model; if it cannot be read, none, with a note."""
     try:
         return of_memories(opened.location, wanted, prices)
     except UnreadableQueueError as error:

@@ -1,4 +1,4 @@
-"""`session-memory deliveries`: each session's last update, if it arrived, and its next one."""
+"""`session-memory deliveries`: each session's last update, whether it arrived, and its next one."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ _ARRIVED = {
 
 @dataclass(frozen=True)
 class SessionDelivery(Result):
-    """The last update of a session and what waits for it, with the names of the sessions that were
-    left out, except those that may not be shown."""
+    """A session's last update, its pending one, and the names of sessions left out of it.
+
+    Sessions that may not be shown are not named."""
 
     session: FoundSession
     state: DeliveryState

@@ -1,4 +1,4 @@
-"""`session-memory doctor`: checks the upkeep, the store and the hooks, and how to fix them."""
+"""`session-memory doctor`: checks upkeep, store and hooks, and shows remedies."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ _STYLES = {OK: "green", NOTE: "yellow", WRONG: "red"}
 
 
 class DoctorReport(NamedTuple):
-    """The findings about `root` ('' for the program), called `title`, with a trial run of its
-    hook."""
+    """The findings about one home, and the trial run of its hook.
+
+    `root` is the home's directory ('' for the program itself), `title` its name in the report."""
 
     root: str
     title: str
@@ -60,8 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check the section, or all of them; return 1 if something is wrong. Raises
-    SessionMemoryError."""
+    """Check one section, or all of them; return 1 if something is wrong.
+
+    Raises SessionMemoryError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     with terminal.paged():
         result = _check(arguments)
@@ -84,8 +86,7 @@ def _check_section(name: str, arguments: argparse.Namespace) -> CheckResult:
 
 
 def _section_result(name: str, arguments: argparse.Namespace) -> CheckResult:
-    """Return the result of a section among others; it may be that nothing is there to check, or an
-    error."""
+    """Return the result of one of several sections, which may be an error or nothing to check."""
     try:
         database = find_location(arguments.home, os.environ).database
         if name == "store" and not (find_spec("apsw") and os.path.exists(database)):
@@ -151,7 +152,7 @@ def _check_hooks(home: str | None, *, is_sound: bool = True) -> HooksCheck:
 
 @dataclass(frozen=True)
 class HooksCheck(CheckResult):
-    """The findings about the program and the homes. A store that is not sound is counted too."""
+    """The findings about the program and the homes. A damaged store counts as wrong too."""
 
     program_dir: str
     reports: list[DoctorReport]
@@ -261,7 +262,7 @@ def examine(path: str | None, environ: Mapping[str, str]) -> Iterator[DoctorRepo
 def _targets(
     path: str | None, ledger: InstallLedger, paths: ProgramPaths, environ: Mapping[str, str]
 ) -> tuple[list[Target], dict[str, list[Finding]]]:
-    """Return the homes to check, and the findings about paths that are not homes, or no longer."""
+    """Return the homes to check, and findings about paths that are not homes (any more)."""
     targets: list[Target] = []
     lost: dict[str, list[Finding]] = {}
     for root in [path] if path else ledger.records:

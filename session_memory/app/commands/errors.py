@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the occurrences; return 1 if there are none. Raises SessionMemoryError."""
+    """Print the occurrences of an error; return 1 if there are none. Raises SessionMemoryError."""
     text = sys.stdin.read() if arguments.text == "-" else arguments.text
     if not text.strip():
         raise WrongCallError(

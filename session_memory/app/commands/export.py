@@ -114,7 +114,7 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 
 def _ids(opened: OpenStore, wanted: Filter, arguments: argparse.Namespace) -> Sequence[int]:
-    """Return the ids of a session's conversations: by its id, else by its name."""
+    """Return the ids of a session's conversations, found by its id, else by its name."""
     ids: Sequence[int] = opened.store.conversation_ids(wanted)
     if not ids and wanted.session:
         ids = [
@@ -128,7 +128,7 @@ def _ids(opened: OpenStore, wanted: Filter, arguments: argparse.Namespace) -> Se
 
 
 def _preview(opened: OpenStore, out: str, ids: Sequence[int]) -> int:
-    """Show the conversations that would be written, and write nothing."""
+    """Show which conversations would be written, and write nothing."""
     count = 0
     for id in ids:
         if conversation := opened.store.conversation(id):
@@ -140,7 +140,7 @@ def _preview(opened: OpenStore, out: str, ids: Sequence[int]) -> int:
 
 
 def as_filtered_here(exported: Iterable[Exported], head: ExportHead) -> Iterator[str]:
-    """Yield the conversations as the strategies of the store at the head's location read them."""
+    """Return the conversations, filtered as for the strategies of the store at `head.location`."""
     filtering = settings_of(head.location).filtering if head.location else Filtering()
     return as_filtered(exported, head, filtering)
 
@@ -148,8 +148,9 @@ def as_filtered_here(exported: Iterable[Exported], head: ExportHead) -> Iterator
 def _export_trajectories(
     opened: OpenStore, arguments: argparse.Namespace, ids: Sequence[int]
 ) -> int:
-    """Write a file for each session, several into a directory. Raises SessionMemoryError,
-    OSError."""
+    """Write a file for each session, several into a directory.
+
+    Raises SessionMemoryError, OSError."""
     sessions: dict[tuple[str, str], list[Conversation]] = {}
     for id in ids:
         if conversation := opened.store.conversation(id):
@@ -185,9 +186,9 @@ def _export_trajectories(
 
 
 def _sessions_called(opened: OpenStore, name: str) -> list[str]:
-    """Return the ids of the sessions with this title or name, else of the one that begins so.
+    """Return the ids of the sessions with this title or name, else of the one whose id begins so.
 
-    A title must be one that may be shown."""
+    Only titles that may be shown count."""
     location = opened.location
     called = [
         (conversation.title, conversation.session_id)
@@ -202,10 +203,10 @@ def _sessions_called(opened: OpenStore, name: str) -> list[str]:
 
 
 def _print(pieces: Iterator[str], terminal: Terminal) -> None:
-    """Print the pieces.
+    """Print the pieces of an export.
 
-    Raises SessionMemoryError if the store turns out to be damaged: it is rebuilt, but the printed
-    part cannot be undone."""
+    Raises SessionMemoryError if the store proves damaged. It is rebuilt then, but the part already
+    printed cannot be taken back."""
     has_begun = False
     try:
         for piece in pieces:
@@ -224,7 +225,7 @@ def _print(pieces: Iterator[str], terminal: Terminal) -> None:
 def _replaced(path: str) -> Iterator[BinaryIO]:
     """Open a private file that replaces `path` once it is complete.
 
-    Anything except a file, such as a pipe, is written to directly. Raises OSError."""
+    A path that is not a regular file, such as a pipe, is written to directly. Raises OSError."""
     path = os.path.realpath(expanded(path, os.environ))
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as file:

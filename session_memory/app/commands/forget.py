@@ -47,10 +47,11 @@ KnownFiles = Mapping[tuple[str, str], FileState]  # by group and path
 
 
 class Forks(NamedTuple):
-    """The places of the selection's copies in other sessions, such as forks.
+    """Copies of the selection in other sessions, such as forks.
 
-    They are `archives` to rewrite, as (path, session id, transcript, group); our `mirrors`; and
-    `names` of these sessions by group, whose titles are removed from others' state."""
+    `archives` are rewritten; they are tuples of (path, session id, transcript, group). `mirrors`
+    are our own copies. `names` are these sessions' names by group; their titles are removed from
+    other sessions' state."""
 
     archives: list[tuple[str, str, str, str]]
     mirrors: list[str]
@@ -60,11 +61,11 @@ class Forks(NamedTuple):
 class Chosen(NamedTuple):
     """The selection to forget.
 
-    `until` is the time up to which, by group and session. `archives` and `transcripts` are paths,
-    `copies` those of our mirrors; nothing remains of the transcripts in `whole`. `rewritten` are
-    archives of sessions that continued, as (path, session id, transcript, group). `names` are the
-    ids and names of the sessions, by group, `kept` their kept transcripts, `forks` other copies of
-    the selection."""
+    `until` has the time up to which each session is forgotten, by group and session. `archives` are
+    paths, `rewritten` the archives of sessions that continued, as (path, session id, transcript,
+    group). `transcripts` are paths, `whole` those that are forgotten completely, `copies` our
+    mirrors of them. `names` are the sessions' ids and names by group, `kept` their kept
+    transcripts, `forks` the copies in other sessions."""
 
     conversations: list[Conversation]
     until: dict[tuple[str, str], int]
@@ -164,7 +165,7 @@ def _finish_earlier(opened: OpenStore) -> None:
 
 
 def _refuse(opened: OpenStore, session: str) -> NoReturn:
-    """Raise SessionMemoryError with the name to use instead of `session`."""
+    """Raise SessionMemoryError with a hint about the name to use instead of `session`."""
     if titled := sessions_called(opened, session) if session else []:
         hint = f"did you mean this session?\n  {line_of(titled[0])}"
         raise SessionMemoryError(f"forget needs a session id, and {session!r} is not one", hint)
@@ -175,7 +176,7 @@ def _refuse(opened: OpenStore, session: str) -> NoReturn:
 def _journal(
     chosen: Chosen, home_names: Sequence[str], tombstones: list[forgotten.Tombstone]
 ) -> dict[str, Any]:
-    """Return the steps of forgetting the selection, for the journal."""
+    """Return the steps that forget the selection, for the journal."""
     conversations = [(each.id, each.home, each.session_id) for each in chosen.conversations]
     return {
         "messages": {"conversations": conversations, "transcripts": _with_times(chosen)},
@@ -198,7 +199,7 @@ def _journal(
 def _with_times(chosen: Chosen) -> list[tuple[str, str, int]]:
     """Return the transcripts of the selection.
 
-    Each is (path, group, the time up to which all of it is forgotten)."""
+    Each is (path, group, the time up to which the session is forgotten)."""
     sessions = {(each.home, each.session_id): each.source_file for each in chosen.conversations}
     paths = [*chosen.transcripts, *chosen.copies]
     return [
@@ -210,9 +211,9 @@ def _with_times(chosen: Chosen) -> list[tuple[str, str, int]]:
 
 
 def _delete_transcripts(opened: OpenStore, paths: list[str], *, is_asked: bool) -> list[str]:
-    """Delete a runtime's transcripts and their sub-agents', if a person at a terminal wants that.
+    """Delete a runtime's transcripts and their sub-agents', if a person at a terminal agrees.
 
-    Return the deleted ones."""
+    Return the paths of the deleted ones."""
     terminal, deleted = opened.terminal, []
     if not is_asked:
         if is_started_by_agent(os.environ) or not terminal.can_ask():
@@ -242,10 +243,10 @@ def _delete_transcripts(opened: OpenStore, paths: list[str], *, is_asked: bool) 
 
 
 class Criteria(NamedTuple):
-    """The conditions for conversations to forget.
+    """Conditions for the conversations to forget; all of them must apply.
 
-    They are the id of their session, if not None; the directories of their project, none for any;
-    and the time that they ended before, if not None."""
+    They are the session id (None for any), the directories of the project (empty for any), and the
+    time before which the conversation ended (None for any)."""
 
     session: str | None
     directories: Sequence[str]
@@ -325,7 +326,7 @@ def _names_of(
 def _kept_transcripts(
     location: StoreLocation, until: Mapping[SessionKey, int], directories: Sequence[str]
 ) -> list[KeptSession]:
-    """Return the kept transcripts of the sessions, and of all in these directories."""
+    """Return the kept transcripts of these sessions, and all that belong to these directories."""
     return kept_of(
         location,
         lambda copy: (copy.home, copy.session_id) in until or _is_in(directories, copy.cwd),
@@ -335,7 +336,7 @@ def _kept_transcripts(
 def _transcripts_here(
     wanted: Sequence[Conversation], every: Iterable[Conversation], files: KnownFiles
 ) -> tuple[list[str], list[str], list[str]]:
-    """Return the transcripts that are present, those with nothing else in them, and our mirrors."""
+    """Return the existing transcripts, those forgotten completely, and our mirrors."""
     ids = {conversation.id for conversation in wanted}
     shared = {(each.home, each.source_file) for each in every if each.id not in ids}
     keys = dict.fromkeys((each.home, each.source_file) for each in wanted)
@@ -347,7 +348,7 @@ def _transcripts_here(
 
 
 def _until(conversations: Iterable[Conversation], least: int) -> dict[tuple[str, str], int]:
-    """Return until when each session of the conversations is forgotten, at least until `least`."""
+    """Return the time up to which each conversation's session is forgotten, `least` or later."""
     until: dict[tuple[str, str], int] = {}
     for each in conversations:
         who = each.home, each.session_id
@@ -373,7 +374,7 @@ def _chosen_archives(
 
 
 def _with_forks(opened: OpenStore, chosen: Chosen, files: KnownFiles) -> Chosen:
-    """Return the selection with the places of the copies that other sessions have."""
+    """Return the selection together with its copies in other sessions."""
     location, rules = opened.location, opened.location.rules()
     until: dict[tuple[str, str], int] = {}
     transcripts: dict[tuple[str, str], str] = {}
@@ -412,8 +413,8 @@ def _named(
 ) -> str:
     """Return the session id for an id, its beginning or a session's name; '' if there is none.
 
-    Titles do not count, because a deletion must be named unambiguously. Raises SessionMemoryError
-    if several match."""
+    Titles are not accepted, because a deletion must name its session unambiguously. Raises
+    SessionMemoryError if several sessions match."""
     by_id: dict[str, Conversation] = {}
     by_name: dict[str, Conversation] = {}
     for conversation in every:
@@ -474,8 +475,8 @@ def _archives(
 ) -> Iterator[tuple[str, str, bool]]:
     """Yield the archives of the selection.
 
-    They include private ones and those in subfolders. Each has its path, its session, and whether
-    all of it is forgotten."""
+    Private archives and those in subfolders are included. Each has its path, its session, and
+    whether all of it is forgotten."""
     confined_to = archives.confined_to
     try:
         with (
@@ -558,7 +559,7 @@ class ForgetPreview(Result):
 
 @dataclass(frozen=True)
 class ForgottenSelection(Result):
-    """The selection that was forgotten, its visible part, and the problems that kept a part."""
+    """The forgotten selection, its visible part, and the problems that kept some of it."""
 
     chosen: Chosen
     visible: Chosen

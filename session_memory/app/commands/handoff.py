@@ -1,4 +1,4 @@
-"""`session-memory handoff`: one page with which another session, agent or machine can continue."""
+"""`session-memory handoff`: a page from which another session, agent or machine can continue."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class HandoffPage(Result):
-    """The page to continue `session` with, and `values` of it.
+    """The page from which to continue `session`, and its `values` for JSON.
 
-    If it is `to` a runtime, the text is the command that starts that, in the session's
+    If it is for a runtime (`to`), the text is the command that starts this runtime in the session's
     directory."""
 
     session: str
@@ -121,7 +121,7 @@ class HandoffPage(Result):
 
 
 def _conflicts(last: Conversation, home: str) -> dict[str, str]:
-    """Return the session's files that would not merge with other live sessions, each with whose."""
+    """Return the session's files that conflict with other live sessions, with their names."""
     now = time.time()
     sides = sides_of(live_sessions(home, os.environ, now), user_dir(os.environ))
     own_repositories = {

@@ -1,6 +1,7 @@
 """`session-memory ingest`: ingests new entries of the transcripts into the store.
 
-Usually there are none, so the modules for it are imported only if needed."""
+Usually there are none, so the modules that ingest are imported only if needed.
+"""
 
 from __future__ import annotations
 
@@ -94,8 +95,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    """Print how many files would be ingested, and their bytes; all without a store. Raises
-    SessionMemoryError."""
+    """Print how many files would be ingested, and their size; without a store, all files.
+
+    Raises SessionMemoryError."""
     location, terminal = (
         find_location(arguments.home, os.environ),
         Terminal(os.environ, is_json=arguments.json),
@@ -152,7 +154,7 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     )
     directories = _directories(arguments, opened.location, states)
     if arguments.reimport:
-        # Only files that still exist can be ingested again: the entries of others would be lost.
+        # Only existing files can be ingested again; the entries of deleted ones would be lost.
         by_home: dict[str, list[str]] = {}
         for source_file in [file] if file else _files(directories):
             by_home.setdefault(source_file.directory.home, []).append(source_file.key)
@@ -221,7 +223,7 @@ def _nothing_new(files: int) -> str:
 class Ingested(Result):
     """The numbers of an ingestion from the directories `roots` into the store.
 
-    `ready` conversations have ended since the last time."""
+    `ready` counts the conversations that have ended since the last ingestion."""
 
     report: IngestReport
     roots: list[str]
@@ -275,9 +277,9 @@ class Ingested(Result):
 def directories_at(path: str, location: StoreLocation) -> list[SourceDirectory]:
     """Return the directories of transcripts in `path` at any depth.
 
-    They are a runtime's own, or a backup of several. Keys are relative to each, so a backup and its
-    original are the same files; in a watched directory they are the usual keys. Raises
-    SessionMemoryError."""
+    They belong to a runtime, or to a backup of several runtimes. Keys of files are relative to each
+    directory, so a backup has the same keys as its original. A watched directory keeps its usual
+    keys. Raises SessionMemoryError."""
     absolute = os.path.abspath(path)
     if not os.path.isdir(absolute):
         raise SessionMemoryError(f"{path}: this directory does not exist")
@@ -297,9 +299,9 @@ def directories_at(path: str, location: StoreLocation) -> list[SourceDirectory]:
 
 
 def _roots_in(directory: str, levels: int) -> dict[str, int]:
-    """Return the directories at or below this one with transcripts in a runtime's layout.
+    """Return the directories at or below this one whose transcripts have a runtime's layout.
 
-    Each has the depth of the transcripts, which are sorted by project."""
+    Each comes with the depth of its transcripts, which are sorted by project."""
     depths: dict[str, int] = {}
     for runtime in all_runtimes():
         for root in [
@@ -358,9 +360,9 @@ def _folders(directory: str) -> list[str]:
 
 
 def file_at(path: str, location: StoreLocation) -> SourceFile:
-    """Return a transcript.
+    """Return the transcript at a path, with the key that the store has for it.
 
-    Its key is relative to its watched directory, else to the parent of its project's directory.
+    The key is relative to the watched directory, or else to the parent of the project's directory.
     Raises SessionMemoryError."""
     absolute = os.path.abspath(path)
     root = next(
@@ -384,7 +386,7 @@ def file_at(path: str, location: StoreLocation) -> SourceFile:
 
 
 def _place_of(file: str) -> str:
-    """Return the place of a transcript among its runtime's, by its name; '' if unknown."""
+    """Return where a transcript's runtime would store it, judged by its name; '' if unknown."""
     places = (runtime.place_of(file.removesuffix(COMPRESSED)) for runtime in all_runtimes())
     return next((place for place in places if place), "")
 

@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Raise WrongCallError if the action does not accept an argument."""
+    """Raise WrongCallError if an argument does not fit the action."""
     action, words = arguments.action, arguments.words if " ".join(arguments.words).strip() else []
     if arguments.dry_run and (action != "forget" or arguments.undo):
         raise WrongCallError(
@@ -182,7 +182,7 @@ class FoundMemories(_Memories):
 
 @dataclass(frozen=True)
 class WholeMemories(_Memories):
-    """Memories to show in full, and the file of each by its id, unless it is another machine's."""
+    """Memories to show in full, and the file of each by its id, except for another machine's."""
 
     files: dict[str, str]
 
@@ -195,7 +195,7 @@ class WholeMemories(_Memories):
 
 @dataclass(frozen=True)
 class ForgottenMemories(Result):
-    """The memories that were forgotten, or would be, and the command that brings them back."""
+    """The memories that were forgotten, or would be, and the command that restores them."""
 
     memories: list[IndexedMemory]
     undo: str
@@ -240,7 +240,7 @@ def _doubted(opened: OpenStore, memories: list[IndexedMemory]) -> list[IndexedMe
 
 
 def show_hit(terminal: Terminal, memory: IndexedMemory, options: str) -> None:
-    """Print a found memory: its text, its source, and how to read there.
+    """Print a memory that was found: its text, its source, and the command that shows the source.
 
     `options` select its store."""
     terminal.line(line_of(memory))

@@ -45,9 +45,9 @@ _LIKENESS = 0.4
 class OpenStore(NamedTuple):
     """The context of a command: the store, its location, and the terminal.
 
-    `is_rebuilt`: the store was just rebuilt. `note` prints a notice once. `patience` is a
-    question's, None for a command that writes. `shared` is the store if it is the team's, which is
-    read like your own."""
+    `is_rebuilt` means that the store was just rebuilt. `note` prints a notice once. `patience`
+    limits how long a question waits; None for a command that writes. `shared` is the store if it is
+    the team's, which is read like your own."""
 
     store: SqliteStore
     location: StoreLocation
@@ -63,8 +63,8 @@ def with_store(
 ) -> Done:
     """Return the result of `work` with the open store.
 
-    The work is repeated if the store turns out to be corrupt and is rebuilt. Unless the command
-    `writes`, it is a question, answered soon from the current content. Raises
+    If the store proves corrupt, it is rebuilt and the work is repeated. A command that does not
+    write is a question, which is answered quickly from the current content. Raises
     SessionMemoryError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     with_private = getattr(arguments, "include_private", False)
@@ -77,7 +77,7 @@ def with_store(
     said: set[str] = set()
 
     def note_once(text: str) -> None:
-        # report only once that something failed to ingest, whatever the reason
+        # report only once that something failed to ingest, not each reason
         about = text.partition(":")[0]
         if about not in said:
             said.add(about)
@@ -99,7 +99,7 @@ def with_store(
 def _with_shared(
     location: StoreLocation, terminal: Terminal, work: Callable[[OpenStore], Done]
 ) -> Done:
-    """Return the same for the store of the team that the home has joined."""
+    """Return the result of `work` with the store of the team that the home has joined."""
     from contextlib import closing
     from typing import cast
 
@@ -136,7 +136,7 @@ def refresh(opened: OpenStore, *, with_sub_agents: bool = False) -> None:
 
 
 def options_of(arguments: argparse.Namespace) -> str:
-    """Return the options that make another command use the same store."""
+    """Return the options with which another command uses the same store."""
     option = " --team" if arguments.shared else ""
     return f"{option} --home {shlex.quote(arguments.home)}" if arguments.home else option
 
@@ -144,7 +144,7 @@ def options_of(arguments: argparse.Namespace) -> str:
 def on_store(
     work: Callable[[OpenStore, argparse.Namespace], int],
 ) -> Callable[[argparse.Namespace], int]:
-    """Return the `run` of a command from its work with the open store."""
+    """Return a command's `run` function that calls `work` with the open store."""
     return lambda arguments: with_store(arguments, lambda opened: work(opened, arguments))
 
 
@@ -158,8 +158,7 @@ def _shown(
 
 
 def check_names(opened: OpenStore, wanted: Filter) -> None:
-    """Raise SessionMemoryError, with similar names, if a filter's project or session does not
-    exist."""
+    """Raise SessionMemoryError, with similar names, for a filter's unknown project or session."""
     store = opened.store
     if wanted.session and not store.conversations(Filter(session=wanted.session, limit=1)):
         talks = store.conversations(Filter(limit=NO_LIMIT))
@@ -193,9 +192,9 @@ def check_names(opened: OpenStore, wanted: Filter) -> None:
 
 
 def _hint(name: str, by_name: dict[str, str], otherwise: str) -> str:
-    """Return the names most similar to `name`, else the latest.
+    """Return a hint with the names most similar to `name`, or else the latest ones.
 
-    `by_name` has the shown form of each, the latest last."""
+    `by_name` maps each name to its shown form, the latest last."""
     from difflib import get_close_matches
 
     by_lower = {known.lower(): shown for known, shown in by_name.items()}
@@ -214,9 +213,9 @@ def _different(names: Iterable[str]) -> list[str]:
 
 
 def session_behind(word: str, arguments: argparse.Namespace) -> str:
-    """Return the session id for a conversation's number or a memory's id; '' if there is none.
+    """Return the session id for a conversation's number or a memory's id.
 
-    It is also '' without a store."""
+    Return '' if there is none, or no store."""
     store_arguments = argparse.Namespace(home=arguments.home, json=False)
     try:
         if os.path.exists(find_location(arguments.home, os.environ).database):

@@ -1,5 +1,4 @@
-"""`session-memory patterns`: failures and their fixes, tools in their order, files that change
-together."""
+"""`session-memory patterns`: failures with fixes, sequences of tools, files changed together."""
 
 from __future__ import annotations
 

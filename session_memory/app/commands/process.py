@@ -101,8 +101,10 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
 
 @dataclass(frozen=True)
 class WorkedOff(Result):
-    """The pieces of work that are done, the strategies that are missing and why, the work to try
-    again, and the tokens that were spent today and may be spent a day."""
+    """The results of the finished pieces of work, and the work that is left.
+
+    It has the missing strategies, each with the reason, the work to retry, the tokens spent today,
+    and the tokens that may be spent per day."""
 
     finished: list[PartResult]
     missing: Sequence[tuple[str, SessionMemoryError]]
@@ -163,9 +165,9 @@ class WorkedOff(Result):
 
 
 def numbers_of(finished: Sequence[PartResult]) -> dict[str, int]:
-    """Count the conversations that were archived, skipped or must wait.
+    """Count the conversations that were archived, that were skipped, and that must wait.
 
-    Each counts once for all its strategies, as archived if one of them archived it."""
+    A conversation counts once for all its strategies: as archived if any strategy archived it."""
     statuses = ("archived", "waiting", "skipped")
     of_each: dict[int, set[str]] = {}
     for done in finished:
@@ -197,7 +199,7 @@ def _name(conversation: Conversation) -> str:
 
 @dataclass(frozen=True)
 class WorkPlan(Result):
-    """The work that strategies would do, and the tokens spent today and to be spent a day."""
+    """The work that strategies would do, the tokens spent today, and the daily limit."""
 
     planned: Sequence[PlannedPart]
     strategies: list[str]

@@ -1,5 +1,4 @@
-"""Shows the progress of an import or other reading of many files: a bar on a terminal, lines in a
-log."""
+"""Shows the progress of reading many files: a bar on a terminal, lines in a log."""
 
 from __future__ import annotations
 
@@ -19,10 +18,10 @@ BAR_CHARACTERS = 30
 
 @contextmanager
 def shown(terminal: Terminal, amount: Callable[[], tuple[int, int]]) -> Iterator[Advance]:
-    """Yield a function to call with each file and its read bytes; show the progress on stderr.
+    """Yield a function to call with each file and the bytes read; show the progress on stderr.
 
-    It is shown until the block ends: not at all for programs, without a bar for small amounts.
-    `amount` returns the number of files and bytes."""
+    Progress is shown until the block ends, but not to programs, and without a bar for small
+    amounts. `amount` returns the number of files and bytes."""
     if not terminal.is_json and not terminal.shows_status():
         yield _in_lines(terminal)
         return
@@ -39,7 +38,8 @@ def shown(terminal: Terminal, amount: Callable[[], tuple[int, int]]) -> Iterator
 def _in_a_bar(terminal: Terminal, files: int, size: int) -> Advance:
     """Return a function that draws a bar.
 
-    It uses no thread, because a process with several threads cannot fork others to read ahead."""
+    It uses no thread, because a process with threads could not fork the processes that read ahead.
+    """
     began, shown_at, done = time.monotonic(), 0.0, 0
     paths: set[str] = set()
 

@@ -1,6 +1,7 @@
 """`session-memory read`: the last messages of one session of any runtime.
 
-It is also scripts/session_reader.py: `sessions` and `read` in one script, which skills name."""
+scripts/session_reader.py, which the skills name, combines this command with `sessions`.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ, is_json=arguments.json)
-    # An agent may see all of its own session; the rules that it would bypass are about others.
+    # An agent may see all of its own session. The rules that this option bypasses concern others.
     is_agent_s = (arguments.include_private or arguments.raw) and is_started_by_agent(os.environ)
     with_private = arguments.include_private and not is_agent_s
     chosen = chosen_session(arguments.name, arguments, os.environ, with_private=with_private)
@@ -66,9 +67,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class LastEntries(Result):
-    """The last entries of a session and how many could not be read; if `is_raw`, as they are.
+    """The last entries of a session, and the number of unreadable ones.
 
-    `with_tools` gives each tool use a line of the text."""
+    If `is_raw`, they are printed as stored. `with_tools` adds a line for each tool use."""
 
     session: FoundSession
     entries: list[Entry]
@@ -116,9 +117,9 @@ class LastEntries(Result):
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run the command and return the exit code.
+    """Run the command and return the exit code: 1 if there is nothing to show.
 
-    It is 1 if there is nothing to show (with the reason on stderr)."""
+    The reason is printed to stderr."""
     drop_set_by_project(os.environ)
     parser = argparse.ArgumentParser(prog="session_reader", description=SCRIPT)
     parser.add_argument("name", nargs="?", help=NAME_HELP)

@@ -1,5 +1,4 @@
-"""`session-memory rescue`: shows which lost work of sessions can be brought back, and restores it
-into new branches and new files."""
+"""`session-memory rescue`: lists lost work of sessions; restores it as new branches and files."""
 
 from __future__ import annotations
 
@@ -141,9 +140,9 @@ def _rescuable(
 
 @dataclass(frozen=True)
 class RescuableWork(Result):
-    """Lost work with its diffs by id, none for a list; `unknown` more is of unknown sessions.
+    """Lost work with its diffs by id; a list has no diffs.
 
-    If it `is_full`, diffs are printed whole."""
+    `unknown` counts further work of unknown sessions. If it `is_full`, diffs are printed whole."""
 
     shown: list[Rescuable]
     diffs: dict[str, str]
@@ -212,7 +211,9 @@ def _as_json(each: Rescuable, diff: str | None) -> dict[str, Any]:
 
 
 def _restore(ids: list[str], work: list[Rescuable], rescue: Rescue, terminal: Terminal) -> int:
-    """Restore each, all or none of an unknown id. Raises SessionMemoryError, OSError."""
+    """Restore all work with these ids, or none if an id is unknown.
+
+    Raises SessionMemoryError, OSError."""
     restored: list[tuple[Rescuable, str]] = []
     try:
         for each in [_with_id(id, work) for id in dict.fromkeys(ids)]:
@@ -247,7 +248,7 @@ class RestoredWork(Result):
 
 
 def _with_id(id: str, work: list[Rescuable]) -> Rescuable:
-    """Return the match for an id or its beginning. Raises SessionMemoryError."""
+    """Return the lost work with an id or the beginning of one. Raises SessionMemoryError."""
     fitting = [each for each in work if each.id == id] or [
         each for each in work if each.id.startswith(id) or (each.commit and each.commit == id)
     ]

@@ -1,6 +1,7 @@
 """`session-memory restore`: gives a deleted session back to its runtime.
 
-Without a name, it lists such sessions."""
+Without a name, it lists the sessions that can be restored.
+"""
 
 from __future__ import annotations
 
@@ -95,8 +96,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _restored(
     pack: Pack, session: KeptSession, location: StoreLocation, directory: str
 ) -> RestoredSession:
-    """Restore a session into a directory, '' for its runtime's. Raises SessionMemoryError,
-    OSError."""
+    """Restore a session into a directory, by default its runtime's.
+
+    Raises SessionMemoryError, OSError."""
     runtime = next(
         known_runtime for known_runtime in all_runtimes() if known_runtime.name == session.runtime
     )
@@ -208,7 +210,7 @@ def _line(session: KeptSession) -> str:
 
 
 def _chosen(sessions: list[KeptSession], wanted: str, *, is_earlier: bool) -> KeptSession:
-    """Return the one session that is meant. Raises SessionMemoryError."""
+    """Return the session called `wanted`. Raises SessionMemoryError unless exactly one matches."""
     every = [session for session in sessions if bool(session.is_earlier) == is_earlier]
     matching = [session for session in every if session.session_id == wanted]
     matching = matching or [
@@ -234,9 +236,7 @@ def _chosen(sessions: list[KeptSession], wanted: str, *, is_earlier: bool) -> Ke
 
 
 def _variable(runtime: Runtime, config_dir: str) -> str:
-    """Return the value of the runtime's variable for `config_dir`;
-
-    '' if that is the usual place."""
+    """Return the value that the runtime's variable needs for `config_dir`; '' for the usual one."""
     if runtime.config_dir(os.environ) == config_dir:
         return ""
     values = (config_dir, os.path.dirname(config_dir))

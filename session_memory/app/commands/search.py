@@ -99,9 +99,9 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
 class SearchOutput(Result):
     """The hits of a search.
 
-    It has the command that shows each, the matching memories, the words of the query that no
-    entry has, the options of a command that select the same store, and the commit that was named,
-    if one was."""
+    `commands` has the command that shows each hit, `memories` the matching memories. `absent` are
+    the words of the query that no entry has. `options` make a command use the same store.
+    `of_commit` is set if the query named a commit."""
 
     query: str
     hits: Hits
@@ -159,7 +159,7 @@ class SearchOutput(Result):
 
 @dataclass(frozen=True)
 class CommitHits:
-    """The hits for a commit, and how many of its added lines were too many to compare."""
+    """The hits for a commit, and how many of its added lines were left out of the comparison."""
 
     commit: Commit
     hits: Hits
@@ -189,7 +189,7 @@ class CommitHits:
 
 @dataclass(frozen=True)
 class LastWork(Result):
-    """The last conversations with their log lines, for a question that names nothing."""
+    """The last conversations with their log lines, for a question about the last work."""
 
     conversations: list[tuple[Conversation, str]]
     options: str
@@ -221,7 +221,7 @@ def _command(hit: Hit, options: str) -> str:
 
 
 def _is_limited(arguments: argparse.Namespace) -> bool:
-    """Check for a limit that excludes memories, which belong to no single session, time or role."""
+    """Check if a filter limits sessions, times or roles, none of which a memory has."""
     limits = ("role", "kind", "runtime", "project", "session", "since", "until")
     return any(getattr(arguments, limit) for limit in limits)
 
@@ -241,7 +241,8 @@ def _last_work(
 def _hits_of_commit(opened: OpenStore, hash: str, wanted: Filter) -> CommitHits | None:
     """Search for a commit of the current repository by its subject, branch and files.
 
-    Its sessions come first, by its lines and its date. Return None if `hash` is not a commit."""
+    The commit's own sessions, known by its lines and its date, come first. Return None if `hash`
+    does not name a commit."""
     from ...history.patterns.why import Reasons  # imported late, with all that starts git
     from ...history.store.sqlite.written_lines import known_key
 
@@ -269,7 +270,7 @@ def _hits_of_commit(opened: OpenStore, hash: str, wanted: Filter) -> CommitHits 
 
 
 def _repository_here(opened: OpenStore) -> Repository | None:
-    """Return the repository of the current directory; None, with a note why, if git fails."""
+    """Return the repository of the current directory, or None with a printed note if git fails."""
     from ...common.system.git import find_worktree, refusal_at
     from ...history.git.commits import Repository
     from ...sessions.settings.homes import user_dir
@@ -296,8 +297,9 @@ def _commit(opened: OpenStore, repository: Repository, hash: str) -> Commit | No
 def _sessions_of_commit(
     opened: OpenStore, reasons: Reasons, commit: Commit, by_words: list[str]
 ) -> list[str]:
-    """Return the sessions of a commit, the likeliest first; in the order `by_words` if git
-    fails."""
+    """Return the sessions of a commit, the likeliest first.
+
+    If git fails, they keep the order of `by_words`."""
     from ...common.system.git_process import GitUnavailableError
 
     try:
@@ -317,7 +319,7 @@ def _words_of(query: str) -> list[str]:
 
 
 def _absent_words(opened: OpenStore, query: str, wanted: Filter, hits: Hits) -> list[str]:
-    """Return the words of the query that no entry has, within the limits."""
+    """Return the words of the query that no entry within the limits has."""
     words = _words_of(query)
     if len(words) < 2 or len(words) > MOST_WORDS:
         return []
@@ -327,7 +329,7 @@ def _absent_words(opened: OpenStore, query: str, wanted: Filter, hits: Hits) -> 
 
 
 def _missing_words(query: str, hit: Hit) -> list[str]:
-    """Return the words of the query that only other entries of a hit's conversation have."""
+    """Return the words of the query that are only in other entries of a hit's conversation."""
     entry = hit.entry
     shown = {verbatim_form(hit.pieces[index]) for index in _marked(hit.pieces)}
     text = verbatim_form(f"{entry.text} {entry.error} {entry.tool}")
@@ -404,7 +406,7 @@ def _print(terminal: Terminal, hit: Hit, command: str, missing: list[str]) -> No
 def _highlighted(terminal: Terminal, pieces: list[str]) -> str:
     """Return the snippet on one line, with the matching words in bold.
 
-    Without colours they are in asterisks. Asterisks of the text around a matching word are
+    Without colours they are in asterisks, and asterisks in the text around a matching word are
     removed."""
     touching = [
         pieces[index - 1].endswith("*") or pieces[index + 1].startswith("*")

@@ -27,7 +27,7 @@ from .arguments import OnlyForPeopleError, add_common
 SUMMARY = "list the sessions of this project, latest first"
 LIMIT = 20
 SHORT_ID = 8
-COUNTED = 500  # entries are counted at most, so a session of a gigabyte is listed just as fast
+COUNTED = 500  # Limit the count of entries, so a session of a gigabyte is listed just as fast.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +61,7 @@ def known_sessions(
     with_private: bool,
     most: int | None = None,
 ) -> list[FoundSession]:
-    """Return the `most` latest sessions for `--home` and `--all`.
+    """Return the `most` latest sessions that `--home` and `--all` select.
 
     Raises SessionMemoryError, OSError."""
     return find_sessions(
@@ -81,10 +81,10 @@ def chosen_session(
     *,
     with_private: bool = False,
 ) -> FoundSession:
-    """Return the session for a word.
+    """Return the session for a word: an id or its beginning, a name or words of it.
 
-    The word is its id, the beginning of it, its name or words of it, here, else in any project;
-    else a conversation's number or a memory's id. Raises SessionMemoryError, OSError."""
+    Sessions of this project come before others. A word that matches none may be a conversation's
+    number or a memory's id. Raises SessionMemoryError, OSError."""
     here = known_sessions(arguments, environ, with_private=with_private)
     try:
         return choose(here, word)

@@ -63,7 +63,7 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class ShownConversation(Result):
-    """A conversation with the entries that are shown, and how many come before and after them.
+    """A conversation with the shown entries, and the numbers of entries before and after them.
 
     `options` are the arguments of the command."""
 
@@ -96,8 +96,9 @@ class ShownConversation(Result):
 def _part(
     entries: list[StoredEntry], around: int | None, lines: int | None
 ) -> tuple[list[StoredEntry], int, int]:
-    """Return the entries to show, and how many come before and after them. Raises
-    SessionMemoryError."""
+    """Return the entries to show, and how many precede and follow them.
+
+    Raises SessionMemoryError."""
     if around is None:
         before = max(0, len(entries) - lines) if lines else 0
         return entries[before:], before, 0

@@ -53,8 +53,8 @@ _NEXT_STEPS = (
 class StoreState(NamedTuple):
     """The state of the store.
 
-    It has pending work, the strategies' spending (None if unreadable), the contents of the store,
-    which runtimes delete sessions, and how these are kept."""
+    It has the pending work, the strategies' spending (None if unreadable), the contents of the
+    store, the runtimes that delete sessions, and how deleted sessions are kept."""
 
     waits: Waiting
     spent: Spent | None
@@ -82,8 +82,8 @@ def check_status(arguments: argparse.Namespace) -> Status:
 class Status(CheckResult):
     """The state of upkeep and the store.
 
-    `contents` is None if the store cannot be read; `places` has the path, the files and the bytes
-    of each."""
+    `contents` is None if the store cannot be read. `places` has a path, the number of files there
+    and their bytes."""
 
     runs: UpkeepRuns
     contents: StoreState | None
@@ -160,8 +160,7 @@ def _show_contents(contents: StoreState, terminal: Terminal) -> None:
 
 
 def show_overview() -> int:
-    """Print state, activity and next steps in 15 lines; return 1 if the last upkeep failed.
-    Raises SessionMemoryError."""
+    """Print the overview; return 1 if the last upkeep failed. Raises SessionMemoryError."""
     terminal = Terminal(os.environ)
     location = find_location(None, os.environ)
     runs = upkeep_runs(location)
@@ -207,8 +206,7 @@ def show_overview() -> int:
 
 
 def _show_now(terminal: Terminal, *, of_all_projects: bool) -> None:
-    """Print the sessions of the last day, and the latest collision waiting to be reported to
-    one."""
+    """Print the sessions of the last day, and the latest collision that a session will get."""
     now = time.time()
     try:
         listed = find_sessions(
@@ -246,7 +244,7 @@ def _show_now(terminal: Terminal, *, of_all_projects: bool) -> None:
 def _store_state(
     arguments: argparse.Namespace, location: StoreLocation
 ) -> tuple[StoreState | None, list[str]]:
-    """Read the store, if there is one; return its state and the obstacles to reading it."""
+    """Return the state of the store, if there is one, and the problems with reading it."""
     if find_spec("apsw") is None:
         return None, ["apsw is not installed, so the store cannot be made or read"]
     if not os.path.exists(location.database):
@@ -272,8 +270,10 @@ def _store_state(
 
 
 def _problems(runs: UpkeepRuns, state: StoreState | None) -> list[str]:
-    """Return the errors of the last run, of its strategies and of files, and which conversations
-    wait for a retry; then the errors of earlier runs, each once."""
+    """Return the current problems, the most important first.
+
+    They are the errors of the last run, its strategies and its files; the conversations that wait
+    for a retry; and the errors of earlier runs, each once."""
     last = runs.runs[-1] if runs.runs else None
     said = [f"{age(time.time() - last.began)}: {last.problem}"] if last and last.problem else []
     said += last.stopped if last else []
@@ -366,14 +366,15 @@ def _cost(spent: Spent) -> str:
 
 
 def _disk_problems(usage: dict[str, int], limit: int) -> list[str]:
-    """Return that the data takes more than the person allows, if it does."""
+    """Return a problem if the data takes more disk space than the person allows."""
     problem = over_limit(usage, limit)
     return [problem] if problem else []
 
 
 def _places(location: StoreLocation) -> dict[str, tuple[str, int, int]]:
-    """Return the places of session data, the number of files there and their bytes; the
-    transcripts, which are only read, come first."""
+    """Return the directories with session data, each with its number of files and its bytes.
+
+    The transcripts come first, although they are only read."""
     home = location.home
     roots = [directory.root for directory in location.watched if os.path.isdir(directory.root)]
     paths = {

@@ -1,5 +1,7 @@
-"""`session-memory statusline`: the status line of a directory's latest session, for tmux or a
-shell's prompt."""
+"""`session-memory statusline`: the status line of a directory's latest session.
+
+It is for tmux and for shell prompts.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the line; print nothing if there is none. Raises SessionMemoryError if lines are off,
-    OSError."""
+    """Print the status line, if there is one.
+
+    Raises SessionMemoryError if status lines are off, OSError."""
     os.chdir(arguments.directory)
     line = name_for_people(_line())
     if line:
@@ -51,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _line() -> str:
-    """Return the line of the latest session in the current directory that has one, '' for none."""
+    """Return the status line of the current directory's latest session that has one, or ''."""
     try:
         sessions = find_sessions(None, False, os.environ, since=time.time() - EDIT_SECONDS)
     except UnknownSessionError:

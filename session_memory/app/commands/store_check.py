@@ -1,5 +1,4 @@
-"""The section `store` of `doctor`: the integrity of the store, its contents, and the files that
-failed to ingest."""
+"""The section `store` of `doctor`: the store's integrity, its contents, and files not ingested."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ def check_store(arguments: argparse.Namespace) -> StoreCheck:
 
 
 def _checked(opened: OpenStore) -> StoreCheck:
-    """Return the state of a sound store. Raises CorruptDatabaseError for another."""
+    """Return the state of a sound store. Raises CorruptDatabaseError for a damaged one."""
     store, location = opened.store, opened.location
     if fault := fault_of(store):
         raise CorruptDatabaseError(

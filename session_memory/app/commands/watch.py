@@ -52,8 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _understood(path: str | None) -> StoreLocation:
-    """Return the store by the current settings. Raises ConfigError for invalid ones: the earlier
-    stay in force."""
+    """Return the store for the current settings.
+
+    Raises ConfigError for invalid settings; the earlier ones then stay in force."""
     location = find_location(path, os.environ)
     faults = location.home.settings().faults
     if faults:
@@ -64,7 +65,7 @@ def _understood(path: str | None) -> StoreLocation:
 def _watch(
     location: StoreLocation, find: Callable[[], StoreLocation], terminal: Terminal, *, is_once: bool
 ) -> bool:
-    """Watch; return False if, with `is_once`, not everything could be ingested."""
+    """Watch; return False if `is_once` and something could not be ingested."""
     stop = threading.Event()
     log = _Log(terminal)
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,5 +1,6 @@
-"""`session-memory why`: who asked for a line or a commit, in which words, and what was decided on
-the way."""
+"""`session-memory why`: shows who asked for a line or a commit, in which words, and with what
+result.
+"""
 
 from __future__ import annotations
 
@@ -93,9 +94,9 @@ def _why(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class FoundReasons(Result):
-    """The reasons for lines, at most `limit` for people, and what git `lacks`.
+    """The reasons for lines, and why git could not answer, if so (`lacks`).
 
-    They are of the staged changes if `is_staged`."""
+    People see at most `limit` reasons. If `is_staged`, they are for the staged changes."""
 
     reasons: list[Reason]
     limit: int | None
@@ -175,7 +176,7 @@ def _asked_as_json(origin: Asked | None) -> dict[str, Any] | None:
 class AgentTrace(Result):
     """A record of Agent Trace 0.1 (agent-trace.dev): the lines of each file by conversation.
 
-    The record has no revision if one line is not committed. People get the JSON too."""
+    It has no revision if a line is not committed. People get the JSON too."""
 
     reasons: Sequence[Reason]
     revision: str
@@ -216,7 +217,7 @@ class AgentTrace(Result):
 
 
 def note_text(reasons: Sequence[Reason], with_prompts: bool) -> str:
-    """Return the note for a commit: its sessions, redacted; their requests only `with_prompts`."""
+    """Return the note for a commit: its sessions, redacted; `with_prompts` also their requests."""
     lines = []
     for reason in reasons:
         if origin := reason.asked:

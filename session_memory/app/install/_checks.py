@@ -46,8 +46,9 @@ def check_home(
     environ: Mapping[str, str],
     now: float,
 ) -> tuple[list[Finding], Trial | None]:
-    """The findings on a home at `now` (seconds since 1970), and the trial of its hook if there is a
-    hook to try."""
+    """Return the findings on a home at `now` (seconds since 1970), and the trial of its hook.
+
+    The trial is None without a hook."""
     if target.kind == "skills":
         return [_check_files(target, ledger)], None
     kept, last = [*_check_state(target), check_upkeep(target, now)], _check_log(target)
@@ -85,7 +86,7 @@ def check_home(
 def _check_served(
     target: Target, installed_at: float, environ: Mapping[str, str], now: float
 ) -> list[Finding]:
-    """Check if the hooks ran in the sessions that had a prompt since the install."""
+    """Check if the hooks have run in all sessions with a prompt since the install."""
     prompted = _prompted_since(target, installed_at, environ)
     served = [
         session
@@ -96,7 +97,7 @@ def _check_served(
 
 
 def check_starts(target: Target, hooks: list[Hook], environ: Mapping[str, str]) -> list[Finding]:
-    """Return a finding for each reason why some of the hooks do not start."""
+    """Return a finding for each reason that keeps some of the hooks from starting."""
     events: dict[str, dict[str, None]] = {}
     for hook in hooks:
         if fault := fault_at_start(target, hook.command, environ):
@@ -122,8 +123,9 @@ def check_trial(trial: Trial) -> Finding:
 
 
 def check_disabled(target: Target) -> list[Finding]:
-    """Report settings that keep hooks from running: the home's, the administrator's, and the
-    current project's."""
+    """Report settings that switch hooks off: the home's, the administrator's or the project's.
+
+    The project is the current directory's."""
     install = target.runtime.install
     managed = install.MANAGED_SETTINGS.get(sys.platform, "")
     findings = []
@@ -148,8 +150,9 @@ def check_disabled(target: Target) -> list[Finding]:
 
 
 def _values(path: Path, install: Install) -> Mapping[str, Any]:
-    """Return the values of a settings file; {} if there is none. Raises SettingsFileError,
-    CannotWriteError."""
+    """Return the values of a settings file; {} if there is none.
+
+    Raises SettingsFileError, CannotWriteError."""
     content = read_if_there(path)
     if content is None or path.suffix == ".toml":
         return read_toml(content, path) if content else {}
@@ -157,8 +160,9 @@ def _values(path: Path, install: Install) -> Mapping[str, Any]:
 
 
 def _switch_files(target: Target, managed: str) -> list[Path]:
-    """Return the settings files that may switch hooks off in a home, or in the project of the
-    current directory. They need not be there."""
+    """Return the settings files that could switch off hooks in a home or the current project.
+
+    They need not exist."""
     if target.kind == "skills":
         return []
     install = target.runtime.install
@@ -184,8 +188,7 @@ def _switch_files(target: Target, managed: str) -> list[Path]:
 
 
 def check_firing(prompted: int, served: int, age_seconds: float) -> list[Finding]:
-    """Report a hook that served none of the sessions with prompts since its install, `age_seconds`
-    ago."""
+    """Report a hook that ran in no session with prompts since its install, `age_seconds` ago."""
     if not prompted or served:
         return []
     which = "the session" if prompted == 1 else f"any of the {prompted} sessions"
@@ -200,8 +203,9 @@ def check_firing(prompted: int, served: int, age_seconds: float) -> list[Finding
 def _check_hooks(
     target: Target, paths: ProgramPaths, ledger: InstallLedger
 ) -> tuple[list[Finding], list[Hook]]:
-    """Check that all our hooks are in the settings, or a plugin or extension in their place; return
-    those."""
+    """Check that the settings have all our hooks, and return those that they have.
+
+    A plugin or extension may replace them."""
     path, install = target.settings_file, target.runtime.install
     has_plugin = bool(target.plugins)
     if path is None:
@@ -247,7 +251,7 @@ def _check_trust(target: Target, here: list[Hook]) -> list[Finding]:
 
 
 def _check_files(target: Target, ledger: InstallLedger) -> Finding:
-    """Check our files that a runtime loads, skills included, or a template's files."""
+    """Check our files that a runtime or template loads, including skills."""
     record = ledger.records.get(target.root)
     about, mend = "extension", _reinstall(target)
     files = [str(Path(target.settings_dir, name)) for name in extension_names(target)]
@@ -266,7 +270,7 @@ def _check_files(target: Target, ledger: InstallLedger) -> Finding:
 
 
 def _check_status_line(target: Target, ledger: InstallLedger) -> list[Finding]:
-    """Check that our status line is in the settings if it is wanted, and only then."""
+    """Check that the settings have our status line exactly if the person wants it."""
     install, path, command = (
         target.runtime.install,
         target.status_line_file,
@@ -294,7 +298,7 @@ def _check_status_line(target: Target, ledger: InstallLedger) -> list[Finding]:
 
 
 def _check_plugins(target: Target, hooks: list[Hook]) -> list[Finding]:
-    """Report plugins of ours, alone or beside the hooks in the settings."""
+    """Report plugins of ours, whether or not the settings have hooks too."""
     dirs = dict.fromkeys((target.settings_dir, target.config_dir))
     names = dict.fromkeys(
         name for path in dirs for name in target.runtime.install.plugins_named(path, NAME)
@@ -382,7 +386,7 @@ def check_upkeep(target: Target, now: float) -> Finding:
 
 
 def _check_state(target: Target) -> list[Finding]:
-    """Check that state can be written, and report faults in the settings that count for a home."""
+    """Check that state can be written, and report faults in the settings that apply to a home."""
     findings = [
         Finding(WRONG, "config", notice, "correct or remove it") for notice in notices(target.home)
     ]
@@ -436,8 +440,7 @@ def _check_log(target: Target) -> list[Finding]:
 
 
 def _prompted_since(target: Target, since: float, environ: Mapping[str, str]) -> list[Session]:
-    """The sessions, of those that were last written, in which somebody prompted after `since`
-    (seconds since 1970)."""
+    """Return the recently written sessions that got a prompt after `since` (seconds since 1970)."""
     sessions = []
     for session in sorted(target.sessions(), key=modified, reverse=True)[:_SESSIONS_LOOKED_AT]:
         count = _ENTRIES_LOOKED_AT if modified(session) > since else 0

@@ -1,5 +1,7 @@
-"""Plans the changes of an install and an uninstall in one home: hooks, permission rules,
-skills and our MCP server."""
+"""Plans the changes that an install or uninstall makes in one home.
+
+They concern hooks, permission rules, skills and our MCP server.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ from . import _own_content as own_content
 from . import _servers as servers
 from ._homes import RUNTIME, SHARED_SKILLS_FOLDER, Target
 
-# How a SKILL.md names the command as the pack brings it, and the archives of whoever has no agent
-# home.
+# The source of each SKILL.md has the command and the directory of archives in these forms. The
+# second form is for users without an agent home.
 _OF_PLUGINS = b"CLAUDE_PLUGIN_ROOT"  # in lines that only the agents of plugins need
 # which is the installed command
 _SCRIPT = b'"%b/scripts/memory.py"' % RUNTIME.install.PLUGIN_ROOT.encode()
@@ -35,11 +37,12 @@ _NO_HOOKS = '{"hooks": {}}'
 class HomePlan(HookPlan):
     """The changes to one home: hooks, permission rules, skills and our MCP server.
 
-    `rules` are the permission rules that will be in the settings and be ours. `switched_off` is the
-    setting that stops our hooks, `can_allow` that they can let lookups pass. `server` is the change
-    of a file of its own that lists our MCP server, `server_stripped` that file without the server.
-    `has_tools` says that the runtime then has the server. `skills` are the names of the skills that
-    are installed then. `plugins` are our plugins that are present, so nothing else is added."""
+    `rules` are our permission rules after the change. `switched_off` is the setting that stops our
+    hooks; `can_allow` means that the hooks can let lookups pass. `server` is the change of a
+    separate file that lists our MCP server, `server_stripped` the content of that file without our
+    server. `has_tools` means that the runtime will have the server, and `skills` are the names of
+    the skills it will have. `plugins` are our plugins that are already there, so nothing else is
+    added."""
 
     rules: list[str] = field(default_factory=list)
     switched_off: str = ""
@@ -56,7 +59,7 @@ class HomePlan(HookPlan):
         return [*super().shared_files, *([self.server] if self.server else [])]
 
     def note_before(self, record: HomeRecord) -> None:
-        """Note our content as it will be, beside our content until the changes are made."""
+        """Note our future content beside the present one, until the changes are made."""
         super().note_before(record)
         if self.server and self.server.is_needed and not self.plugins:
             record.note_server(self.server, self.server_stripped)
@@ -72,9 +75,10 @@ class HomePlan(HookPlan):
 def plan_install(
     target: Target, made_from: InstalledPaths, ledger: InstallLedger, *, for_all: bool, allow: bool
 ) -> HomePlan:
-    """Plan the changes that put our hooks and skills into a home. With `for_all` the skills are
-    also put where several runtimes look; with `allow`, lookups run without asking. Both stay so
-    from then on. Raises SettingsFileError, CannotWriteError."""
+    """Plan the changes that add our hooks and skills to a home.
+
+    With `for_all`, skills are also put where several runtimes look; with `allow`, lookups run
+    without asking. Later installs keep both choices. Raises SettingsFileError, CannotWriteError."""
     record = ledger.records.get(target.root)
     plan, known = HomePlan(target.root, None, target.runtime.name), record.files if record else {}
     if target.kind == "skills":
@@ -103,8 +107,7 @@ def plan_install(
 def _plan_hooks(
     plan: HomePlan, target: Target, made_from: InstalledPaths, ledger: InstallLedger, *, allow: bool
 ) -> None:
-    """Plan hooks and permission rules in the settings of the runtime, and files of ours beside
-    them."""
+    """Plan hooks and permission rules in the runtime's settings, and our files beside them."""
     install, path, record = (
         target.runtime.install,
         target.settings_file,
@@ -127,7 +130,7 @@ def _plan_hooks(
 def _plan_rules(
     plan: HomePlan, target: Target, made_from: InstalledPaths, ledger: InstallLedger, *, allow: bool
 ) -> None:
-    """Plan the permission rules in the settings, which have the hooks in the plan already."""
+    """Plan the permission rules in settings that already have the planned hooks."""
     assert plan.settings
     install, record = target.runtime.install, ledger.records.get(plan.root)
     path, before = plan.settings.path, plan.settings.before
@@ -150,8 +153,10 @@ def _plan_rules(
 def _plan_server(
     plan: HomePlan, target: Target, paths: ProgramPaths, record: HomeRecord | None
 ) -> None:
-    """Plans our MCP server in the runtime's list, which is its settings file or another; that one
-    is left as it is if it is not in order, as the runtime may read more than we."""
+    """Plan our MCP server in the file where the runtime lists servers.
+
+    If that is not the settings file and is invalid, it is left alone: the runtime may understand
+    more than our parser."""
     install = target.runtime.install
     path, settings = servers.servers_file(install, target.settings_dir), plan.settings
     if path is None or (plan.plugins and not (record and record.server)):
@@ -181,15 +186,16 @@ def _plan_server(
 
 
 def _archives(target: Target) -> str:
-    """Return the directory of the archives as skills and rules name it: from an agent home on, if
-    it runs there."""
+    """Return the directory of the archives, as skills and rules name it.
+
+    It is relative for an agent that runs in its home."""
     if target.kind == "agent" and target.project == target.root:
         return os.path.relpath(target.home.conversations_dir, target.root)
     return target.home.conversations_dir
 
 
 def extension_names(target: Target) -> list[str]:
-    """The files of ours beside the settings of a home, as paths in their directory."""
+    """Return the paths of our files beside a home's settings, relative to their directory."""
     return (
         list(target.runtime.install.wanted_files(_NO_HOOKS, "", ""))
         if target.kind == "runtime"
@@ -200,8 +206,10 @@ def extension_names(target: Target) -> list[str]:
 def _plan_skills(
     plan: HomePlan, directory: Path, made_from: InstalledPaths, known: dict[str, str], archives: str
 ) -> None:
-    """Plan every skill in `directory`; a skill there that is not ours (by `known`, from the ledger)
-    is left alone. `archives` is the directory of archives that they name."""
+    """Plan all skills in `directory`, except where somebody else's skill has the name.
+
+    `known`, from the ledger, are the files of our skills. `archives` is the directory of archives
+    that the skills name."""
     for skill in sorted(path for path in (made_from.source / "skills").glob("*") if path.is_dir()):
         wanted = {
             directory / file.relative_to(skill.parent): _adapted(
@@ -240,15 +248,14 @@ def plan_uninstall(root: str, record: HomeRecord, is_ours: Callable[[str], bool]
 
 
 def _adapted(content: bytes, made_from: InstalledPaths, archives: str) -> bytes:
-    """Return a skill's file whose commands name the installed command and the archives by their
-    paths."""
+    """Return a skill's file that names the installed command and the archives by their paths."""
     named = content.replace(_ARCHIVES, os.fsencode(shlex.quote(archives)))
     named = named.replace(_SCRIPT, os.fsencode(made_from.paths.command))
     return b"".join([line for line in named.splitlines(keepends=True) if _OF_PLUGINS not in line])
 
 
 def _is_foreign(directory: Path, wanted: dict[Path, bytes], known: dict[str, str]) -> bool:
-    """Check if something is there that we neither wrote nor would write in the same way."""
+    """Check if the directory has content that we did not write and that differs from ours."""
     if directory.is_symlink():
         return True
     if not os.path.lexists(directory) or any(str(path) in known for path in wanted):

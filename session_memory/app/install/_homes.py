@@ -1,7 +1,8 @@
-"""Finds the homes to install into, and the paths of each one's settings, skills and transcripts.
+"""Finds the homes to install into, and the paths of their settings, skills and transcripts.
 
-Each runtime that is on the machine is installed into its user's settings of it. An agent's home,
-and a project with settings of its own, are homes of `RUNTIME`."""
+Each runtime on the machine is installed into its user's settings. An agent's home, and a project
+with settings of its own, are homes of `RUNTIME`.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from ...sessions.settings.homes import (
 from ...sessions.settings.registry import agent_home
 from ...sessions.transcripts.entries import Session
 
-# in a home directory or a project: holds skills for several runtimes
+# the folder, in a home directory or a project, of skills for several runtimes
 SHARED_SKILLS_FOLDER = ".agents"
 RUNTIME = runtime("agent-sdk")
 
@@ -42,11 +43,12 @@ class Target:
     """A home to install into.
 
     `kind` is *agent* (its sessions have names), *runtime* (a user's settings of the runtime),
-    *project* (one project's settings of it), *template* (made from a template; its agent asks by
-    itself, without hooks in settings) or *skills* (a user's skills that several runtimes share; no
-    other part of it counts). `settings_dir` contains its settings and skills, `project` is the
-    directory in which its sessions run ('' for any), and `config_dir` the runtime's directory with
-    their transcripts. `home` is the place of our settings and state for it."""
+    *project* (one project's settings of the runtime), *template* (made from a template; its agent
+    asks for updates itself, without hooks in settings) or *skills* (a user's skills that several
+    runtimes share; nothing else in it matters). `settings_dir` contains the settings and skills,
+    `project` is the directory in which its sessions run ('' for any), and `config_dir` the
+    runtime's directory with their transcripts. `home` is where we keep settings and state for it.
+    """
 
     kind: str
     root: str
@@ -73,7 +75,7 @@ class Target:
 
     @property
     def skills_dir(self) -> Path | None:
-        """Return the directory for its own skills; None if it shares others' skills."""
+        """The directory for the home's own skills; None if it shares others' skills."""
         if self.kind == "skills":
             return Path(self.settings_dir, "skills")
         name = self.runtime.install.SKILLS_FOLDER
@@ -81,8 +83,7 @@ class Target:
 
     @property
     def shared_skills_dir(self) -> Path:
-        """The directory of skills that the runtimes of an agent's home or a project share: beside
-        `settings_dir`."""
+        """The directory, beside `settings_dir`, of skills that several runtimes share."""
         return Path(self.settings_dir).parent / SHARED_SKILLS_FOLDER / "skills"
 
     @property
@@ -98,14 +99,15 @@ class Target:
 
     @property
     def transcripts_dir(self) -> str:
-        """The directory of its sessions' transcripts, or, if they run in any project, the one above
-        those."""
+        """The directory of the sessions' transcripts, or of several projects' such directories."""
         if self.project:
             return self.runtime.project_dir(self.config_dir, self.project)
         return self.runtime.transcripts_dir(self.config_dir)
 
     def sessions(self) -> list[Session]:
-        """An agent home's named sessions, with or without a transcript; else all that have one."""
+        """Return an agent home's named sessions, or the sessions with a transcript of other homes.
+
+        Named sessions need no transcript."""
         if self.kind == "agent":
             return self.runtime.named_sessions(
                 self.home.sessions_dir, self.config_dir, self.project
@@ -115,8 +117,7 @@ class Target:
 
 
 def runtime_called(name: str) -> Runtime | None:
-    """The runtime that somebody means by its name (`claude-code`) or its command (`claude`); None
-    if there is none."""
+    """Return the runtime with a name (`claude-code`) or command (`claude`), or None."""
     return next(
         (candidate for candidate in all_runtimes() if name in (candidate.name, candidate.PROGRAM)),
         None,
@@ -124,7 +125,7 @@ def runtime_called(name: str) -> Runtime | None:
 
 
 def identify(path: str, environ: Mapping[str, str]) -> Target:
-    """The home that `path` is, or that has its settings in `path`. Raises NoHomeError."""
+    """Return the home at `path`, or the one whose settings are there. Raises NoHomeError."""
     root = os.path.abspath(expanded(path, os.environ))
     if not os.path.isdir(root):
         raise NoHomeError(
@@ -158,7 +159,7 @@ def identify(path: str, environ: Mapping[str, str]) -> Target:
 def find(
     ledger: InstallLedger, environ: Mapping[str, str], current_dir: str, but: Collection[str] = ()
 ) -> list[Target]:
-    """Return the homes that are found without being named.
+    """Return the homes that can be found without being named.
 
     They are the homes of the runtimes on this machine, those in the ledger, and the current one.
     The paths `but` are left out."""
@@ -193,8 +194,9 @@ def known_home(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> 
 
 
 def is_here(runtime: Runtime, environ: Mapping[str, str]) -> bool:
-    """Check if a runtime is on this machine: its user has settings of it, or can start it. One
-    without hooks takes nothing."""
+    """Check if a runtime with hooks is on this machine.
+
+    Its user must have settings for it, or be able to start it."""
     if not runtime.PROMPT_EVENT:
         return False
     command = runtime.install.COMMAND
@@ -203,18 +205,18 @@ def is_here(runtime: Runtime, environ: Mapping[str, str]) -> bool:
 
 
 def settings_of(runtime: Runtime, environ: Mapping[str, str]) -> Target:
-    """The home that a user's settings of a runtime are, there or not."""
+    """Return the home of a user's settings for a runtime, which need not exist."""
     return _settings_at(runtime, runtime.install.settings_dir(environ), environ)
 
 
 def shared_skills(environ: Mapping[str, str], root: str = "") -> Target:
-    """The folder of a user's skills for several runtimes, there or not."""
+    """Return the folder of a user's skills for several runtimes, which need not exist."""
     root = root or f"{user_dir(environ)}/{SHARED_SKILLS_FOLDER}"
     return Target("skills", root, root, "", "", person_home(environ))
 
 
 def _settings_at(runtime: Runtime, settings_dir: str, environ: Mapping[str, str]) -> Target:
-    """The home that settings of a runtime are which lie in `settings_dir`."""
+    """Return the home of the runtime's settings in `settings_dir`."""
     if runtime is RUNTIME and os.path.isdir(settings_dir):
         return _runtime_or_project(settings_dir, environ)
     is_usual = settings_dir == runtime.install.settings_dir(environ)
@@ -235,8 +237,9 @@ def _is_agent_home(root: str) -> bool:
 
 
 def _agent(root: str, environ: Mapping[str, str]) -> Target:
-    """An agent's runtime is started in the root, or, in homes that the seed's project made, in
-    `home/` below it."""
+    """Return the agent home at `root`.
+
+    Its runtime is started there, or in `home/` below it if the seed's project made the home."""
     folder = RUNTIME.install.HOME_FOLDER
     below = os.path.join(root, "home")
     is_below = os.path.isdir(os.path.join(below, folder)) and not os.path.isdir(
@@ -251,8 +254,7 @@ def _agent(root: str, environ: Mapping[str, str]) -> Target:
 
 
 def _runtime_or_project(root: str, environ: Mapping[str, str]) -> Target:
-    """The runtime's own directory, or the one in a project that has its settings for that project
-    alone."""
+    """Return the home of the runtime's own directory, or of a project's settings at `root`."""
     config_dir = RUNTIME.config_dir(environ)
     is_named = os.path.basename(root) == RUNTIME.install.HOME_FOLDER
     has_transcripts = os.path.isdir(RUNTIME.transcripts_dir(root))

@@ -1,5 +1,7 @@
-"""Installs: checks every home first, leaves out those that cannot be changed; all changes can be
-undone."""
+"""Install into homes, in a way that can be undone.
+
+All homes are checked before anything is changed. Homes that cannot be changed are left out.
+"""
 
 from __future__ import annotations
 
@@ -39,8 +41,10 @@ from .templates import fill_sample_home, plan_template, templated_home
 
 @dataclass
 class Installed:
-    """The result of an install, or of a dry run, which has no `trials`; else there is one for each
-    home. `refused` has the errors of homes that were left out."""
+    """The result of an install or a dry run.
+
+    `refused` has the errors of homes that were left out. An install has a trial for each home; a
+    dry run has no `trials`."""
 
     paths: ProgramPaths
     targets: list[Target]
@@ -54,12 +58,12 @@ class Installed:
 
     @property
     def has_problems(self) -> bool:
-        """Tell whether packages are missing that could not be installed."""
+        """Return whether packages are missing that could not be installed."""
         return not self.is_dry_run and bool(self.program.environment.problems)
 
 
 class _Plans(NamedTuple):
-    """The homes that can be changed, what would be changed in each, and why others are left out."""
+    """The homes that can be changed with their changes, and the reasons against the others."""
 
     targets: list[Target]
     plans: list[HomePlan]
@@ -67,9 +71,10 @@ class _Plans(NamedTuple):
 
 
 class InstallRequest(NamedTuple):
-    """The homes and runtimes to install into, all that are found without either. `extras` go into
-    the environment too; with `skills_for_all`, skills are also put where several runtimes look; a
-    `dry_run` changes nothing."""
+    """The homes and runtimes to install into; without either, all that can be found.
+
+    `extras` are added to the environment. With `skills_for_all`, skills are also put where several
+    runtimes look. A `dry_run` changes nothing."""
 
     roots: list[str]
     runtimes: Collection[Runtime] = ()
@@ -86,10 +91,11 @@ def install(
     *,
     is_allowed: bool,
 ) -> Installed:
-    """Install into the targets, or into a sample home if there is no other.
+    """Install into the requested homes, or into a sample home if there are none.
 
-    A home with invalid settings is left out; if all are, nothing is changed. If it `is_allowed`,
-    agents may also look things up without asking. Raises SessionMemoryError, OSError."""
+    A home with invalid settings is left out; if all are invalid, nothing is changed. If it
+    `is_allowed`, agents may also look things up without asking. Raises SessionMemoryError, OSError.
+    """
     source = source_dir()
     program.check_source(source)
     if environ.get(ENV_DIR):
@@ -134,7 +140,7 @@ def _plans_for(
     *,
     is_allowed: bool,
 ) -> _Plans:
-    """Return the plans for the homes of a request, or for a sample home without any."""
+    """Return the plans for the homes of a request, or for a sample home if there are none."""
     absent: list[SessionMemoryError] = []
     paths = made_from.paths
     targets = _targets(request, ledger, paths, environ, absent) or [_sample_target(paths, environ)]
@@ -149,7 +155,7 @@ def _planned(
     skills_for_all: bool,
     is_allowed: bool,
 ) -> _Plans:
-    """Return the plans for `targets`. Raises the first one's problem if none can be changed."""
+    """Return the plans for `targets`. Raises the first target's error if none can be changed."""
     plans = _Plans([], [], [])
     for target in targets:
         try:
@@ -180,9 +186,9 @@ def _targets(
     environ: Mapping[str, str],
     refused: list[SessionMemoryError],
 ) -> list[Target]:
-    """Return the homes that are meant, and the skills that several of them share.
+    """Return the requested homes, and the folders of skills that several of them share.
 
-    `refused` gets the reason if a named home is left out."""
+    `refused` gets the reason for each named home that is left out."""
     targets = _named(request, ledger, environ, refused)
     if not request.roots and not request.runtimes:
         templated = [
@@ -222,7 +228,9 @@ def _named(
     environ: Mapping[str, str],
     refused: list[SessionMemoryError],
 ) -> list[Target]:
-    """Return the homes that were named; add to `refused` why others are not. Raises NoHomeError."""
+    """Return the homes that were named, and add the reasons against others to `refused`.
+
+    Raises NoHomeError."""
     targets = [
         templated_home(path, ledger, environ) or identify(path, environ) for path in request.roots
     ]

@@ -1,9 +1,9 @@
-"""Programs that install packages into an environment: uv, else a pip wherever there is one.
+"""Programs that install packages into an environment: uv, else any pip on the machine.
 
-Debian has neither pip nor ensurepip unless somebody asks for them, and a pip before version 22.3
-cannot install into another environment by itself. So the environment's interpreter imports pip from
-the directory or wheel where it is, which any version allows. The caller's PIP_* and UV_* variables
-count, and pip's files."""
+Debian has neither pip nor ensurepip by default, and a pip before version 22.3 cannot install into
+another environment. So the environment's interpreter imports pip from its directory or wheel, which
+works with any version. The caller's PIP_* and UV_* variables and pip's files apply.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from ...common.errors import SessionMemoryError
 from ...common.system.files import user_dir
 from ._pip_settings import is_without_index, pip_settings, uv_variables
 
-# The pip that is fetched where there is none. It runs on Python 3.9 and later.
+# The pip that is downloaded if the machine has none. It runs on Python 3.9 and later.
 PIP_WHEEL = "pip-25.3-py3-none-any.whl"
 PIP_SHA256 = "9655943313a94722b7774661c21049070f6bbb0a1516bf02f7c8d5d9201514cd"
 NO_PIP = "this Python has no pip"
 _RUN_SECONDS = 900
 _FETCH_SECONDS = 30
 _LARGEST_WHEEL = 16 << 20
-# Run by the environment's interpreter: imports pip from the path in its first argument, and nothing
-# else from there.
+# Run by the environment's interpreter: imports pip, and nothing else, from the path in its first
+# argument.
 _RUN_PIP = """
 import runpy, sys
 from importlib.machinery import PathFinder
@@ -47,8 +47,8 @@ sys.meta_path.insert(0, Finder)
 sys.argv[0] = "pip"
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
 """
-# Run by the base interpreter: prints the directory that pip is in, then the wheels of it that
-# Python or Debian bring.
+# Run by the base interpreter: prints the directory of its pip, then the pip wheels of Python or
+# Debian.
 _FIND_PIP = """
 import glob, os, site, sys, sysconfig
 from importlib.util import find_spec
@@ -63,8 +63,7 @@ if ensurepip and ensurepip.origin:
         for wheel in sorted(glob.glob(os.path.join(place, "pip-*.whl")))[-1:] if place else ():
             print(wheel)
 """
-# By the package manager that a system has: the command that brings a pip for the system's own
-# Python.
+# The command that installs a pip for the system's own Python, by the system's package manager.
 _PACKAGES = {
     "apt-get": "apt install python3-venv",
     "dnf": "dnf install python3-pip",
@@ -75,11 +74,11 @@ _PACKAGES = {
 
 
 class NoInstallerError(SessionMemoryError):
-    """No program can install packages; `hint` is the command that brings one, or ''."""
+    """No program can install packages; `hint` is the command that installs one, or ''."""
 
 
 class _Installer(NamedTuple):
-    """A program that has the subcommand `install`, which gets these options."""
+    """A program with a subcommand `install`, and the options to give it."""
 
     program: list[str]
     options: list[str]
@@ -87,9 +86,10 @@ class _Installer(NamedTuple):
 
 
 class Installers:
-    """The programs that can install into the environment of `python`, which was made from `base`;
-    the first that works is used. Downloads are cached only if `is_cached`. A context manager, which
-    deletes a fetched pip at its end."""
+    """The programs that can install into the environment of `python`; the first that works is used.
+
+    The environment was made from `base`. Downloads are cached only if `is_cached`. This is a
+    context manager, which deletes a downloaded pip at its end."""
 
     def __init__(
         self, python: str, base: str, environ: Mapping[str, str], *, is_cached: bool = False
@@ -115,8 +115,7 @@ class Installers:
             shutil.rmtree(self._directory, ignore_errors=True)
 
     def install(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """Install with the arguments of `pip install`, and compile nothing. Raises
-        NoInstallerError."""
+        """Run `pip install` with these arguments, without compiling. Raises NoInstallerError."""
         installer = self._installer or next(self._installers, None)
         while installer:
             self._installer = installer
@@ -132,8 +131,9 @@ class Installers:
         raise NoInstallerError(self._problem, package_for(self._base))
 
     def _works(self, installer: _Installer) -> bool:
-        """Check if it is the packages that fail: this pip runs. After uv pip is tried too, which
-        may reach more."""
+        """Check if this pip runs, so a failure is the packages' fault.
+
+        uv alone does not count: if it fails, pip is tried too, which may reach more indexes."""
         if not self._is_sound and not installer.is_uv:
             self._is_sound = self._run([*installer.program, "--version"], installer).returncode == 0
         return self._is_sound
@@ -156,8 +156,7 @@ class Installers:
             )
 
     def _fetched(self) -> list[str]:
-        """Return the path of a pip that was fetched for this, from where pip is told to look;
-        nothing without it."""
+        """Return the path of a pip downloaded from pip's configured index; [] on failure."""
         self._directory = tempfile.mkdtemp(prefix="session-memory-pip-")
         try:
             return [str(fetch_pip(Path(self._directory), pip_settings(self._environ)))]
@@ -168,8 +167,8 @@ class Installers:
     def _run(
         self, command: list[str], installer: _Installer | None = None
     ) -> subprocess.CompletedProcess[str]:
-        # uv reads the settings of a project in the directory where it starts: not of one that the
-        # person is just in.
+        # uv reads the settings of a project in its working directory; those of the person's current
+        # project must not apply
         place = os.path.dirname(self._python) if installer and installer.is_uv else None
         try:
             return subprocess.run(
@@ -188,15 +187,18 @@ class Installers:
 
 
 def _rustup_home(environ: Mapping[str, str]) -> str:
-    """Return the home of rustup, or a directory that cannot be made if there is none: pip asks any
-    `rustc` on the PATH for its version, and rustup's would make an empty ~/.rustup."""
+    """Return the home of rustup, or a directory that cannot be created if there is none.
+
+    pip asks any `rustc` on the PATH for its version, and rustup's would create an empty ~/.rustup.
+    """
     home = os.path.join(user_dir(environ), ".rustup")
     return home if os.path.isdir(home) else os.path.join(os.devnull, "rustup")
 
 
 def package_for(python: str) -> str:
-    """Return the command that installs what a system's Python needs to install packages; '' for
-    another Python."""
+    """Return the command with which a system's Python gets what it needs to install packages.
+
+    Return '' for any other Python."""
     manager = next(filter(shutil.which, _PACKAGES), None)
     if manager is None or not python.startswith("/usr/bin/"):
         return ""
@@ -208,8 +210,9 @@ def package_for(python: str) -> str:
 
 
 def fetch_pip(directory: Path, settings: Mapping[str, str]) -> Path:
-    """Fetch PIP_WHEEL into a directory, from the place or index in these settings of pip; return
-    its path. Raises NoInstallerError, also for one with another checksum."""
+    """Download PIP_WHEEL into a directory as pip's settings say; return its path.
+
+    Raises NoInstallerError, also if the checksum is wrong."""
     index = settings.get("index-url", "").strip()
     content = None
     for place in settings.get("find-links", "").split():
@@ -233,7 +236,7 @@ def fetch_pip(directory: Path, settings: Mapping[str, str]) -> Path:
 
 
 def _from_index(index: str, certificates: str) -> bytes:
-    """Return what an index has under the name PIP_WHEEL. Raises OSError, ValueError."""
+    """Return the content of PIP_WHEEL from an index. Raises OSError, ValueError."""
     page_url = f"{index.rstrip('/')}/pip/"
     page = _content(page_url, page_url, certificates).decode("utf-8", "replace")
     links = [link.replace("&amp;", "&") for link in re.findall(r'href="([^"]+)"', page)]
@@ -246,8 +249,9 @@ def _from_index(index: str, certificates: str) -> bytes:
 
 
 def _content(url: str, page_url: str, certificates: str) -> bytes:
-    """Return the content of a URL, which gets the name and password of the index if both have the
-    same server."""
+    """Return the content of a URL.
+
+    The index's name and password are sent only if the URL is on the same server."""
     import base64
     import ssl
     from urllib.request import Request, urlopen

@@ -1,4 +1,4 @@
-"""Recognises our files in a place of ours, or beside it: a purge may delete them, one by one."""
+"""Recognises our files in a directory of ours or beside it, so a purge can delete each of them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ...sessions.settings.homes import ENV_DIR
 IGNORE_FILE = ".gitignore"
 _END_BYTES = 16 * 1024
 _MIRRORS = "|".join(re.escape(runtime.name) for runtime in all_runtimes())
-# Paths below a place. A runtime's separate directory has its paths in homes/<name>/, like the
-# person's in the place.
+# Paths below a place. A runtime with a separate directory has the same paths in homes/<name>/ as
+# the person has in the place.
 _NAMED = re.compile(
     r"(?:homes/[^/]+/)?(?:"
     r"state/(?:hook\.log(?:\.1)?|(?:upkeep|conflicts|inbox|config|settings|team|team-changes|team-handoffs|registered|named_homes|hosts|repositories|"
@@ -44,7 +44,7 @@ class ForeignPlaceError(SessionMemoryError):
 
 
 def check_place(place: str) -> None:
-    """Raise ForeignPlaceError if the directory `place` is not empty and nothing in it is ours."""
+    """Raise ForeignPlaceError if `place` has files but none of ours."""
     our_paths, others = sort_out(place, place) if os.path.isdir(place) else ([], [])
     if others and not our_paths:
         hint = f"set {ENV_DIR} to a directory that is used for nothing else, or unset it"
@@ -55,10 +55,10 @@ def check_place(place: str) -> None:
 
 
 def sort_out(path: str, place: str) -> tuple[list[str], list[str]]:
-    """Return which files at `path` are ours and which are not.
+    """Return the files at `path` that are ours, and the others.
 
-    `path` is `place` or below it. A directory stands for all its files if they are of one kind.
-    Symlinks are not followed, and not ours."""
+    `path` is `place` or below it. If all files of a directory are of one kind, only the directory
+    is returned. Symlinks are not followed and not ours."""
     if (os.path.islink(path) and path != place) or not os.path.isdir(path):
         return ([path], []) if _is_ours(path, place) else ([], [path])
     parts = [sort_out(f"{path}/{name}", place) for name in sorted(os.listdir(path))]
@@ -78,8 +78,9 @@ def sort_out(path: str, place: str) -> tuple[list[str], list[str]]:
 
 
 def delete(path: str, place: str) -> None:
-    """Delete what at `path` is ours by now, and the directories that are empty then. Raises
-    OSError."""
+    """Delete the files at `path` that are ours now, and directories that become empty.
+
+    Raises OSError."""
     if os.path.islink(path) or not os.path.isdir(path):
         if _is_ours(path, place):
             os.unlink(path)
@@ -90,8 +91,9 @@ def delete(path: str, place: str) -> None:
 
 
 def _is_ours(path: str, place: str) -> bool:
-    """Return True for a regular file that we made, by its place and, if people may have such a
-    file, its content."""
+    """Return True for a regular file that we made.
+
+    Its path decides; where people may have a file of the same path, its content decides too."""
     inner = os.path.relpath(path, place).replace(os.sep, "/")
     if os.path.islink(path):  # an environment has some
         return bool(re.match(r"(?:homes/[^/]+/)?(?:plugin/)?env[^/]*/", inner))

@@ -1,5 +1,4 @@
-"""Shows the results of install, uninstall and new: to a person in lines, to a program as one JSON
-object."""
+"""Prints the results of install, uninstall and new: as lines for people, as JSON for programs."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ def show_title(terminal: Terminal, what: str, *, is_dry_run: bool) -> None:
 
 
 def show_example(update: PastUpdate, terminal: Terminal, *, is_own: bool) -> None:
-    """Print what a prompt of this person's own sessions would have got, or of the sample."""
+    """Print the example update, from this person's own sessions or from the sample."""
     name = shorten(one_line(for_people(update.name)), TITLE_CHARACTERS)
     if update.is_waiting:
         introduction = (
@@ -294,7 +293,7 @@ def _show_home(target: Target, plan: HomePlan, terminal: Terminal, *, is_dry_run
 
 
 def _parts_of(plan: HomePlan) -> list[tuple[str, bool]]:
-    """Return the kinds of our parts in a home now, each with whether it is new."""
+    """Return the kinds of our parts in a home after the change, each with whether it is new."""
     is_changed = any(change.is_needed for change in plan.files)
     hooks_are_new = bool(plan.settings and plan.settings.kind != "unchanged")
     return [
@@ -346,8 +345,7 @@ def show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
 
 
 def _show_step(what: str, terminal: Terminal, command: str) -> None:
-    """Print what a command is for, and the command on a line of its own, however long: it is
-    copied."""
+    """Print the purpose of a command, and the command on one line that can be copied."""
     terminal.paragraph(what, first="  ", indent="  ")
     terminal.line(f"    {command}")
 

@@ -1,6 +1,7 @@
 """Our content in files of a person or a runtime.
 
-Returns such a file as it was before, or without our content."""
+A file is restored to its state before the install, or stripped of our content.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +18,13 @@ from ..tools.permissions import SERVERS
 from . import _servers as servers
 from ._homes import RUNTIME, runtime_called
 
-# Permission rules as `tools.permissions` makes them, of a program and home that are not known.
+# Permission rules made by `tools.permissions`, for any program and home.
 _OWN_COMMAND = re.compile(r"Bash\(.*/session-memory/(?:bin/session-memory\b|app/scripts/).*\)")
 _OWN_RULE = re.compile(rf"Read\(/(?:.*/)?conversations/\*\*\)|mcp__(?:{'|'.join(SERVERS)})__")
 
 
 def restored(path: Path, record: HomeRecord, is_ours: Callable[[str], bool]) -> FileChange:
-    """Return the settings file as it was before, or without our content.
+    """Return the settings file as it was before the install, or else without our content.
 
     Raises SettingsFileError."""
     return record.restored(path, {}, stripper(path, record, is_ours))
@@ -32,8 +33,9 @@ def restored(path: Path, record: HomeRecord, is_ours: Callable[[str], bool]) -> 
 def stripper(
     path: Path, record: HomeRecord, is_ours: Callable[[str], bool]
 ) -> Callable[[bytes], bytes]:
-    """Return a function that removes our content from that of the settings file at `path`.
-    It raises SettingsFileError."""
+    """Return a function that strips our content from the settings file at `path`.
+
+    The function raises SettingsFileError."""
     install = _install_of(record)
 
     def strip(content: bytes) -> bytes:
@@ -44,8 +46,9 @@ def stripper(
 
 
 def without_status_line(record: HomeRecord, is_ours: Callable[[str], bool]) -> FileChange:
-    """Return the file that has our status line as it was before, or without that line. Raises
-    SettingsFileError."""
+    """Return the file with our status line as it was before the install, or else without the line.
+
+    Raises SettingsFileError."""
     install, noted = _install_of(record), record.status_line
     path = Path(noted["file"])
 
@@ -56,8 +59,9 @@ def without_status_line(record: HomeRecord, is_ours: Callable[[str], bool]) -> F
 
 
 def without_server(record: HomeRecord) -> FileChange:
-    """Return the file that lists our MCP server as it was before, or without that server. Raises
-    SettingsFileError."""
+    """Return the file with our MCP server as it was before the install, or else without the server.
+
+    Raises SettingsFileError."""
     path = Path(record.server["file"])
     strip = partial(servers.without_server, path=path, install=_install_of(record))
     return record.restored(path, record.server, strip)
@@ -66,8 +70,9 @@ def without_server(record: HomeRecord) -> FileChange:
 def stripped(
     content: bytes, path: Path, is_ours: Callable[[str], bool], rules: list[str], install: Install
 ) -> bytes:
-    """Return a settings file without our hooks, status line and MCP server, and these permission
-    rules. Raises SettingsFileError."""
+    """Return a settings file without our hooks, status line, MCP server and these rules.
+
+    Raises SettingsFileError."""
     if install.STATUS_LINE:
         settings = SettingsFile(content, path, install)
         content = settings.without_status_line(install, is_ours).content
@@ -78,15 +83,17 @@ def stripped(
 
 
 def own_rules(content: bytes, path: Path, record: HomeRecord | None, install: Install) -> list[str]:
-    """Return the permission rules in a settings file that are ours: by the ledger, else by what
-    they say. Raises SettingsFileError."""
+    """Return our permission rules in a settings file, known from the ledger or by their content.
+
+    Raises SettingsFileError."""
     rules = SettingsFile(content, path, install).read().rules
     return [rule for rule in rules if rule in record.rules] if record else rules_by_content(rules)
 
 
 def rules_by_content(rules: list[str]) -> list[str]:
-    """Return the rules that are ours by what they say: where one names this program, all such as we
-    make."""
+    """Return our permission rules, recognised by their content.
+
+    If a rule names this program, all rules of the forms that we make count as ours."""
     is_here = any(_OWN_COMMAND.match(rule) for rule in rules)
     return [
         rule for rule in rules if is_here and (_OWN_COMMAND.match(rule) or _OWN_RULE.match(rule))

@@ -1,5 +1,4 @@
-"""The settings of pip that say where packages come from: from its files and its variables, without
-starting it."""
+"""Reads pip's settings for package sources from its files and variables, without starting pip."""
 
 from __future__ import annotations
 
@@ -20,13 +19,14 @@ _UV_SOURCES = (
     "UV_EXTRA_INDEX_URL",
     "UV_FIND_LINKS",
 )
-# uv reads no counterpart of these: with any of them only pip does as the person wants.
+# uv has no equivalent of these settings, so if any is set, only pip follows the person's wishes.
 _PIP_ONLY = ("proxy", "trusted-host", "client-cert", "require-hashes", "no-binary", "only-binary")
 
 
 def pip_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of pip in force for `install`, by their names in its files, such as
-    `index-url`."""
+    """Return pip's settings in force for `install`, by their names in pip's files.
+
+    An example of a name is `index-url`."""
     settings: dict[str, str] = {}
     for path in _files(environ):
         parser = configparser.RawConfigParser(strict=False)
@@ -43,8 +43,7 @@ def pip_settings(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def uv_variables(environ: Mapping[str, str]) -> dict[str, str] | None:
-    """Return the variables that have uv install from where pip would; None if uv cannot be told
-    so."""
+    """Return the variables that make uv install from pip's sources; None if no variable can."""
     settings = pip_settings(environ)
     if any(settings.get(name) for name in _PIP_ONLY):
         return None
@@ -70,7 +69,7 @@ def is_without_index(environ: Mapping[str, str]) -> bool:
 
 
 def _files(environ: Mapping[str, str]) -> list[Path]:
-    """Return the files that pip reads, the last of which wins. They need not exist."""
+    """Return the files that pip reads; the last one takes precedence. They need not exist."""
     chosen = environ.get("PIP_CONFIG_FILE", "")
     if chosen == os.devnull:
         return []

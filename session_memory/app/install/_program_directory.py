@@ -13,10 +13,11 @@ HOOK_SECONDS = 60.0  # no hook runs longer; upkeep and commands lock their versi
 
 
 def replace_directory(built: Path, at: Path) -> None:
-    """Make the link `at` lead to the directory `built` beside it, atomically.
+    """Point the link `at` to the directory `built` beside it, atomically.
 
-    Readers find either. The old directory stays for processes that still run from it. On Windows,
-    where links need a privilege, `at` is a directory, and not replaced atomically."""
+    Readers find either version. The old directory stays for processes that still run from it. On
+    Windows, where links need a privilege, `at` is a directory, and its replacement is not atomic.
+    """
     if os.name == "nt":
         shutil.rmtree(at, ignore_errors=True)
         built.rename(at)
@@ -30,8 +31,10 @@ def replace_directory(built: Path, at: Path) -> None:
 
 
 def remove_replaced(at: Path) -> None:
-    """Remove directories that `at` led to and no process runs from, and those never put in place;
-    none while a hook may still run that began before `at` was turned the last time."""
+    """Remove former targets of the link `at` that no process uses, and targets never put in place.
+
+    Nothing is removed while a hook may still run that started before the last change of the link.
+    """
     if at.is_symlink() and 0 <= time.time() - at.lstat().st_mtime < HOOK_SECONDS:
         return
     current = os.readlink(at) if at.is_symlink() else ""

@@ -1,8 +1,8 @@
-"""Our MCP server in a runtime's list of servers, JSON or TOML: put in and taken out as text; all
-else keeps its bytes.
+"""Adds our MCP server to a runtime's list of servers, JSON or TOML, and removes it.
 
-A server that runs our command under another name, or that a person named like ours, is theirs: none
-is added to it."""
+The list is edited as text, so everything else keeps its bytes. A server that runs our command under
+another name, or has our name but was added by a person, is the person's: ours is not added then.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ _TOML_TOKEN = re.compile(
 
 
 def servers_file(install: Install, settings_dir: str) -> Path | None:
-    """Return the file that an install adds our server to; None if it adds none."""
+    """Return the file to which an install adds our server, or None."""
     return Path(install.mcp_files(settings_dir)[0]) if install.MCP_KEY else None
 
 
 def with_server(content: bytes | None, path: Path, install: Install, launcher: str) -> bytes | None:
-    """Return a list of servers (None: no file) that has ours, which `launcher` starts. Raises
-    SettingsFileError."""
+    """Return a list of servers (None: no file) with ours added, which `launcher` starts.
+
+    Raises SettingsFileError."""
     servers = _servers(content, path, install)
     if any(
         name == NAME or runs_ours(json.dumps(server))
@@ -73,8 +74,9 @@ def without_server(content: bytes, path: Path, install: Install) -> bytes:
 
 
 def has_server(path: Path, install: Install) -> bool:
-    """Check if a file lists a server that runs our command. Raises SettingsFileError,
-    CannotWriteError."""
+    """Check if a file lists a server that runs our command.
+
+    Raises SettingsFileError, CannotWriteError."""
     return any(
         runs_ours(json.dumps(server))
         for server in _servers(read_if_there(path), path, install).values()
@@ -87,7 +89,7 @@ def runs_ours(text: str) -> bool:
 
 
 def read_toml(content: bytes | None, path: Path) -> dict[str, Any]:
-    """Return the values of a TOML file. Raises SettingsFileError, also before Python 3.11."""
+    """Return the values of a TOML file. Raises SettingsFileError, always on Python before 3.11."""
     return _toml(_text(content, path), path)
 
 
@@ -135,7 +137,7 @@ def _toml(text: str, path: Path) -> dict[str, Any]:
 
 
 def _with_table(content: bytes, path: Path, install: Install, server: Mapping[str, Any]) -> bytes:
-    """Return the text with a table at its end, behind which no other table is cut off."""
+    """Return the text with a table appended, which splits no other table."""
     text = content.decode()
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = [
@@ -143,7 +145,7 @@ def _with_table(content: bytes, path: Path, install: Install, server: Mapping[st
         *(f"{key} = {_toml_value(value)}" for key, value in server.items()),
         "",
     ]
-    # a blank line, unless the last line has no end: `_without_tables` tells by that
+    # without a blank line, `_without_tables` knows that the text had no newline at its end
     gap = newline if text else ""
     after = text + gap + newline.join(lines)
     there = _toml(text, path)
@@ -166,11 +168,13 @@ def _toml_value(value: Any) -> str:
 
 
 def _without_tables(text: str, name: str) -> str:
-    """Return a TOML text without a table, those below it, and the blank line before; comments
-    before the next stay. A last line that had no end before has none again."""
+    """Return a TOML text without a table, its subtables, and the blank line before it.
+
+    Comments that belong to the next table stay. If the text did not end with a newline before the
+    table was added, it does not end with one now."""
     header = re.compile(rf"^\[{re.escape(name)}[.\]]")
     kept: list[str] = []
-    trailing: list[str] = []  # blank lines and comments since the last line of a table that goes
+    trailing: list[str] = []  # blank lines and comments since the last line of a removed table
     is_going = False
     is_open = False  # if the line before the table had no end
     for line, plain in zip(_lines(text), _lines(_without_long_strings(text))):
@@ -200,7 +204,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _without_long_strings(text: str) -> str:
-    """Return a TOML text of the same lines in which strings over several lines hold nothing."""
+    """Return a TOML text with the same lines, in which multi-line strings are masked."""
     return _TOML_TOKEN.sub(
         lambda match: (
             re.sub(r"[^\r\n]", "x", match[0]) if match[0][:3] in _LONG_QUOTES else match[0]

@@ -1,5 +1,4 @@
-"""The status line in the settings of runtimes: put there as the person wants it, and taken out
-again."""
+"""Adds the status line to the settings of runtimes if the person wants it, and removes it."""
 
 from __future__ import annotations
 
@@ -26,9 +25,11 @@ from ._own_content import without_status_line
 def switch_status_line(
     home: Home, environ: Mapping[str, str], *, is_on: bool
 ) -> tuple[list[Path], list[str]]:
-    """Put our status line into the settings of the runtimes that keep their state in `home`, behind
-    one that is there, or take it out. Return the files that were changed, with the extensions that
-    show it by themselves, and why others were not. Raises SessionMemoryError, OSError."""
+    """Add our status line to the settings of all runtimes with their state in `home`, or remove it.
+
+    An existing status line stays in front of ours. Return the changed files, including extensions
+    that show the line by themselves, and the errors of files that were not changed. Raises
+    SessionMemoryError, OSError."""
     paths = program_paths(environ)
     extensions = _extensions(home, environ)
     with program.locked(paths) if paths.program_dir.is_dir() else nullcontext():
@@ -54,8 +55,9 @@ def _changes(
     *,
     is_on: bool,
 ) -> tuple[list[tuple[HomeRecord, FileChange]], list[SessionMemoryError]]:
-    """Return the changes of the settings of all runtimes that keep their state in `home`, each with
-    its record, and the errors of those that cannot be changed."""
+    """Return the changes for all runtimes with their state in `home`, each with its record.
+
+    The second value has the errors of settings that cannot be changed."""
     changes: list[tuple[HomeRecord, FileChange]] = []
     refused: list[SessionMemoryError] = []
     for root, record in ledger.records.items():
@@ -77,9 +79,9 @@ def _changes(
 def _make(
     changes: list[tuple[HomeRecord, FileChange]], ledger: InstallLedger, *, is_on: bool
 ) -> None:
-    """Make the changes, and note them in the ledger before and after. Raises OSError."""
+    """Make the changes, and note them in the ledger before and afterwards. Raises OSError."""
     for record, change in changes:
-        # As long as nobody else writes the file, an uninstall restores it as a whole.
+        # Unless somebody else writes the file, an uninstall restores it as a whole.
         before, after = change.before, change.after
         if before is not None and after is not None and checksum(before) in record.written:
             record.written.append(checksum(after))
@@ -91,8 +93,7 @@ def _make(
 
 
 def _extensions(home: Home, environ: Mapping[str, str]) -> list[Path]:
-    """Return the extensions that show the line for `home`; for a package the settings that name
-    it."""
+    """Return the extensions that show the line for `home`, or the settings that name a package."""
     files_shown = []
     for runtime in all_runtimes():
         target = settings_of(runtime, environ)
@@ -107,8 +108,9 @@ def _extensions(home: Home, environ: Mapping[str, str]) -> list[Path]:
 def _change(
     target: Target, record: HomeRecord, paths: ProgramPaths, ledger: InstallLedger, *, is_on: bool
 ) -> FileChange:
-    """Return the change of one file, and note what it will be in `record`. Raises
-    SettingsFileError."""
+    """Return the change of one file, and note the file's content after it in `record`.
+
+    Raises SettingsFileError."""
     path, is_ours = target.status_line_file, ledger.recogniser()
     noted = record.status_line or {"file": str(path), "before": "", "after": ""}
     removal = without_status_line(

@@ -1,5 +1,7 @@
-"""Tries an installed hook as the runtime runs it, on a throw-away copy: nothing counts as
-delivered."""
+"""Tries an installed hook as the runtime runs it, on a throw-away copy of the state.
+
+Nothing counts as delivered.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,11 @@ _SHARED_VARIABLES = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", ENV_DIR, ENV_HO
 
 @dataclass(frozen=True)
 class Trial:
-    """`text` is the update that the next prompt of `session` would get ('' for none, `reason` may
-    say why); `problem` says what went wrong. Times are medians in seconds, of a prompt with nothing
-    new and of `python -I -c pass`; 0 if not taken, as in an install."""
+    """The result of trying a hook.
+
+    `text` is the update that the next prompt of `session` would get, '' for none, and `reason` may
+    explain that. `problem` is the error. Times are medians in seconds: of a prompt with nothing
+    new, and of `python -I -c pass`. They are 0 if not measured, as in an install."""
 
     session: str = ""
     text: str = ""
@@ -46,8 +50,7 @@ class Trial:
 
 
 class _Scene(NamedTuple):
-    """The input of a hook and its environment, whose prompt it is, and the throw-away copy of the
-    home."""
+    """The input of a hook, its environment, the session it belongs to, and the copy of the home."""
 
     event: dict[str, Any]
     environ: dict[str, str]
@@ -56,7 +59,7 @@ class _Scene(NamedTuple):
 
 
 def try_hook(target: Target, command: str, environ: Mapping[str, str], *, is_timed: bool) -> Trial:
-    """Run a prompt hook's `command` for the next prompt in a home, so a failure shows."""
+    """Run a prompt hook's `command` for a home's next prompt, with its failures visible."""
     command = command.removesuffix(target.runtime.install.FAIL_OPEN)
     with tempfile.TemporaryDirectory(
         prefix="session-memory-", ignore_cleanup_errors=True
@@ -72,9 +75,10 @@ def try_hook(target: Target, command: str, environ: Mapping[str, str], *, is_tim
 
 
 def fault_at_start(target: Target, command: str, environ: Mapping[str, str]) -> str:
-    """Return why a hook's `command` does not start, '' if it does. The hook gets input that is not an
-    event: it does nothing but log that, in a throw-away directory. Hooks fail open, so a broken one
-    ends with 0 too, but without a line in the log."""
+    """Return why a hook's `command` does not start, '' if it does.
+
+    The hook gets input that is not an event, so it only logs that, in a throw-away directory. Hooks
+    fail open: a broken one also ends with 0, but leaves no line in the log."""
     command = command.removesuffix(target.runtime.install.FAIL_OPEN)
     with tempfile.TemporaryDirectory(
         prefix="session-memory-", ignore_cleanup_errors=True
@@ -111,8 +115,9 @@ def modified(session: Session) -> float:
 
 
 def _agent_scene(target: Target, directory: str, environ: Mapping[str, str]) -> _Scene | str:
-    """Set up the next prompt of the session `main`, else of the one last active; or say why there
-    is none."""
+    """Set up the next prompt of the session `main`, or of the session that was last active.
+
+    Return the reason if there is none."""
     sessions = target.sessions()
     if not sessions:
         return "no session has begun yet"
@@ -143,7 +148,7 @@ def _agent_scene(target: Target, directory: str, environ: Mapping[str, str]) -> 
 
 
 def _plain_scene(target: Target, directory: str, environ: Mapping[str, str]) -> _Scene | str:
-    """Set up the first prompt of a new session in the project, else in the one last active."""
+    """Set up the first prompt of a new session, in the project or in the last active one."""
     project_dir, where = target.transcripts_dir, target.project
     if not where:
         project_dir, where = _last_active_project(target, environ)
@@ -169,8 +174,9 @@ def _scene(
     environ: Mapping[str, str],
     moved: Mapping[str, str],
 ) -> _Scene:
-    """Copy the settings, and return a prompt in the session with this transcript, started in
-    `start`."""
+    """Copy the settings, and return a prompt for the session of this transcript.
+
+    The session was started in `start`."""
     for of, to in ((person_home(environ), person_home(moved)), (target.home, home)):
         if os.path.isfile(of.config_file):
             os.makedirs(to.memory_dir, exist_ok=True)
@@ -186,8 +192,8 @@ def _scene(
 def _last_active_project(target: Target, environ: Mapping[str, str]) -> tuple[str, str]:
     """Return the transcripts' and the sessions' directory of the last active project.
 
-    Return ('', '') if there is none. Projects of an agent home are left out, because their prompts
-    show their sessions' activity."""
+    Return ('', '') if there is none. Projects of an agent home are left out, because the prompts of
+    the home show their sessions' activity."""
     looked_at = set()
     for session in sorted(target.sessions(), key=modified, reverse=True):
         project_dir = os.path.dirname(session.path)

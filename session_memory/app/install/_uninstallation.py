@@ -1,6 +1,8 @@
-"""Uninstall: every home is checked before anything is changed, and gets back what it was before.
-What others wrote stays, and is reported: marks of trust, servers that a person added by hand, hosts
-with their groups."""
+"""Uninstall from homes: each gets back its content from before the install.
+
+All homes are checked before anything is changed. Other people's content stays, and is reported:
+marks of trust, servers that a person added by hand, hosts with their groups.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ from ._kept_files import delete, sort_out
 from ._own_content import rules_by_content
 from ._servers import runs_ours, servers_file
 
-# The programs of ours that a skill names, where installs put them.
+# Our programs that a skill names, where installs put them.
 _OF_OUR_SKILLS = (b"/session-memory/bin/session-memory ", b"/session-memory/app/scripts/")
 _MCP_KEYS = ("mcpServers", "mcp")
 _MCP_TABLE = re.compile(r"^\[mcp_servers\.([^\]\n]+)\]((?:\n(?!\[).*)*)", re.MULTILINE)
@@ -57,10 +59,10 @@ class Leftover(NamedTuple):
 class Uninstalled:
     """The result of an uninstall, or of a dry run.
 
-    `restored` says by home if its settings have their old bytes again. `purged` has the deleted
-    data, each with its place, `kept` the remaining data, and `shared` the data that other homes use
-    too. `unreachable` are the homes that are not where they were; `left` is other people's content.
-    `is_whole` if the program is removed too."""
+    `restored` maps each home to whether its settings have their old bytes again. `purged` has the
+    deleted data, each with its place; `kept` the remaining data, and `shared` the data that other
+    homes use too. `unreachable` are homes that are no longer where they were; `left` is other
+    people's content. `is_whole` means that the program is removed too."""
 
     paths: ProgramPaths
     plans: list[home_changes.HomePlan]
@@ -83,11 +85,11 @@ def uninstall(
     purge: bool,
     confirm: Callable[[list[str]], None],
 ) -> Uninstalled:
-    """Uninstall from the homes `roots`; without any, from all, and remove the program.
+    """Uninstall from the homes `roots`, or from all homes, and then remove the program too.
 
     `purge` also deletes the data about their sessions, and the configuration, but not the named
     sessions, which belong to the host. `confirm` gets these paths first, and may raise to prevent
-    the deletion. Nothing is changed before the settings of every home are found to be valid. Raises
+    the deletion. Nothing is changed before the settings of every home prove valid. Raises
     SessionMemoryError, OSError."""
     ledger = InstallLedger.read(paths.ledger_file)
     foreseen = _foreseen(roots, ledger, paths, environ, dry_run=dry_run, purge=purge)
@@ -116,7 +118,7 @@ def _foreseen(
 ) -> Uninstalled:
     """Return the effects of an uninstall.
 
-    A home that moved, or that `ledger` did not know, is in it afterwards."""
+    A home that has moved, or that is missing in `ledger`, is added to it."""
     records = _records(roots, ledger, environ)
     is_ours = ledger.recogniser()
     plans = [home_changes.plan_uninstall(root, record, is_ours) for root, record in records.items()]
@@ -138,13 +140,13 @@ def _foreseen(
 
 
 def _with_all_of(place: str, purgeable: Mapping[str, str]) -> dict[str, str]:
-    """Return data with its bases, and a directory instead of the paths below it."""
+    """Return the purgeable paths with their bases, with `place` instead of the paths below it."""
     outside = {path: base for path, base in purgeable.items() if not path.startswith(f"{place}/")}
     return {place: place, **outside}
 
 
 def _is_restored(plan: home_changes.HomePlan, record: HomeRecord) -> bool:
-    """Check if the settings will be as they were before the install."""
+    """Check if the settings will be the same as before the install."""
     after = plan.settings.after if plan.settings else None
     return (None if after is None else after.decode()) == record.original
 
@@ -152,9 +154,9 @@ def _is_restored(plan: home_changes.HomePlan, record: HomeRecord) -> bool:
 def _sort_out_data(
     ours: Mapping[str, str], going: Collection[str], result: Uninstalled, *, purge: bool
 ) -> None:
-    """Note the data that is deleted and kept, at these paths with their bases.
+    """Record which data at these paths is deleted and which is kept.
 
-    Files that are `going` anyway are not counted."""
+    `ours` maps paths to their bases. Files that are `going` anyway are not counted."""
     for path, base in ours.items():
         ours_there, others = sort_out(path, base)
         left = [file for file in ours_there if file not in going]
@@ -168,8 +170,10 @@ def _sort_out_data(
 def _records(
     roots: list[str], ledger: InstallLedger, environ: Mapping[str, str]
 ) -> dict[str, HomeRecord]:
-    """Return the records of the homes to uninstall from. Without a ledger, search the homes of the
-    person's runtimes. Skills that several runtimes share go with the last of these."""
+    """Return the records of the homes to uninstall from.
+
+    Without a ledger, search the homes of the person's runtimes. Skills that several runtimes share
+    are removed with the last of these runtimes."""
     if roots:
         named = dict(_record_of(path, ledger, environ) for path in roots)
         left = {root: record for root, record in ledger.records.items() if root not in named}
@@ -197,10 +201,10 @@ def _records(
 def _record_of(
     path: str, ledger: InstallLedger, environ: Mapping[str, str]
 ) -> tuple[str, HomeRecord]:
-    """Return the home at `path`, and the known facts about it.
+    """Return the home at `path`, and its record.
 
-    They come from its path, from an install into a home that has moved since, or from its content.
-    Raises SessionMemoryError."""
+    The record comes from the ledger, from a home that has moved there since its install, or from
+    the home's content. Raises SessionMemoryError."""
     root = os.path.abspath(expanded(path, os.environ))
     if root in ledger.records:
         return root, ledger.records[root]
@@ -223,8 +227,9 @@ def _record_of(
 
 
 def _is_moved(old: str, record: HomeRecord, root: str) -> bool:
-    """Check if `root` is the home that was at `old`, which is gone: something in it is just as we
-    wrote it there."""
+    """Check if `root` is the home that was at `old`, which no longer exists.
+
+    It is if something in it is exactly as we wrote it there."""
     if os.path.lexists(old):
         return False
     here = _at(record, old, root)
@@ -259,7 +264,7 @@ def _at(record: HomeRecord, old: str, root: str) -> HomeRecord:
 
 
 def _record_by_content(target: Target, is_ours: Callable[[str], bool]) -> HomeRecord | None:
-    """Return our content in a home that the ledger does not know; None if there is none."""
+    """Return our content in a home that the ledger does not list, or None."""
     path = target.settings_file
     content = read_if_there(path) if path else None
     settings = (
@@ -287,7 +292,7 @@ def _skill_folders(target: Target) -> list[Path]:
 
 
 def _our_skills(target: Target) -> dict[str, str]:
-    """Return the files of a home's skills that are ours by their content, with the checksums."""
+    """Return the files of a home's skills that have our content, with their checksums."""
     paths = [path for folder in _skill_folders(target) for path in sorted(folder.glob("*/*"))]
     texts = {
         str(path): path.read_bytes()
@@ -362,7 +367,7 @@ def _take_out(result: Uninstalled, ledger: InstallLedger) -> Uninstalled:
 def leftovers(
     plans: list[home_changes.HomePlan], environ: Mapping[str, str], *, is_whole: bool
 ) -> list[Leftover]:
-    """Return what stays in the homes of `plans`, and, if the program goes too, elsewhere."""
+    """Return what stays in the homes of `plans`, and elsewhere if the program is removed."""
     leftovers_found: list[Leftover] = []
     for plan in plans:
         runtime = runtime_called(plan.runtime)
@@ -382,7 +387,7 @@ def leftovers(
 
 
 def _servers(path: str, text: str) -> Iterator[Leftover]:
-    """Yield the MCP servers in a file with this text that run our command."""
+    """Yield the MCP servers that run our command, from the text of a file."""
     names = []
     if path.endswith(".toml"):
         names = [
@@ -398,7 +403,7 @@ def _servers(path: str, text: str) -> Iterator[Leftover]:
 
 
 def _named_servers(value: Any) -> Iterator[str]:
-    """Yield the names of servers that run our command, at any depth: some stand under projects."""
+    """Yield the names of servers that run our command, at any depth, since some are per project."""
     for key, inner in value.items() if isinstance(value, dict) else ():
         if key in _MCP_KEYS and isinstance(inner, dict):
             yield from [name for name, server in inner.items() if runs_ours(json.dumps(server))]

@@ -88,7 +88,7 @@ def _add_new_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install") -> int:
-    """Installs; returns the exit code. `called_as` is what the user typed to get here."""
+    """Install, and return the exit code. `called_as` is the command that the user typed."""
     environ = _environ()
     terminal = Terminal(environ, is_json=arguments.json)
     is_dry_run, extras = arguments.dry_run, arguments.extras
@@ -169,8 +169,9 @@ UNINSTALL = Subcommand(
 
 
 def main(script: str, words: list[str]) -> int:
-    """Run install.py: install, uninstall with --uninstall, make a home with `new`. Return the exit
-    code."""
+    """Run install.py and return the exit code.
+
+    It installs, uninstalls with `--uninstall`, or makes a home with `new`."""
     name, options = "install", [word for word in words if word != "--uninstall"]
     if words[:1] == ["new"]:
         name, options = "new", words[1:]
@@ -228,7 +229,7 @@ def _runtime(name: str) -> Runtime:
 
 
 def _ask_for_rules(plans: list[HomePlan], terminal: Terminal, command: str) -> bool:
-    """Ask if agents may look things up without asking, in the homes where they have to."""
+    """Ask if agents may look things up without asking, in homes where they would have to ask."""
     if not any(plan.hooks and plan.can_allow and not plan.rules for plan in plans):
         return False
     terminal.line()

@@ -1,5 +1,4 @@
-"""The private environment: a virtual environment with the pinned dependencies, made by a bare
-Python."""
+"""The private environment: a virtual environment of pinned dependencies, made by a bare Python."""
 
 from __future__ import annotations
 
@@ -21,8 +20,8 @@ from ._installers import NO_PIP, Installers, NoInstallerError, package_for
 from ._program_directory import remove_replaced, replace_directory
 
 OLDEST_PYTHON = (3, 10)
-# What is installed, in this order. The lock file has a part for each, with all that it needs beyond
-# those before it.
+# The parts to install, in this order. The lock file has a section for each, with the requirements
+# that earlier parts lack.
 PARTS = {
     "basic": ("orjson", "pyyaml"),
     "store": ("apsw",),
@@ -38,11 +37,11 @@ _START_TIMEOUT_SECONDS = 30
 
 @dataclass
 class Environment:
-    """The environment of the hooks: `python`, of `version`, runs them.
+    """The environment of the hooks, which `python` runs; `version` is this Python's.
 
-    `state` is ready, made, added (to an existing one) or missing. `problems` says why each failed
-    part could not be installed. `remedy` is the command that provides an install's requirements
-    for them, or ''."""
+    `state` is ready, made, added (to an existing one) or missing. `problems` has the reason for
+    each part that could not be installed, and `remedy` the command that makes their install
+    possible, or ''."""
 
     python: str
     version: str
@@ -57,8 +56,10 @@ class Environment:
 
 @dataclass
 class _Record:
-    """The origin of an environment, kept in it: a checksum of the pins, the Python, the parts
-    installed, and the `remedy` that `settings.program.how_to_add` reads."""
+    """The origin of an environment, stored in it.
+
+    It has a checksum of the pins, the version of Python, the installed parts, and the `remedy` that
+    `settings.program.how_to_add` reads."""
 
     pins: str
     version: str
@@ -72,19 +73,17 @@ def names_of(parts: Iterable[str]) -> list[str]:
 
 
 def sizes_of(extras: Iterable[str]) -> str:
-    """Return the distributions of large extras with their sizes, as shown to a person who is
-    asked."""
+    """Return the distributions of large extras and their sizes, for the question to a person."""
     return enumerated([f"{names_of([name])[0]} ({LARGE[name]})" for name in extras])
 
 
 def _base_python() -> str:
-    """The real path of the interpreter that runs this, or of the one that its virtual environment
-    was made from."""
+    """Return the real path of this interpreter, or of the base of its virtual environment."""
     return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 
 
 def version_of(python: str | Path) -> str:
-    """The version of an interpreter, such as 3.11.7; '' if it does not run."""
+    """Return the version of an interpreter, such as 3.11.7; '' if it does not run."""
     code = "import sys; print('.'.join(map(str, sys.version_info[:3])))"
     try:
         done = subprocess.run(
@@ -101,13 +100,15 @@ def version_of(python: str | Path) -> str:
 
 
 def minor(version: str) -> str:
-    """3.11 for 3.11.7: installed packages and compiled modules depend on no more."""
+    """Return 3.11 for 3.11.7; installed packages and compiled modules depend only on this part."""
     return ".".join(version.split(".")[:2])
 
 
 def missing_parts(paths: ProgramPaths, lock_file: Path) -> list[str]:
-    """The parts that the environment lacks; all of them if `lock_file` has other pins than those
-    it was made from, or its Python is gone or of another version."""
+    """Return the parts that the environment lacks.
+
+    These are all parts if `lock_file` has other pins than the environment, or if its Python is gone
+    or has another version."""
     record = _read_record(paths.env)
     if (
         record
@@ -119,14 +120,13 @@ def missing_parts(paths: ProgramPaths, lock_file: Path) -> list[str]:
 
 
 def installed_extras(paths: ProgramPaths) -> list[str]:
-    """Return the extras that the environment has, or had before it became outdated: an install
-    keeps these."""
+    """Return the extras of the environment, even an outdated one, which an install keeps."""
     record = _read_record(paths.env)
     return [name for name in EXTRAS if record and name in record.parts]
 
 
 def remedy_of(paths: ProgramPaths) -> str:
-    """The command that brings what the last install needed for packages, or ''."""
+    """Return the command that makes the last install's failed parts possible, or ''."""
     record = _read_record(paths.env)
     return record.remedy if record else ""
 
@@ -137,9 +137,9 @@ def ensure_environment(
     terminal: Terminal,
     parts: Collection[str] = tuple(PARTS),
 ) -> Environment:
-    """Make the environment, or add the missing ones of `parts`, which may name extras too.
+    """Make the environment, or add the missing parts of `parts`, which may include extras.
 
-    Existing parts stay. `problems` has failed parts."""
+    Existing parts stay. `problems` of the result has the failed parts."""
     missing = missing_parts(paths, lock_file)
     record = _read_record(paths.env)
     if record is None or missing == list(PARTS):
@@ -155,8 +155,7 @@ def ensure_environment(
 def _make_anew(
     paths: ProgramPaths, lock_file: Path, terminal: Terminal, parts: Collection[str]
 ) -> Environment:
-    """Builds a new environment beside the old one, and keeps the old one where the new one would
-    have less."""
+    """Build a new environment, and replace the old one unless that had more."""
     pins = _pins(lock_file)
     version = version_of(_base_python())
     built = paths.program_dir / f"env-{pins[:8]}-{version}"
@@ -180,8 +179,9 @@ def _make_anew(
 
 
 def _make_venv(directory: Path) -> str:
-    """Makes a virtual environment without pip, whose copy takes 4 seconds; returns '' or why there
-    is none."""
+    """Make a virtual environment without pip; return the reason if it fails, else ''.
+
+    Copying pip into it would take 4 seconds."""
     shutil.rmtree(directory, ignore_errors=True)
     command = [_base_python(), "-I", "-m", "venv", "--without-pip", str(directory)]
     try:
@@ -194,8 +194,7 @@ def _make_venv(directory: Path) -> str:
 
 
 class _Installation:
-    """One installation of parts into an environment, which notes in the environment's record what
-    it has."""
+    """An installation of parts into an environment, recorded in the environment."""
 
     def __init__(self, env: Path, record: _Record, lock_file: Path, installers: Installers) -> None:
         self.env, self.record, self.lock_file = env, record, lock_file
@@ -204,8 +203,9 @@ class _Installation:
         self.remedy = ""
 
     def install(self, parts: list[str]) -> None:
-        """Install parts at once, since each start of pip takes a second; one by one where that
-        fails, to have at least those that can be had."""
+        """Install parts together, since each start of pip takes a second.
+
+        If that fails, install them one by one, because some may succeed."""
         problem = NO_INDEX if NO_INDEX in self.problems.values() else self._problem_of(parts)
         if not problem:
             self.record.parts += parts
@@ -241,8 +241,9 @@ class _Installation:
 def _install(
     env: Path, record: _Record, parts: list[str], lock_file: Path, terminal: Terminal
 ) -> tuple[dict[str, str], str]:
-    """Install parts into `env`; return for each that could not be installed, why, and the command
-    for a pip, or ''."""
+    """Install parts into `env`; return the reason for each failed part, and a remedy.
+
+    The remedy is a command that installs pip, or ''."""
     if not parts:
         return {}, ""
     pinned = [part for part in parts if f"# [{part}]\n" in lock_file.read_text()]
@@ -258,8 +259,9 @@ def _install(
 
 
 def _wanted(parts: list[str], lock_file: Path) -> list[str]:
-    """Return pip's arguments for parts: their pins, or, for an extra without pins, versions that
-    fit the others."""
+    """Return pip's arguments for parts: their pins, or versions compatible with the other parts.
+
+    Only extras have no pins."""
     text = lock_file.read_text()
     if f"# [{parts[0]}]\n" not in text:
         return ["--constraint", str(lock_file), *names_of(parts)]

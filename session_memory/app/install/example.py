@@ -1,5 +1,7 @@
-"""Examples of an update, shown before an install changes anything: of a sample, and of the person's
-own sessions."""
+"""Examples of an update, shown before an install changes anything.
+
+One is made from a sample, one from the person's own sessions.
+"""
 
 from __future__ import annotations
 
@@ -35,19 +37,20 @@ _CODE = (
     f"import sys; sys.path[:] = sys.argv[1:]; from {__name__} import _print_last_meeting; "
     f"_print_last_meeting()"
 )
-# The sessions of the sample: the name of each, its runtime, and how many minutes ago it was active.
+# The sessions of the sample: each one's name, runtime, and the minutes since its last activity.
 _SAMPLE = (("claude-code", "agent-sdk", 4.5), ("codex", "codex", 1.5))
 
 
 class PastUpdate(NamedTuple):
-    """The `text` that the next prompt of a session called `name` would have got at the time `at`
-    (seconds since the epoch), without its introduction."""
+    """The `text` that the session `name` would have got with its next prompt, at the time `at`.
+
+    `at` is in seconds since the epoch. The text lacks its introduction."""
 
     name: str
     runtime: str
     at: float
     text: str
-    # a merge conflict between two sides of now, not an update of a time in the past
+    # a merge conflict that exists now, not an update of the past
     is_waiting: bool = False
 
     @property
@@ -56,7 +59,7 @@ class PastUpdate(NamedTuple):
 
 
 def sample_update(source: Path) -> PastUpdate | None:
-    """Return what Claude Code is told in the sample project of `source`, if there is one."""
+    """Return an update in the sample project of `source`, or None if it has no sample."""
     with tempfile.TemporaryDirectory(
         prefix="session-memory-", ignore_cleanup_errors=True
     ) as directory:
@@ -65,9 +68,10 @@ def sample_update(source: Path) -> PastUpdate | None:
 
 
 def write_sample(source: Path, home: Path) -> list[str]:
-    """Write the sample project below `home`, with a session of Claude Code and one of Codex that
-    just ended; return the paths of their transcripts, none if `source` has no sample. Raises
-    OSError."""
+    """Write the sample project below `home`, and return the paths of its transcripts.
+
+    The sessions, of Claude Code and Codex, have just ended. Return no paths if `source` has no
+    sample. Raises OSError."""
     paths = []
     project = f"{home}/shop"
     for name, of, minutes_ago in _SAMPLE if (source / "templates").is_dir() else ():
@@ -90,10 +94,12 @@ def write_sample(source: Path, home: Path) -> list[str]:
 
 
 def last_meeting(environ: Mapping[str, str]) -> PastUpdate | None:
-    """Return what the next prompt would have got on the last day when two sessions of a project
-    were at work: with a collision if there was one lately, else a merge conflict that waits, else
-    any; None if no two were. In a process of its own: a person who has nothing of ours yet gets
-    nothing by it."""
+    """Return an update from the person's own sessions, as an example; None if there is none.
+
+    It is what the next prompt would have got on the last day when two sessions of a project were at
+    work. Recent collisions come first, then present merge conflicts, then anything else. A separate
+    process searches, in a temporary directory if the person has no data of ours, so nothing is left
+    behind."""
     kept = {key: value for key, value in environ.items() if key != ENV_HOME}
     with tempfile.TemporaryDirectory(
         prefix="session-memory-", ignore_cleanup_errors=True
@@ -116,7 +122,9 @@ def last_meeting(environ: Mapping[str, str]) -> PastUpdate | None:
 
 
 def _print_last_meeting() -> None:
-    """Print that update as JSON, nothing if there is none. Raises what keeps it from being read."""
+    """Print the update for `last_meeting` as JSON, or nothing if there is none.
+
+    Raises the error that prevents reading the sessions."""
     environ = environment()
     best: PastUpdate | None = None
     try:
@@ -139,8 +147,9 @@ def _print_last_meeting() -> None:
 
 
 def _waiting_conflict(environ: Mapping[str, str]) -> PastUpdate | None:
-    """Return the line about the first merge conflict between the worktrees and branches of the last
-    day's sessions."""
+    """Return the line about the first merge conflict among the last day's sessions, or None.
+
+    It may be between worktrees or branches."""
     try:
         return next(_conflicts(environ), None)
     except (SessionMemoryError, OSError):  # no git, or it cannot tell: the other example stays
@@ -168,8 +177,9 @@ def _conflicts(environ: Mapping[str, str]) -> Iterator[PastUpdate]:
 
 
 def _meetings(sessions: list[FoundSession]) -> Iterator[tuple[FoundSession, float]]:
-    """Yield each session that was at work within a day of another of its project, and when it could
-    have had its next prompt then, the latest first."""
+    """Yield sessions that were at work within a day of another one in the same project.
+
+    Each has the time when its next prompt could have come; the latest comes first."""
     for number, other in enumerate(sessions):
         for session in sessions[number + 1 :]:
             if (

@@ -16,7 +16,7 @@ _FAILURES = (OSError, ValueError, subprocess.SubprocessError)
 
 
 def search_packages(environment: Environment, environ: Mapping[str, str]) -> list[str]:
-    """Note the strategies in the private environment; return why that failed, [] if it did not."""
+    """Note the strategies in the private environment; return the errors, [] if it succeeded."""
     if environment.state == "missing":
         return []
     try:
@@ -27,7 +27,7 @@ def search_packages(environment: Environment, environ: Mapping[str, str]) -> lis
 
 
 def check_packages(_: ProgramPaths, environ: Mapping[str, str]) -> list[Finding]:
-    """Look for strategies of other packages, note them, and return what changed; [] without any."""
+    """Note the strategies of other packages, and return what changed, [] if nothing did."""
     try:
         new, gone = note_strategies(environ)
     except _FAILURES as error:

@@ -1,9 +1,10 @@
-"""The start of a session where we are a plugin or a package: installs what the settings and the
-store need into a directory of ours, in the background.
+"""The start of a session where we are a plugin or a package.
 
-No session waits for it, and Claude Code says so once. Until then the hooks do without a
-config.yaml, and nothing can be searched. Once it is done upkeep starts. Runtimes that keep no
-directory for a plugin's data share one."""
+It installs the packages that the settings and the store need into a directory of ours, in the
+background. No session waits for it; Claude Code mentions it once. Until it is done, config.yaml is
+not read and nothing can be searched; afterwards upkeep starts. Runtimes without a directory for a
+plugin's data share one.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +39,9 @@ _CHILD = "--in-background"
 
 
 def run(script: str, words: list[str]) -> None:
-    """Runs the SessionStart hook of the plugin, whose file is `script`, or, with words behind it,
-    what it starts in the background. Ends the process with 0 whatever happens."""
+    """Run the plugin's SessionStart hook at `script`, then end the process with 0 in any case.
+
+    With `words`, do the work that the hook started in the background."""
     environ = environment()
     runtime = runtime_of("agent-sdk")
     try:
@@ -70,10 +72,10 @@ def run(script: str, words: list[str]) -> None:
 
 
 def pi_session_start(script: str) -> None:
-    """Run the same for Pi's package, whose entry is `script`, and then the hook itself.
+    """Do the same for Pi's package, whose entry is `script`, and then run the hook itself.
 
-    If there is an installed program, its packages are used instead. Pi gives packages no directory,
-    so ours is in Pi's own."""
+    If the program is installed, its packages are used instead. Pi gives packages no directory, so
+    ours is in Pi's own."""
     environ = environment()
     runtime = runtime_of("pi")
     try:
@@ -94,8 +96,9 @@ def pi_session_start(script: str) -> None:
 
 
 def _root(script: str) -> str:
-    """Return the directory of the plugin's files, where `hooks/` is: one that is used in place may
-    consist of links."""
+    """Return the directory of the plugin, which contains `hooks/`, with links resolved.
+
+    A plugin that is used in place may consist of links."""
     from os.path import dirname, realpath
 
     return dirname(dirname(realpath(script)))
@@ -106,16 +109,16 @@ def _home(runtime: Runtime, environ: Mapping[str, str]) -> Home:
 
 
 def _has_packages(environ: Mapping[str, str]) -> bool:
-    """Check if an install has made an environment, with packages for whatever Python is of its
-    version."""
+    """Check if an install has made an environment, with packages for any Python of its version."""
     from ...sessions.settings.program import program_paths
 
     return is_directory(str(program_paths(environ).env))
 
 
 def _start(root: str, data_dir: str, runtime: Runtime, *, is_told: bool) -> None:
-    """Has a child make the environment, unless it is made, or could not be made within the last
-    _RETRY_SECONDS."""
+    """Start a child that makes the environment, unless it exists.
+
+    After a failure, wait _RETRY_SECONDS before the next attempt."""
     wanted = _wanted(root + "/requirements.lock")
     note = _read_note(data_dir)
     if note.get("wanted") == wanted and (
@@ -152,8 +155,7 @@ def _start(root: str, data_dir: str, runtime: Runtime, *, is_told: bool) -> None
 
 
 def _set_up(data_dir: str, lock_file: str, home: Home) -> None:
-    """Makes the environment, or adds what it lacks, notes whether that succeeded, and starts the
-    upkeep of `home`."""
+    """Make or complete the environment, record the outcome, and start the upkeep of `home`."""
     from pathlib import Path
 
     from ...awareness.events.upkeep_start import start_upkeep
@@ -176,8 +178,7 @@ def _set_up(data_dir: str, lock_file: str, home: Home) -> None:
 
 
 def _wanted(lock_file: str) -> str:
-    """Return the origin of an environment: a checksum of the pinned versions, and the version of
-    this Python."""
+    """Return the identity of an environment: a checksum of the pins, and this Python's version."""
     return f"{crc32(read_whole(lock_file)):08x}-{sys.version_info[0]}.{sys.version_info[1]}"
 
 

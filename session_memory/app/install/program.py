@@ -1,5 +1,7 @@
-"""The program: a compiled copy of the repository's parts, replaced in one step, and the command
-that runs it."""
+"""The installed program: a compiled copy of the repository's parts, and the command that runs it.
+
+The copy is replaced in one step.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,7 @@ _COMPILED = (PACKAGE, "hooks", "scripts")
 LOCK_WAIT_SECONDS = 10
 _STAMP_FILE = ".stamp"
 _LOCK_NAME = "install.lock"
-# Our possible files in the program's directory, except the ledger.
+# The files that we may have in the program's directory, except the ledger.
 _REMOVED = (
     "app",
     "app-*",
@@ -54,7 +56,7 @@ _REMOVED = (
 
 @dataclass(frozen=True)
 class InstalledProgram:
-    """The program as it stands after an install, and what of it is new."""
+    """The program after an install, and which of its parts are new."""
 
     environment: Environment
     is_app_changed: bool
@@ -62,7 +64,7 @@ class InstalledProgram:
 
 
 def check_source(source: Path) -> None:
-    """Raises SessionMemoryError unless `source` is a whole copy of the repository."""
+    """Raise SessionMemoryError unless `source` is a complete copy of the repository."""
     for part in _NEEDED:
         if not _lies_at(source, part).exists():
             raise SessionMemoryError(
@@ -73,10 +75,10 @@ def check_source(source: Path) -> None:
 
 @contextmanager
 def locked(paths: ProgramPaths) -> Iterator[list[Path]]:
-    """Keeps other installs and uninstalls out of the program's directory, which is made for that;
-    gives the directories above it, and above the command, that are not there for anything else.
-    Waits for an install that is at work; raises LockedError if that takes longer than
-    LOCK_WAIT_SECONDS."""
+    """Keep other installs and uninstalls out of the program's directory, which is created for it.
+
+    Yield the directories above it and above the command that did not exist before. Wait for a
+    running install; raise LockedError after LOCK_WAIT_SECONDS."""
     path = paths.program_dir / _LOCK_NAME
     deadline = time.monotonic() + LOCK_WAIT_SECONDS
     made: list[Path] = []
@@ -96,7 +98,7 @@ def locked(paths: ProgramPaths) -> Iterator[list[Path]]:
             continue
         if _is_at(descriptor, path):
             break
-        # an uninstall has removed the file meanwhile: who comes next locks another
+        # An uninstall has removed the lock file, so the next process would lock another file.
         os.close(descriptor)
     try:
         yield made
@@ -105,8 +107,7 @@ def locked(paths: ProgramPaths) -> Iterator[list[Path]]:
 
 
 def note_directories(made: list[Path], ledger: InstallLedger) -> None:
-    """Notes in the ledger which directories were made for the program, before anything else is
-    made."""
+    """Note in the ledger the directories that will be made, before anything else is made."""
     new = [path for path in dict.fromkeys(str(path) for path in made) if path not in ledger.made]
     ledger.made += new
     if new or not ledger.path.exists():
@@ -123,8 +124,7 @@ def _is_at(descriptor: int, path: Path) -> bool:
 def ensure_program(
     paths: ProgramPaths, source: Path, terminal: Terminal, extras: Collection[str] = ()
 ) -> InstalledProgram:
-    """Installs the program, or brings it up to date, with `extras`. Raises SessionMemoryError,
-    OSError."""
+    """Install or update the program, with `extras`. Raises SessionMemoryError, OSError."""
     environment = ensure_environment(paths, source / LOCK_FILE, terminal, (*PARTS, *extras))
     is_app_changed = ensure_app(paths, source, environment)
     content = launcher_text(environment.python, paths.app).encode()
@@ -140,20 +140,21 @@ def ensure_program(
 
 
 def is_current(paths: ProgramPaths, source: Path, version: str) -> bool:
-    """Check if `app/` holds what `source` holds, compiled for a Python of this version."""
+    """Check if `app/` is a copy of `source`, compiled for a Python of this version."""
     return read_if_there(paths.app / _STAMP_FILE) == _stamp(source, version).encode()
 
 
 def ensure_app(paths: ProgramPaths, source: Path, environment: Environment) -> bool:
-    """Copies `source` to `app/` and compiles it for the hooks' interpreter; returns False if it is
-    there already."""
+    """Copy `source` to `app/` and compile it for the hooks' interpreter.
+
+    Return False if it is already up to date."""
     if is_current(paths, source, environment.version):
         if not has_usable_bundle(paths.app, environment.python):
             _run_bundle(paths.app, environment.python, "bundle.write_bundle(sys.argv[1])")
         return False
     stamp = _stamp(source, environment.version)
     built = paths.program_dir / f"app-{stamp[:12]}"
-    # hooks may be running from the current one, which stays until the next update
+    # Hooks may still run from the current copy, so it stays until the next update.
     remove_replaced(paths.app)
     shutil.rmtree(built, ignore_errors=True)
     for path in _files(source):
@@ -180,14 +181,14 @@ def ensure_app(paths: ProgramPaths, source: Path, environment: Environment) -> b
 
 
 def has_usable_bundle(app: Path, python: str) -> bool:
-    """Check if `python` loads the modules of a prompt from one file. Without it hooks only start
-    less quickly."""
+    """Check if `python` loads the modules of a prompt from one file.
+
+    Hooks also work without this bundle, but start more slowly."""
     return _run_bundle(app, python, "sys.exit(not bundle.has_usable_bundle(sys.argv[1]))")
 
 
 def _run_bundle(app: Path, python: str, call: str) -> bool:
-    """Runs `call` of the app's module `bundle` in the hooks' interpreter; returns whether it ended
-    well."""
+    """Run `call` of the app's module `bundle` in the hooks' interpreter; return if it succeeded."""
     code = (
         f"import sys; sys.path.insert(0, sys.argv[1]); from session_memory.awareness.events import "
         f"bundle; {call}"
@@ -202,12 +203,11 @@ def _run_bundle(app: Path, python: str, call: str) -> bool:
 def launcher_text(python: str, app: Path) -> str:
     """Return the script that is the command `session-memory`.
 
-    It sets `sys.path` itself, because importing `site` takes longer. It uses the program and the
-    packages to which the links `app` and `env` lead when it starts. If its interpreter is gone it
-    runs with another, so `doctor` can report that."""
-    # Ctrl-C ends it without a traceback also while it starts; commands handle it then. `main` has
-    # flushed what it printed, and freeing all objects of an interpreter that ends would take half
-    # of a bare start.
+    It sets `sys.path` itself, because importing `site` takes longer. It uses the program and
+    packages that the links `app` and `env` point to when it starts. If its interpreter is gone, it
+    runs with another one, which lets `doctor` report this."""
+    # Ctrl-C must not print a traceback while the command starts; later, commands handle it. `main`
+    # has flushed its output, and freeing all objects at exit would take half of a bare start.
     quiet = "import sys, _signal; _signal.getsignal(2) == 1 or _signal.signal(2, 0)"
     start = "from session_memory.cli import main; import os; os._exit(main())"
     if os.name == "nt":
@@ -234,7 +234,7 @@ def launcher_text(python: str, app: Path) -> str:
 
 
 def link_problem(paths: ProgramPaths) -> str:
-    """Return why the command's link cannot be made; '' if it can, or is there."""
+    """Return why the command's link cannot be made; '' if it can be or already exists."""
     if os.name == "nt":
         return f"put {paths.launcher.parent} on your PATH to use the command {paths.launcher.name}"
     if is_our_link(paths) or not os.path.lexists(paths.link):
@@ -250,8 +250,7 @@ def is_our_link(paths: ProgramPaths) -> bool:
 
 
 def command_path(paths: ProgramPaths) -> Path:
-    """The path by which the command can be run: its link, or the launcher where the link is not
-    ours."""
+    """Return the path that runs the command: its link, or the launcher if the link is not ours."""
     return paths.link if is_our_link(paths) else paths.launcher
 
 
@@ -273,7 +272,7 @@ def remove_program(paths: ProgramPaths, ledger: InstallLedger) -> None:
 
 
 def _files(source: Path) -> Iterator[Path]:
-    """The program's files, as paths in a copy of the repository, in a fixed order."""
+    """Yield the program's files, as paths in a copy of the repository, in a fixed order."""
     for part in _PARTS:
         path = _lies_at(source, part)
         if path.is_file():
@@ -285,8 +284,9 @@ def _files(source: Path) -> Iterator[Path]:
 
 
 def _lies_at(source: Path, path: str | Path) -> Path:
-    """Return the source of a path of the repository: in a wheel the package is around the other
-    parts."""
+    """Return the source of a file with this path in the repository.
+
+    In a wheel, the package's own directory contains the other parts."""
     first, *inner = Path(path).parts
     return (
         package_dir().joinpath(*inner)
@@ -296,8 +296,7 @@ def _lies_at(source: Path, path: str | Path) -> Path:
 
 
 def _stamp(source: Path, version: str) -> str:
-    """A checksum of all that the copy is made from: every file, and the Python it is compiled
-    for."""
+    """Return a checksum of everything the copy depends on: all files, and the version of Python."""
     sum_of_all = hashlib.sha256(minor(version).encode())
     for path in _files(source):
         content = _lies_at(source, path).read_bytes()

@@ -59,8 +59,8 @@ def _check_app(paths: ProgramPaths, version: str) -> Finding:
     match = re.search(r'__version__ = "([^"]+)"', text)
     about = f"version {match[1] if match else 'unknown'} in {paths.app}"
     modules = list((paths.app / "session_memory").rglob("*.py"))
-    # Without an environment the hooks run with some other interpreter: its compiled modules have
-    # any tag.
+    # Without an environment the hooks run with another interpreter, so modules compiled for any
+    # version count.
     tag = f"cpython-{minor(version).replace('.', '')}" if version else "*"
     bare = [
         path

@@ -37,18 +37,18 @@ _BASE = "_base"
 
 @dataclass(frozen=True)
 class Template:
-    """A template: `start` is the command that talks to the agent; `extras` are those it needs."""
+    """A template. `start` is the command that talks to the agent, `extras` are its needs."""
 
     start: str
     extras: tuple[str, ...] = ()
 
 
-# By the name that the table of runtimes has for the one that the agent runs on.
+# The templates by the name of the runtime that runs the agent, as in the table of runtimes.
 TEMPLATES = {"agent-sdk": Template("./agent.py", ("sdk",)), "pi": Template("./agent")}
-# The files that make an agent this one and no other: copied once, then its user's.
+# The files that make up this agent's personality: copied once, then the user's own.
 IDENTITY = ("AGENTS.md", "CLAUDE.md", f"{MEMORY_DIR}/config.yaml")
 
-# The sessions of the sample home, and how many minutes ago each was active.
+# The sessions of the sample home, with the minutes since each was active.
 _SAMPLE_MINUTES = {"main": 45, "discord": 3, "email": 20}
 _SAMPLE = "sample"
 _HOME_MARK = "@HOME@"  # replaced by the path of the home in the sample's transcripts
@@ -56,8 +56,9 @@ _TIMESTAMP = re.compile(r'(?<="timestamp":")[^"]+')
 
 
 class HomeRequest(NamedTuple):
-    """The home to make at `path`, with `extras` that may be installed. A directory with other
-    content, or of another template, is refused unless `force`."""
+    """The home to make at `path`, and the `extras` that may be installed for it.
+
+    A directory with other content, or made from another template, is refused unless `force`."""
 
     path: str
     template: str
@@ -68,7 +69,9 @@ class HomeRequest(NamedTuple):
 
 @dataclass
 class NewHome:
-    """The home that was made or renewed, or would be; `environment` is None in a dry run."""
+    """The home that was made or renewed, or would be.
+
+    `environment` is None in a dry run."""
 
     root: str
     template: str
@@ -79,9 +82,10 @@ class NewHome:
 
 
 def make_home(request: HomeRequest, paths: ProgramPaths, terminal: Terminal) -> NewHome:
-    """Make a home, or renew it, and install the program that it runs. Extras that it needs are
-    installed if the request names them, or after a yes at the terminal. Raises SessionMemoryError,
-    OSError."""
+    """Make or renew a home, and install the program that it runs.
+
+    The extras that it needs are installed if the request names them, or if the person agrees at the
+    terminal. Raises SessionMemoryError, OSError."""
     source = source_dir()
     program.check_source(source)
     root, template = os.path.abspath(expanded(request.path, os.environ)), request.template
@@ -106,8 +110,7 @@ def make_home(request: HomeRequest, paths: ProgramPaths, terminal: Terminal) -> 
 
 
 def _wanted_extras(template: str, agreed: list[str], terminal: Terminal) -> list[str]:
-    """Return the extras to install: those agreed to, and what the template needs beyond them if the
-    person says yes."""
+    """Return the extras to install: the requested ones, and the template's if the person agrees."""
     missing = [name for name in TEMPLATES[template].extras if name not in agreed]
     if not missing or not terminal.can_ask():
         return agreed
@@ -116,7 +119,7 @@ def _wanted_extras(template: str, agreed: list[str], terminal: Terminal) -> list
 
 
 def templated_home(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Target | None:
-    """The home at `path`, if it was made from a template and is still there."""
+    """Return the home at `path`, if it was made from a template and still exists."""
     root = os.path.abspath(expanded(path, os.environ))
     record = ledger.records.get(root)
     if record is None or not record.template or not os.path.isdir(root):
@@ -127,7 +130,7 @@ def templated_home(path: str, ledger: InstallLedger, environ: Mapping[str, str])
 
 
 def plan_template(root: str, template: str, source: Path, ledger: InstallLedger) -> HomePlan:
-    """Plan the changes that bring a home up to its template. Raises CannotWriteError."""
+    """Plan the changes that update a home to its template. Raises CannotWriteError."""
     record = ledger.records.get(root)
     known = record.files if record else {}
     settings = Path(root, RUNTIME.install.HOME_FOLDER, RUNTIME.install.SETTINGS_FILE)
@@ -145,7 +148,8 @@ def plan_template(root: str, template: str, source: Path, ledger: InstallLedger)
 
 
 def fill_sample_home(home: Path, source: Path) -> None:
-    """Writes the sample's named sessions and their transcripts, as if they had happened just now.
+    """Write the sample's named sessions and their transcripts, as if they had just happened.
+
     Raises OSError."""
     transcripts_dir = RUNTIME.project_dir(f"{home}/{RUNTIME.install.HOME_FOLDER}", str(home))
     names = home / MEMORY_DIR / RUNTIME.SESSIONS_FOLDER
@@ -163,8 +167,9 @@ def fill_sample_home(home: Path, source: Path) -> None:
 
 
 def sample_transcript(source: Path, name: str, directory: str, end: float) -> tuple[str, str]:
-    """Return a transcript of the samples, of a session in `directory` whose last record is from the
-    time `end`, and the session's id. Raises OSError."""
+    """Return a sample transcript of a session in `directory`, and the session's id.
+
+    Its last record is from the time `end`. Raises OSError."""
     text = (source / "templates" / _SAMPLE / f"{name}.jsonl").read_text()
     text = text.replace(_HOME_MARK, json.dumps(directory)[1:-1])
     shift = end - max(epoch_seconds(time) or 0 for time in _TIMESTAMP.findall(text))
@@ -174,7 +179,7 @@ def sample_transcript(source: Path, name: str, directory: str, end: float) -> tu
 
 
 def _check_root(root: str, template: str, ledger: InstallLedger) -> None:
-    """Raises SessionMemoryError unless the home may be made at `root`."""
+    """Raise SessionMemoryError unless a home may be made at `root`."""
     record = ledger.records.get(root)
     if record is not None and record.template == template:
         return
@@ -190,8 +195,9 @@ def _check_root(root: str, template: str, ledger: InstallLedger) -> None:
 
 
 def _make(plan: HomePlan, template: str, ledger: InstallLedger) -> None:
-    """Makes the changes, each noted in the ledger before. Raises CannotWriteError,
-    ChangedMeanwhileError, OSError."""
+    """Make the changes, and note each in the ledger beforehand.
+
+    Raises CannotWriteError, ChangedMeanwhileError, OSError."""
     settings = plan.settings
     assert settings is not None  # as plan_template made it
     original = (
@@ -210,8 +216,9 @@ def _make(plan: HomePlan, template: str, ledger: InstallLedger) -> None:
 
 
 def _files(source: Path, template: str) -> list[tuple[str, Path]]:
-    """The names of a template's files relative to the home, with where each lies; the overlay goes
-    before the base."""
+    """Return the names of a template's files, relative to the home, and their sources.
+
+    A file of the overlay replaces the base's."""
     paths = {}
     for part in (_BASE, template):
         directory = source / "templates" / part

@@ -1,11 +1,10 @@
-"""The tools as an MCP server on stdin and stdout, without dependencies, for any Python that a
-client starts.
+"""The tools as an MCP server on stdin and stdout, without dependencies, on any supported Python.
 
-It speaks both forms of the protocol (https://modelcontextprotocol.io/specification): up to
-2025-11-25 a client begins with `initialize`; from 2026-07-28 on, every request states its version
-in `_meta`. Each request is answered in its own form, so the server is stateless. The package `mcp`,
-which claude-agent-sdk brings, would do the same, but needs 13 times as long to start, and a Python
-with packages.
+It supports both forms of the protocol (https://modelcontextprotocol.io/specification). Up to
+version 2025-11-25, a client begins with `initialize`. From 2026-07-28 on, every request states its
+version in `_meta`. Each request is answered in its own form, so the server is stateless. The
+package `mcp`, a dependency of claude-agent-sdk, would do the same, but takes 13 times as long to
+start and needs a Python with packages.
 """
 
 from __future__ import annotations
@@ -62,8 +61,8 @@ class _RequestError(Exception):
 def serve(served: Served, source: BinaryIO, sink: BinaryIO) -> None:
     """Answer the requests in `source`, one per line, until it ends or `sink` is closed.
 
-    Calls run in threads, so a slow one blocks no other request. Calls that change something run one
-    after the other, in their order."""
+    Calls run in threads, so a slow call blocks no other request. Calls that change something run
+    one at a time, in the order of their requests."""
     server = _StdioServer(served, sink)
     try:
         for line in _lines(source):
@@ -74,7 +73,7 @@ def serve(served: Served, source: BinaryIO, sink: BinaryIO) -> None:
 
 
 def _lines(source: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines that are not blank; b"" for one that is too long, so not a message."""
+    """Yield the lines that are not blank, with b"" for a line too long to be a message."""
     while line := source.readline(LINE_BYTES + 1):
         if len(line) > LINE_BYTES:
             while (remainder := source.readline(LINE_BYTES)) and not remainder.endswith(b"\n"):
@@ -145,7 +144,7 @@ class _StdioServer:
 
 
 def _called(message: object) -> set[str]:
-    """Return the names of the tools that a message calls, or some of a batch."""
+    """Return the names of the tools that a message or a batch calls."""
     names = set()
     for request in message if isinstance(message, list) else [message]:
         if isinstance(request, dict) and request.get("method") == CALL:
@@ -155,13 +154,13 @@ def _called(message: object) -> set[str]:
 
 
 def _id_of(message: object, key: str = "id") -> object:
-    """Return the id of a request; None for a batch, and for an id that cannot be one."""
+    """Return the id of a request; None for a batch or an invalid id."""
     value = message.get(key) if isinstance(message, dict) else None
     return value if isinstance(value, (str, int)) else None
 
 
 def _answers(served: Served, message: object) -> Message | list[Message] | None:
-    """Return the answer to a message or a batch of them; None for no answer."""
+    """Return the answer to a message or a batch; None if there is nothing to answer."""
     if isinstance(message, list) and message:  # clients of 2025-03-26 may send several at once
         return [
             answer for answer in (_answer(served, part) for part in message) if answer is not None
@@ -194,7 +193,7 @@ def _answer(served: Served, message: object) -> Message | None:
 def _result(served: Served, method: str, params: Message) -> Message:
     meta = params.get("_meta")
     if method == "initialize":
-        # for an unknown one the latest: the client decides if it accepts that
+        # An unknown version gets the latest one; the client decides whether to accept it.
         wanted = params.get("protocolVersion")
         version = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
         greeting = {"protocolVersion": version, "capabilities": _CAPABILITIES, "serverInfo": _INFO}
@@ -223,8 +222,10 @@ def _result(served: Served, method: str, params: Message) -> Message:
 
 
 def _served(served: Served, method: str, params: Message, *, is_modern: bool = False) -> Message:
-    """Answer a request that both forms of the protocol share; only in the modern one with values
-    beside the text, since earlier clients give them to the model in its place."""
+    """Answer a request that both forms of the protocol share.
+
+    Only the modern form gets values beside the text: earlier clients give the model the values
+    instead of the text."""
     if method == "tools/list":
         return {
             "tools": [

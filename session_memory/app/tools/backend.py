@@ -37,15 +37,16 @@ _EVERY = 10**9
 
 
 class Backend(ABC):
-    """The sessions of one agent. They are fixed at construction: no argument of a tool names a
-    group or a path, and the sessions that methods receive come from its own list. Methods raise
-    SessionMemoryError with a message for the model, OSError for unreadable files. Several threads
-    call them.
+    """The sessions of one agent, its store and its memories.
 
-    It searches what the home `path` may see (by default the current one): store and memories. It
-    changes the memories of `own_path`, in which the agent works. `pool` opens shared
-    stores (default: its own pool). Memories and store are imported when they are needed: the MCP
-    server starts with every session of an agent, on any Python."""
+    The sessions are fixed at construction. No argument of a tool names a group or a path, and
+    methods receive only sessions from the backend's own list. Methods raise SessionMemoryError with
+    a message for the model, or OSError for unreadable files. Several threads call them.
+
+    Searches cover the stores and memories visible to the home `path` (by default the current one).
+    Changes go to the memories of `own_path`, where the agent works. `pool` opens shared stores
+    (default: its own pool). Memories and store are imported late, because the MCP server starts
+    with every session of an agent, on any Python."""
 
     def __init__(
         self,
@@ -65,12 +66,14 @@ class Backend(ABC):
 
     @abstractmethod
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
-        """Return the last `count` entries of a session in file order, and the number of unreadable
-        records."""
+        """Return the last `count` entries of a session, and the number of unreadable records.
+
+        The entries are in file order."""
 
     def session_behind(self, word: str) -> ListedSession | None:
-        """Return the session of the conversation with this number, or that a memory with this id
-        was made from; None if it is not among the agent's sessions."""
+        """Return the session of a conversation's number or a memory's id.
+
+        Return None if it is not among the agent's sessions."""
         id = self._id_behind(word)
         return next(
             (session for session in self.sessions() if id and session.session_id == id), None
@@ -93,13 +96,15 @@ class Backend(ABC):
 
     @abstractmethod
     def resume(self, session: ListedSession, save_as: str | None) -> str:
-        """Continue an earlier session with the next message. Return the message for the model."""
+        """Make the next message continue an earlier session. Return the message for the model."""
 
     def search(
         self, query: str, limit: int, limits: SearchLimits = EVERYWHERE
     ) -> list[SearchResult]:
-        """Return at most `limit` memories and messages of earlier conversations within `limits`
-        that match the query: memories first, each the best first."""
+        """Return at most `limit` matching memories and messages of earlier conversations.
+
+        Memories come first; in each kind the best come first. `limits` restrict the time and
+        project."""
         with self._question() as (location, store, patience, missing):
             from ...history.search.query import asks_for_last_work
             from ...memory.last_work import last_work
@@ -123,8 +128,9 @@ class Backend(ABC):
         return SearchResults(hits_shown, f"{missing} {hits.notice}".strip())
 
     def errors(self, text: str, limit: int) -> list[ErrorBlock]:
-        """Return earlier occurrences of the same error as a line of `text`, equal ones in one
-        block, the best match first. The first `limit` say what solved them."""
+        """Return earlier occurrences of the same error as a line of `text`, the best match first.
+
+        Equal errors share a block. The first `limit` blocks include the solutions."""
         with self._question() as (location, store, *_):
             from ...history.patterns.errors import error_blocks
             from ...history.store.values import Filter
@@ -132,8 +138,7 @@ class Backend(ABC):
             return error_blocks(store, location, text, Filter(limit=limit))
 
     def why(self, what: str) -> str:
-        """Return why a line or commit of the current directory's repository is so, for the
-        model."""
+        """Explain a line or commit of the current directory's repository, for the model."""
         with self._question(with_sub_agents=True) as (_, store, *_):
             from ...common.system.git_process import GitUnavailableError
             from ...history.patterns.why import Reasons
@@ -157,8 +162,10 @@ class Backend(ABC):
     def _question(
         self, *, with_sub_agents: bool = False
     ) -> Iterator[tuple[StoreLocation, SqliteStore, Patience, str]]:
-        """Yield the store with new content ingested within a query's patience, and a sentence about
-        the rest, '' for none. The agent sees the excluded content of its own session."""
+        """Yield the store after a short ingestion, and a note about content not yet ingested.
+
+        The ingestion takes at most a query's patience. The note is '' if everything was ingested.
+        The agent sees excluded content of its own session."""
         location = self.searched_location()
         from ...common.system.sqlite import Patience
         from ...history.store.refresh import PATIENCE_SECONDS, open_store, read_sub_agents, refresh
@@ -180,7 +187,8 @@ class Backend(ABC):
             store.close()
 
     def location(self) -> StoreLocation | None:
-        """Return the location of the store; None if it does not exist yet, or apsw is missing.
+        """Return the location of the store; None if it does not exist yet or apsw is missing.
+
         Raises SessionMemoryError."""
         return _location_with_store(self.path, self.environ)
 
@@ -196,13 +204,14 @@ class Backend(ABC):
 
     @property
     def own_audiences(self) -> tuple[str, ...]:
-        """The audiences of tools that the agent belongs to by its backend alone."""
+        """The audiences of tools that the agent belongs to because of its backend."""
         return ("everyone", "home")
 
     @cached_property
     def audiences(self) -> frozenset[str]:
-        """All audiences of tools that the agent belongs to. Determined once, as an agent gets its
-        tools once."""
+        """All audiences of tools that the agent belongs to.
+
+        They are determined once, because an agent gets its tools once."""
         offered = [
             audience
             for audience, place in TOOL_AUDIENCES.items()
@@ -217,8 +226,7 @@ class Backend(ABC):
         return self._given_pool or SharedPool()
 
     def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
-        """Store a memory that a quotation from the agent's session proves; return the stored
-        one."""
+        """Store a memory that a quotation from the agent's session proves, and return it."""
         session = self._own_session() or self._likely_session()
         if not session:
             raise RefusedError(
@@ -229,8 +237,9 @@ class Backend(ABC):
         return remember(self._own_location(), session, kind, text, quote, print_note)
 
     def forget(self, id: str) -> tuple[IndexedMemory, str]:
-        """Forget a memory of the agent's own; return it, and the command with which a person undoes
-        that."""
+        """Forget one of the agent's own memories.
+
+        Return it, and the command with which a person restores it."""
         location = self._own_location()
         from ...memory.writer import forget
 
@@ -249,16 +258,17 @@ class Backend(ABC):
         """Return the id of the agent's current session; '' if unknown."""
 
     def _likely_session(self) -> str:
-        """Return the session that is most likely the agent's, if its runtime does not tell, or ''.
+        """Return the agent's likely session, or '', for a runtime that does not state it.
 
-        Its quotation must still be there."""
+        A quotation must still be found in it."""
         return ""
 
 
 def _location_with_store(path: str | None, environ: Mapping[str, str]) -> StoreLocation | None:
-    """Return the location of the store; None if it does not exist yet (creating it takes too long
-    for a query), or if apsw is missing, also among what a plugin has installed since the server
-    started. Raises SessionMemoryError."""
+    """Return the location of the store; None if it does not exist yet or apsw is missing.
+
+    A query does not create a store, because that takes too long. apsw may also be among the
+    packages that a plugin has installed since the server started. Raises SessionMemoryError."""
     from importlib.util import find_spec
 
     from ...history.store.location import find_location

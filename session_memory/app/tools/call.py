@@ -1,5 +1,4 @@
-"""Calling a tool: checks the arguments, and turns every error into a text that a model can act
-on."""
+"""Calling a tool: checks the arguments, and turns every error into text that a model can act on."""
 
 from __future__ import annotations
 
@@ -22,15 +21,14 @@ if TYPE_CHECKING:
 
 
 class Served(NamedTuple):
-    """The offer of a server to an agent: the tools, and a function that calls one by name."""
+    """The tools that a server offers an agent, and a function that calls one by name."""
 
     tools: tuple[Tool, ...]
     call: Call
 
 
 class ToolResult(NamedTuple):
-    """The text for the model that called the tool, and the same as values if the tool has an
-    `output` schema."""
+    """The text for the model that called a tool, and values for a tool with an `output` schema."""
 
     text: str
     is_error: bool = False
@@ -38,9 +36,11 @@ class ToolResult(NamedTuple):
 
 
 def call(backend: Backend, name: str, arguments: object) -> ToolResult:
-    """Call the tool `name` and return its result. Clients add arguments of their own, send null for
-    absent ones and numbers as texts: an unknown argument is ignored, and any usual spelling of a
-    value is read. Raises KeyError for an unknown tool, and nothing else."""
+    """Call the tool `name` and return its result.
+
+    Clients add arguments of their own, send null for absent arguments, and send numbers as text. So
+    an unknown argument is ignored, and any usual spelling of a value is accepted. Raises KeyError
+    for an unknown tool, and nothing else."""
     tool = {tool.name: tool for tool in tools_for(backend)}[name]
     try:
         words = _read(tool, {} if arguments is None else arguments)
@@ -59,7 +59,7 @@ def call(backend: Backend, name: str, arguments: object) -> ToolResult:
     except SessionMemoryError as error:
         problem, hint = str(error), error.hint
     except OSError as error:
-        # Without the path: the model may not be allowed to know the directory.
+        # omit the path, because the model may not be allowed to know the directory
         problem, hint = (
             f"{name}: {error.strerror or 'the files cannot be read'}",
             "tell the user if it happens again",
@@ -74,11 +74,11 @@ def call(backend: Backend, name: str, arguments: object) -> ToolResult:
 
 
 class _WrongArgumentError(ValueError):
-    """An argument is missing, or its value cannot be read; says which."""
+    """A missing argument, or one whose value cannot be read; the message names it."""
 
 
 def _read(tool: Tool, given: object) -> dict[str, Any]:
-    """Return the arguments of a call as the tool takes them. Raises _WrongArgumentError."""
+    """Return the arguments of a call in the types of the tool. Raises _WrongArgumentError."""
     schema = tool.schema
     properties = schema["properties"]
     takes = f"it takes {', '.join(properties)}" if properties else "it takes no arguments"
@@ -103,8 +103,9 @@ def _read(tool: Tool, given: object) -> dict[str, Any]:
 
 
 def _value(key: str, value: object, wanted: Schema) -> str | int | None:
-    """Return a value in the type that a schema wants; None for an absent one. Raises
-    _WrongArgumentError."""
+    """Return a value in the type that a schema requires; None for an absent value.
+
+    Raises _WrongArgumentError."""
     if value is None or (value == "" and wanted["type"] == "integer"):
         return None
     if wanted["type"] == "integer":

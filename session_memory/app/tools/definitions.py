@@ -1,7 +1,8 @@
 """The tools of the rows of `extension_points.TOOLS`, each defined once.
 
-Its name, its description for the model and the schema of its arguments are in the tools.json beside
-the module of its function."""
+The tools.json beside the module of a tool's function has its name, its description for the model,
+and the schema of its arguments.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +32,15 @@ INSTRUCTIONS = (
 
 
 class Tool(NamedTuple):
-    """A tool: `schema` is the JSON Schema of its arguments; `run` calls the backend and returns the
-    text for the model.
+    """A tool for agents.
 
-    `is_read_only`: changes nothing. `is_idempotent`: a second call with the same arguments changes
-    nothing, so it may be repeated after a crash. `is_destructive`: deletes something. `audience`:
-    everyone, those with a `home` of their own, or another of `Backend.audiences`. `output` is the
-    JSON Schema of what `run` returns as values beside the text (results.Told). `adapted` returns
-    the tool as these audiences get it, None if all get the same."""
+    `schema` is the JSON Schema of its arguments; `run` calls the backend and returns the text for
+    the model. `is_read_only` means that it changes nothing, `is_destructive` that it deletes
+    something. If it `is_idempotent`, a second call with the same arguments changes nothing, so it
+    may be repeated after a crash. `audience` is everyone, agents with a `home` of their own, or
+    another of `Backend.audiences`. `output` is the JSON Schema of the values that `run` returns
+    beside the text (results.Told). `adapted` returns the tool for a set of audiences; None if all
+    get the same tool."""
 
     name: str
     title: str
@@ -54,7 +56,7 @@ class Tool(NamedTuple):
 
     @property
     def annotations(self) -> dict[str, Any]:
-        """The hints for MCP clients, for instance before they ask the user."""
+        """Hints for MCP clients, for instance for deciding whether to ask the user."""
         hints = {"destructiveHint": self.is_destructive, "idempotentHint": self.is_idempotent}
         changes = {} if self.is_read_only else hints
         return {
@@ -67,7 +69,7 @@ class Tool(NamedTuple):
 
 @cache
 def _defined(directory: str) -> dict[str, dict[str, Any]]:
-    """Return the definitions in a directory's tools.json, by the name of their tool."""
+    """Return the definitions in a directory's tools.json, by the name of the tool."""
     return {each["name"]: each for each in json.loads(read_whole(f"{directory}/tools.json"))}
 
 

@@ -1,8 +1,9 @@
 """The sessions of a home, for the tools of its agent.
 
-A named session of an agent home is cleared and resumed by changing the id that its name points to:
-the program that runs the agent goes on with that. Any other session is switched by its user, in the
-program that runs it."""
+A named session of an agent home is cleared or resumed by changing the id that its name points to;
+the program that runs the agent continues with the new id. Any other session must be switched by its
+user, in the program that runs it.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +39,9 @@ _ONLY_THE_USER = "Nothing has changed yet, because only the user can do that. Te
 
 
 class HomeBackend(Backend):
-    """The `Backend` of the home at `path`, by default the current one (an agent home, or the
-    project)."""
+    """The `Backend` of the home at `path`, by default the current one.
+
+    The home is an agent home or a project."""
 
     def __init__(
         self, path: str | None, environ: Mapping[str, str], pool: ConnectionPool | None = None
@@ -65,8 +67,9 @@ class HomeBackend(Backend):
         return [_listed(session, own_id, runtime_of_caller) for session in sessions]
 
     def session_behind(self, word: str) -> ListedSession | None:
-        """Return that session in any project, as `session-memory read` finds it. Raises
-        RefusedError if there are several."""
+        """Return the session of any project, as `session-memory read` finds it.
+
+        Raises RefusedError if several match."""
         own_runtime, own_id = running_session(self.environ, os.getppid())
         try:
             id = self._id_behind(word)
@@ -141,8 +144,9 @@ class HomeBackend(Backend):
         )
 
     def _keep(self, session: FoundSession, title: str) -> str:
-        """Archive the session under a title ('' for its own); return where, in words. Raises
-        OSError, LockedError."""
+        """Archive the session under a title ('' for its own); return a phrase with the path.
+
+        The phrase is '' if the archive may not be shown. Raises OSError, LockedError."""
         home, privacy = session.home, Privacy(self.environ, session.home)
         settle(home.conversations_dir, privacy)
         source = ArchiveSource(
@@ -162,8 +166,9 @@ class HomeBackend(Backend):
         return running_session(self.environ, os.getppid())[1]
 
     def _likely_session(self) -> str:
-        """Return the session written to last of the runtime that started this process: Gemini CLI
-        and Qwen Code tell a command that they run it, but not in which session."""
+        """Return the most recently written session of the runtime that started this process.
+
+        Gemini CLI and Qwen Code tell a command that they run it, but not in which session."""
         self.sessions()
         sessions = [
             session for session in self._found.values() if session.runtime.has_started(self.environ)

@@ -1,5 +1,7 @@
-"""Permission rules that let an agent run the read-only commands and tools without asking, if its
-user agrees."""
+"""Permission rules that let an agent run the read-only commands and tools without asking.
+
+They are installed only if the user agrees.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
     from ...sessions.runtimes.base import Runtime
 
-# The subcommands that the skills teach and that change nothing but data derived from transcripts.
+# The subcommands that the skills teach. They change only data derived from transcripts.
 LOOKUPS = (
     "search",
     "show",
@@ -29,13 +31,15 @@ LOOKUPS = (
 )
 # as the skills of a home that was made from a template call it
 HOME_COMMAND = "scripts/session-memory"
-# The name of the tool server in templates and manual setups, and its name in the plugin.
+# The name of the tool server in templates and manual setups, then its name in the plugin.
 SERVERS = ("sessions", f"plugin_{NAME}_sessions")
 
 
 def lookup_rules(runtime: Runtime, programs: Iterable[str], conversations_dir: str) -> list[str]:
-    """Return the runtime's rules that allow these commands of `programs`, each as skills call it,
-    these tools, and reading the archives in `conversations_dir`; [] if it has no such rules."""
+    """Return the runtime's rules that allow lookups, or [] if it has no such rules.
+
+    They allow these commands of `programs`, each as the skills call it, these tools, and reading
+    the archives in `conversations_dir`."""
     rules = runtime.install
     if not rules.COMMAND_RULE:
         return []

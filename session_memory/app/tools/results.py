@@ -1,5 +1,7 @@
-"""Results of the tools as text: bounded, in numbered or named lines that a model can refer to, safe
-for a prompt. Pure."""
+"""Results of the tools as bounded text that is safe for a prompt.
+
+The lines have numbers or names that a model can refer to. All functions are pure.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,10 @@ _CUT_CHARACTERS = 80
 
 
 class Told(str):
-    """A text for the model, and the same as values, by the tool's `output` schema.
+    """A text for the model, and the same content as values, by the tool's `output` schema.
 
-    The values are as safe and as short as the text, with its hints as `note`, because Claude Code
-    from 2.1.331 gives its model the values instead of the text."""
+    The values are as safe and as short as the text and include its hints as `note`, because Claude
+    Code from 2.1.331 on gives its model the values instead of the text."""
 
     data: dict[str, Any]
 
@@ -53,8 +55,7 @@ class Told(str):
 
 
 def listing(listed: list[ListedSession], skip: int, now: float) -> Told:
-    """Return the sessions from the `skip`-th on, a line each, and how to see those that do not
-    fit."""
+    """Return the sessions from number `skip` on, a line each, and a hint on seeing the others."""
     if not listed:
         return Told("There are no sessions yet.", note="There are no sessions yet.", sessions=[])
     if skip >= len(listed):
@@ -85,7 +86,7 @@ def listing(listed: list[ListedSession], skip: int, now: float) -> Told:
 
 
 def _given(shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return values without the empty ones, for which a model would pay too."""
+    """Return values without the empty ones, because a model pays for these too."""
     return [{name: value for name, value in fields.items() if value} for fields in shown]
 
 
@@ -102,15 +103,15 @@ def log(
 ) -> str:
     """Return the entries of a session as a log.
 
-    The ends of long ones are cut, and if there are too many, the oldest are left out. `skip` is the
-    number of later entries left out on request, `is_all` means that there are none before these."""
+    Long entries lose their ends; if there are too many, the oldest are left out. `skip` counts the
+    later entries left out on request. `is_all` means that none are earlier."""
     if not entries:
         nothing = f"it has no messages before the last {skip}" if skip else "nothing was said yet"
         return f"{_label(session)}: {nothing}."
     room = RESULT_CHARACTERS - _HEADING_CHARACTERS
     shown = [_safe(entry, room - _CUT_CHARACTERS) for entry in entries]
     while len(text := for_prompt(render(shown, unreadable))) > room and len(shown) > 1:
-        # Each round drops a part that is certainly too much, so a thousand entries need only a few
+        # Each round drops a part that certainly does not fit, so a thousand entries take only a few
         # rounds.
         shown = shown[max(1, len(shown) - len(shown) * room // len(text)) :]
     which = f"the {len(shown)} before the last {skip}" if skip else f"the last {len(shown)}"
@@ -121,8 +122,9 @@ def log(
 
 
 def search_results(hits: list[SearchResult], limit: int, *, is_limited: bool = False) -> Told:
-    """Return the results of a search, numbered, and its notice; without results, suggestions.
-    `is_limited`: to a time or a project."""
+    """Return the results of a search, numbered, and its notice; suggestions if there are none.
+
+    `is_limited` means that the search was limited to a time or a project."""
     notice = hits.notice if isinstance(hits, SearchResults) else ""
     if not hits:
         nothing = f"{NOTHING_FOUND} {LIMITED}" if is_limited else NOTHING_FOUND
@@ -200,8 +202,9 @@ def bounded(text: str) -> str:
 def with_room(
     blocks: Iterable[str], room: int = RESULT_CHARACTERS - _HEADING_CHARACTERS, gap: int = 2
 ) -> list[str]:
-    """Return the first blocks that fit below a heading, with a gap before each; the others are not
-    even generated."""
+    """Return the first blocks that fit below a heading, separated by gaps.
+
+    Later blocks are not even generated."""
     shown: list[str] = []
     for block in blocks:
         room -= len(block) + gap
@@ -212,7 +215,7 @@ def with_room(
 
 
 def bounded_list(heading: str, lines: list[str]) -> str:
-    """Return the lines that fit below a heading, and the number of the others."""
+    """Return the lines that fit below a heading, and the number of those that do not."""
     shown = with_room(lines, RESULT_CHARACTERS - len(heading) - _CUT_CHARACTERS, gap=1)
     left = len(lines) - len(shown)
     return "\n".join([heading, *shown, *([f"{left} more are not shown."] if left else [])])
@@ -224,8 +227,9 @@ def short(text: str) -> str:
 
 
 def _label(session: ListedSession) -> str:
-    """Return a session's name and id, its group and runtime if they are not the agent's own, and a
-    mark for the current session."""
+    """Return a session's name and id, and a mark if it is the current one.
+
+    Its group and runtime are added if they are not the agent's own."""
     name = shorten(name_of(session), NAME_CHARACTERS)
     home = f", group {session.home_name}" if session.home_name else ""
     runtime = f", in {session.runtime}" if session.runtime else ""
@@ -238,8 +242,9 @@ def _label(session: ListedSession) -> str:
 
 
 def _safe(entry: Entry, room: int) -> Entry:
-    """Return the entry with its text redacted before it is cut: half a secret would not be
-    recognised."""
+    """Return the entry with its text redacted.
+
+    This must precede any cutting, because half a secret would not be recognised."""
     text = for_prompt(entry.text)
     if len(text) > room:
         kept = shorten(text, room)

@@ -1,5 +1,7 @@
-"""The tools as a server inside a program that runs agents with claude-agent-sdk, which is imported
-only here."""
+"""The tools as a server inside a program that runs agents with claude-agent-sdk.
+
+Only this module imports claude-agent-sdk.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def sdk_server(backend: Backend) -> McpSdkServerConfig:
-    """Return a server for `ClaudeAgentOptions(mcp_servers={"session-memory":
-    sdk_server(backend)})`.
+    """Return a server with the tools, for `ClaudeAgentOptions`.
+
+        ClaudeAgentOptions(mcp_servers={"session-memory": sdk_server(backend)})
 
     The agent sees the tools as `mcp__session-memory__list_sessions` and so on. They run in threads,
-    since reading files may block; those that change something run one after the other, as they were
-    called.
-    """
+    because reading files may block. Tools that change something run one at a time, in the order of
+    the calls."""
     from anyio import Lock
     from claude_agent_sdk import create_sdk_mcp_server
 
@@ -54,9 +56,10 @@ def _tool(backend: Backend, tool: Tool, changing: Lock) -> SdkMcpTool[Any]:
 
 
 def _described(schema: Schema) -> Schema:
-    """Return a schema that describes the arguments and refuses none: claude-agent-sdk would refuse
-    a call in words of its own, where `call` reads a number that is a text and ignores what a client
-    adds."""
+    """Return a schema that describes the arguments but refuses none.
+
+    Otherwise claude-agent-sdk would refuse a call with its own message, whereas `call` accepts a
+    number given as text and ignores arguments that a client adds."""
     properties = {}
     for name, wanted in schema["properties"].items():
         types = [wanted["type"], "number" if wanted["type"] == "string" else "string", "null"]

@@ -1,4 +1,4 @@
-"""The tools for the sessions and memories of an agent, each a function that bears its name."""
+"""The tools for an agent's sessions and memories, each a function with the name of the tool."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ def _chosen(listed: list[ListedSession], wanted: str) -> ListedSession:
 
 
 def _called(listed: list[ListedSession], wanted: str) -> ListedSession | None:
-    """Return the session called `wanted`: by id, else by name, else the only one whose name or id
-    begins so, else the only one with these words in its name. None if no listed one is; raises
-    RefusedError if several are."""
+    """Return the session called `wanted`, or None.
+
+    The first rule with a match decides: its id; its name; the beginning of an id or name; words of
+    a name. Raises RefusedError if several sessions match that rule."""
     plain = wanted.strip().removesuffix(ELLIPSIS).casefold()
     for fits in (
         lambda session: plain in (session.id.casefold(), session.session_id.casefold()),
@@ -62,7 +63,7 @@ def _called(listed: list[ListedSession], wanted: str) -> ListedSession | None:
 
 
 def _chosen_here(backend: Backend, name: str) -> ListedSession:
-    """Return the local session of that name, or else of a conversation's or memory's id.
+    """Return the local session of that name, else of a conversation's number or a memory's id.
 
     Raises RefusedError."""
     listed = backend.sessions()

@@ -38,7 +38,7 @@ def worked_on(conversation: Conversation, line: str) -> SearchResult:
 
 
 def is_within(memory: IndexedMemory, wanted: Filter) -> bool:
-    """Check if a memory is within a filter's times, and a source within its project."""
+    """Check if a memory's time and its source's project are within a filter."""
     if wanted.since is not None and (memory.at is None or memory.at < wanted.since):
         return False
     if wanted.until is not None and (memory.at is None or memory.at > wanted.until):

@@ -21,13 +21,12 @@ class RefusedError(SessionMemoryError):
 
 
 class ListedSession(NamedTuple):
-    """A session that the agent may see: `id` is the argument of resume_session, `session_id` the
-    runtime's own id.
+    """A session that the agent may see.
 
-    `modified` is in seconds since the epoch, None if unknown. `is_active` marks the agent's current
-    session. `home_name` is set only for a session of another home, as of another group of a host,
-    `runtime` only for one of another runtime.
-    """
+    `id` is the argument of resume_session, `session_id` the runtime's own id. `modified` is in
+    seconds since the epoch, None if unknown. `is_active` marks the agent's current session.
+    `home_name` is set only for a session of another home, such as another group of a host;
+    `runtime` only for one of another runtime."""
 
     id: str
     name: str
@@ -39,8 +38,9 @@ class ListedSession(NamedTuple):
 
 
 class SearchLimits(NamedTuple):
-    """Limits of a search: from `since` to `until`, in milliseconds since the epoch, None for no
-    limit; in a `project`, None for all."""
+    """Limits of a search: the times `since` and `until`, and the `project`; None for no limit.
+
+    Times are in milliseconds since the epoch."""
 
     since: int | None = None
     until: int | None = None
@@ -59,8 +59,10 @@ EVERYWHERE = SearchLimits()
 
 
 class SearchResult(NamedTuple):
-    """A message that a search found: its session, its speaker, its time (seconds since the epoch,
-    or None), the snippet around the match, and its conversation, '' if none."""
+    """A message that a search found.
+
+    It has the session, the speaker, the time in seconds since the epoch (or None), the snippet
+    around the match, and the conversation ('' if none)."""
 
     session_id: str
     session_name: str
@@ -71,8 +73,9 @@ class SearchResult(NamedTuple):
 
 
 class SearchResults(list[SearchResult]):
-    """The results of a search, the best first. `notice` tells the agent how far the search reached,
-    '' if there is nothing to report."""
+    """The results of a search, the best first.
+
+    `notice` tells the agent what the search left out, '' if nothing."""
 
     def __init__(self, results: Iterable[SearchResult] = (), notice: str = "") -> None:
         super().__init__(results)

@@ -20,10 +20,12 @@ BROKEN_OFF = "it was ended before it had finished"
 
 @dataclass
 class UpkeepRun:
-    """One run: `began` and `ended` (0.0 for not yet) in seconds since the epoch; `cpu_seconds`; the
-    number of `files` with new content and its `bytes`; the number of `archived` conversations, of
-    `kept` sessions with something new and of `memories` made. `is_cut_short`: the limit left work
-    undone. `stopped` maps strategies that could not continue to the reason; `problem` is the run's
+    """One run of upkeep.
+
+    `began` and `ended` are in seconds since the epoch (0.0 for not yet). `files` counts the files
+    with new content, `bytes` their new content, `archived` conversations, `kept` sessions with new
+    content, and `memories` those that were made. `is_cut_short` means that the limit left work
+    undone. `stopped` maps strategies that could not continue to the reason. `problem` is the run's
     error ('' for none)."""
 
     began: float
@@ -40,9 +42,10 @@ class UpkeepRun:
 
 
 class RunLog:
-    """The last runs of a home, the oldest first. All new sessions were archived at
-    `archived_until`, all of the history at `history_archived_at`, in seconds since the epoch. A
-    corrupt file is empty."""
+    """The last runs of a home, the oldest first. A corrupt file counts as empty.
+
+    `archived_until` and `history_archived_at` are the times, in seconds since the epoch, when all
+    new sessions and when all of the history were archived."""
 
     def __init__(self, home: Home) -> None:
         self._path = home.state_dir + FILE
@@ -68,15 +71,17 @@ class RunLog:
         write_atomically(self._path, encode(content).encode())
 
     def note_broken_off(self) -> None:
-        """Mark unfinished runs as interrupted. Call it only if no run is in progress."""
+        """Mark unfinished runs as interrupted. Call this only if no run is in progress."""
         for run in self.runs:
             if not run.ended and not run.problem:
                 run.problem = BROKEN_OFF
 
 
 class UpkeepRuns(NamedTuple):
-    """The `mode` of upkeep, the process id of the watcher (0 for none), the past runs, the oldest
-    first, and the earliest time of the next in seconds since the epoch (0.0 for now)."""
+    """The `mode` of upkeep, its past and its next run.
+
+    It has the process id of the watcher (0 for none), the past runs, the oldest first, and the
+    earliest time of the next run in seconds since the epoch (0.0 for now)."""
 
     mode: str
     watcher: int
@@ -138,8 +143,9 @@ def watch_lock(database: str) -> Iterator[None]:
 
 
 def watcher_of(database: str) -> int:
-    """Return the id of the process that watches a store; UNKNOWN if it does not say, 0 if there is
-    none."""
+    """Return the id of the process that watches a store.
+
+    Return UNKNOWN if it did not record its id, 0 if there is none."""
     if not os.path.lexists(_lock_file(database)) or not is_locked(_lock_file(database)):
         return 0
     try:

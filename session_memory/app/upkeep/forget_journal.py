@@ -1,8 +1,9 @@
 """Forgets sessions for good, step by step.
 
-A journal beside the tombstones, `<database>.forgetting.json`, lists the steps that are left: if one
+A journal beside the tombstones, `<database>.forgetting.json`, lists the remaining steps. If a step
 fails or the process is killed, the next `forget`, `ingest` or upkeep finishes them. Features
-register their steps in `extension_points.FORGETTING`. Each may be done again, and takes JSON."""
+register their steps in `extension_points.FORGETTING`. A step may run twice; its arguments are JSON.
+"""
 
 import os
 from collections.abc import Iterable
@@ -31,16 +32,18 @@ class JournalError(SessionMemoryError):
 
 
 def begin(location: StoreLocation, steps: Steps) -> None:
-    """Write steps, each with what its function takes, into the journal, before any is done. Raises
-    OSError, SessionMemoryError."""
+    """Write all steps, with their arguments, into the journal before any of them runs.
+
+    Raises OSError, SessionMemoryError."""
     path = location.database + FORGETTING
     with Closing(lock(f"{path}.lock", LOCK_SECONDS)):
         _write(path, [*_read(path), {name: steps[name] for name in STEPS if name in steps}])
 
 
 def finish(location: StoreLocation, store: SqliteStore, note: Note) -> list[str]:
-    """Do the steps that are left, and return the problem of each that failed and stays in the
-    journal. Raises OSError, SessionMemoryError if the journal cannot be read or written."""
+    """Run the remaining steps, and return the problems of failed ones, which stay in the journal.
+
+    Raises OSError, SessionMemoryError if the journal cannot be read or written."""
     if not forgotten.is_unfinished(location.database):
         return []
     run = Run(location, note)
@@ -71,7 +74,7 @@ def finish(location: StoreLocation, store: SqliteStore, note: Note) -> list[str]
 
 
 def finish_in_upkeep(run: Run) -> None:
-    """Do the steps that are left, and log the problems. Raises OSError, SessionMemoryError."""
+    """Run the remaining steps, and log the problems. Raises OSError, SessionMemoryError."""
     for problem in finish(run.location, run.store, run.note):
         run.note(problem)
 

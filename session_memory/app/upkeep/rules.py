@@ -10,7 +10,8 @@ from .run import Run
 
 def follow_rules(location: StoreLocation, note: Callable[[str], None]) -> None:
     """Have each feature move its files that rules exclude to private folders, and others back.
-    Calls `note` with any obstacle. Raises CorruptDatabaseError."""
+
+    Obstacles are passed to `note`. Raises CorruptDatabaseError."""
     run = Run(location, note)
     run.take(FOLLOWING_RULES, fatal=(CorruptDatabaseError,))
 

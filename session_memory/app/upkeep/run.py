@@ -1,4 +1,4 @@
-"""A run of upkeep, and how it takes the steps that features register in `extension_points`."""
+"""A run of upkeep, and how it executes the steps of features in `extension_points`."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -13,10 +13,11 @@ from ._runs import RunLog, UpkeepRun, cpu_seconds
 
 
 class Run:
-    """The values that the steps of upkeep work with: the `location` of the store, and the `store`
-    while it is open; `note`, which writes a line to the log; `is_spent`,
-    which says if the run must end. A step does nothing that can wait once `is_spent()`. `record` is
-    what the run's log keeps of it, and `runs` that log."""
+    """The context of upkeep's steps.
+
+    It has the `location` of the store, and the `store` while it is open. `note` writes a line to
+    the log. Once `is_spent()`, the run must end: a step then does only what cannot wait. `record`
+    is this run's entry in the log `runs`."""
 
     store: SqliteStore
 
@@ -33,8 +34,10 @@ class Run:
         self.record = UpkeepRun(time.time())
 
     def take(self, steps: Mapping[str, str], fatal: tuple[type[Exception], ...] = ()) -> None:
-        """Take the steps of a table in `extension_points`, in its order. A step that fails costs
-        only that step: see `fail`. Errors of the types `fatal` are raised, and end the others."""
+        """Run the steps of a table in `extension_points`, in its order.
+
+        A failed step does not stop the others, see `fail`. Errors of the types `fatal` are raised,
+        and end the run."""
         for place in steps.values():
             try:
                 load(place)(self)
@@ -46,12 +49,12 @@ class Run:
                 self.fail(error)
 
     def within(self, seconds: float) -> Callable[[], bool]:
-        """Return `is_spent` for a step that may take only so many seconds of CPU time."""
+        """Return an `is_spent` for a step that may take only `seconds` of CPU time."""
         end = cpu_seconds() + seconds
         return lambda: self.is_spent() or cpu_seconds() >= end
 
     def fail(self, error: Exception) -> None:
-        """Record why a step failed: the first problem is the run's, the next are only logged."""
+        """Record why a step failed: the first problem becomes the run's, others are only logged."""
         problem = _in_a_line(error)
         if self.record.problem:
             self.note(problem)

@@ -1,8 +1,9 @@
-"""One run of upkeep: takes the steps that features register in `extension_points.UPKEEP`.
+"""One run of upkeep, with the steps that features register in `extension_points.UPKEEP`.
 
-It runs in its own process, at low priority, or in the process of `session-memory watch`; at most
-one at a time per store, at most every ten minutes, with at most a minute of CPU time. It may be
-killed at any moment: the next run resumes."""
+It runs at low priority in its own process, or in the process of `session-memory watch`. Per store
+there is at most one run at a time, at most every ten minutes, with at most a minute of CPU time. It
+may be killed at any moment; the next run resumes.
+"""
 
 import os
 import subprocess
@@ -26,7 +27,7 @@ from .run import Run
 
 EVENT = "upkeep"  # in the log
 CPU_SECONDS = 60.0
-STUCK_CPU_SECONDS = 90  # the kernel kills a process that exceeds its allowance this far
+STUCK_CPU_SECONDS = 90  # the kernel kills a process that exceeds its allowance by this factor
 LONGEST_SECONDS = 600.0
 NICENESS = 10
 NO_APSW = "apsw is not installed, so there is no store yet"
@@ -50,8 +51,9 @@ class TimeBudget:
 
 
 def main(words: list[str]) -> None:
-    """Run upkeep for the home whose path is the first argument; if a second one says so, only its
-    search for conflicts. Errors go to the home's log."""
+    """Run upkeep for the home whose path is the first argument.
+
+    With the second argument CONFLICTS, only search for conflicts. Errors go to the home's log."""
     _lower_priority()
     stay_with_version()
     for runtime in all_runtimes():  # a child process belongs to no session
@@ -64,8 +66,9 @@ def main(words: list[str]) -> None:
 
 
 def _judge(path: str, environ: Mapping[str, str]) -> None:
-    """Find the conflicts of the home at `path`, as a prompt asks for. Raises NoStoreError,
-    LockedError, OSError."""
+    """Find the conflicts of the home at `path`, as a prompt requests.
+
+    Raises NoStoreError, LockedError, OSError."""
     location = find_location(path, environ)
     with Closing(lock(location.home.conflicts_lock, 0)) as held:
         os.utime(held)
@@ -76,8 +79,9 @@ def _judge(path: str, environ: Mapping[str, str]) -> None:
 def do_upkeep(
     path: str, environ: Mapping[str, str], is_stopped: Callable[[], bool] = lambda: False
 ) -> UpkeepRun | None:
-    """Run upkeep for the store of the home at `path` if it is due, until it `is_stopped`; return
-    the run. Raises NoStoreError, LockedError."""
+    """Run upkeep for the store of the home at `path` if it is due, and return the run.
+
+    It ends early once it `is_stopped`. Raises NoStoreError, LockedError."""
     location = find_location(path, environ)
     home = location.home
     try:
@@ -119,7 +123,7 @@ def _run(location: StoreLocation, held: int, allowance: TimeBudget) -> UpkeepRun
 
 
 def _lower_priority() -> None:
-    """Lower the process's priority, and let the kernel kill it if it ignores its allowance."""
+    """Lower the process's priority, and let the kernel kill it if it exceeds its allowance."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     with suppress(OSError):  # exists only on Linux

@@ -1,8 +1,9 @@
 """Upkeep's steps for the state that prompts and calls keep for each session.
 
-The state of a session's prompts (cursors and the files beside them) and the index of a project are
-deleted after 90 days without a change. If the session continues after all, it gets the first update
-of a new session; an index is made again."""
+The state of a session (its cursors and the files beside them) and the index of a project are
+deleted after 90 days without a change. If the session continues after all, it gets a new session's first
+update; an index is made again.
+"""
 
 import os
 import re
@@ -32,7 +33,7 @@ _FORMER = re.compile(r"^told-(faults|homes)\.json$")  # 0.4 kept its notices in 
 
 
 def remove_leftovers(run: "Run") -> None:
-    """Delete obsolete files of state, and directories that git worked in."""
+    """Delete obsolete state files, and temporary directories of git."""
     home = run.location.home
     remove_git_directories()
     remove_old_files(home.state_dir)
@@ -43,8 +44,9 @@ def remove_leftovers(run: "Run") -> None:
 
 
 def drop_excluded_titles(run: "Run") -> None:
-    """Delete the titles of excluded sessions from the state of all others. State in use waits for
-    the next run."""
+    """Delete the titles of excluded sessions from other sessions' state.
+
+    State that is in use waits for the next run."""
     location = run.location
     for home_name in ("", *filter(None, location.home_names)):
         privacy = Privacy(run.location.environ, location.home, location.home_for(home_name))
@@ -61,15 +63,17 @@ def drop_excluded_titles(run: "Run") -> None:
 
 
 def forget_mirrors(_: "Run", paths: list[str]) -> None:
-    """Delete our copies of sessions that a runtime keeps in another form: they are made again
-    without the forgotten ones."""
+    """Delete our copies of sessions that a runtime keeps in another form.
+
+    They are made again without the forgotten sessions."""
     for path in paths:
         mirror.remove(path)
 
 
 def forget_state(run: "Run", by_home: dict[str, list[str]]) -> None:
-    """Delete the state of sessions with these ids and names, by home, and their titles from the
-    state of others."""
+    """Delete the state of sessions with these ids and names, and their titles elsewhere.
+
+    Ids and names are given by home."""
     for names, path in _state_of(run.location, by_home):
         with closing(StateFile(path)) as file:
             file.forget(names)
@@ -78,8 +82,7 @@ def forget_state(run: "Run", by_home: dict[str, list[str]]) -> None:
 
 
 def forget_titles(run: "Run", by_home: dict[str, list[str]]) -> None:
-    """Delete the titles of sessions with these ids and names, by home, from the state of
-    others."""
+    """Delete the titles of sessions with these ids and names, by home, from others' state."""
     for names, path in _state_of(run.location, by_home):
         with closing(StateFile(path)) as file:
             file.forget_titles(names)
@@ -96,8 +99,9 @@ def _state_of(
 
 
 def _state_files(location: StoreLocation, home_name: str) -> Iterator[str]:
-    """Yield the files of state of a group's sessions, also those not yet made where calls are noted
-    already; delete those that could not be read."""
+    """Yield the state files of a group's sessions, and delete unreadable ones.
+
+    This includes files that do not exist yet for sessions whose calls are already noted."""
     home = location.home
     held = held_home(Layout(home.root).group(home_name)) if home_name else nullcontext(home)
     # there is none for a group without transcripts

@@ -1,8 +1,9 @@
 """Keeps a store up to date while sessions run: ingests new content once the files are quiet.
 
-It also ingests now and then. Nothing depends on it: every query ingests new content first. The
-kernel drops events when too many come at once, and `watchfiles` does not report that. The next poll
-finds any missed change, also on a file system without events."""
+It also polls now and then. The kernel drops events when too many come at once, which `watchfiles`
+does not report; the next poll finds any missed change, also on a file system without events.
+Nothing depends on this module, because every query ingests new content first.
+"""
 
 import os
 import time
@@ -35,9 +36,11 @@ def wake_ups(
     quiet_milliseconds: int = QUIET_MILLISECONDS,
     longest_milliseconds: int = LONGEST_MILLISECONDS,
 ) -> Iterator[bool]:
-    """Yield whenever something may be new below the roots, until `stop` is set: True if the kernel
-    reports a change, False if the roots became others, also at the same paths, or if so many
-    `seconds` have passed. `note` is told why changes cannot be watched."""
+    """Yield whenever something may be new below the roots, until `stop` is set.
+
+    Yield True if the kernel reports a change, and False after so many `seconds` or if the roots,
+    even at the same paths, are other directories now. `note` gets the reason if changes cannot be
+    watched."""
     from watchfiles._rust_notify import WatchfilesRustInternalError
 
     while not stop.is_set():
@@ -65,8 +68,7 @@ def wake_ups(
 
 
 def _identities(roots: list[str]) -> list[tuple[int, int]]:
-    """Return the device and inode of each root: another directory at the same path is not watched
-    yet."""
+    """Return the device and inode of each root, which change if a directory is replaced."""
     identities = []
     for root in roots:
         try:
@@ -80,7 +82,7 @@ def _identities(roots: list[str]) -> list[tuple[int, int]]:
 def _changes(
     roots: list[str], stop: Event, quiet_milliseconds: int, longest_milliseconds: int
 ) -> Iterator[bool]:
-    """Yield True for changes below the roots, False after a while without any."""
+    """Yield True for changes below the roots, and False now and then without any."""
     from watchfiles import watch
 
     for changes in watch(
@@ -110,8 +112,8 @@ class Watcher:
     """Keeps one store up to date.
 
     `find_location` returns the location to watch and is called at every poll. `note` receives lines
-    for the log, `tell` the ingested content. `steps` run after every poll. `stop` ends the watcher
-    within a moment, whatever it is doing."""
+    for the log, `tell` the ingested content. `steps` run after every poll. Setting `stop` ends the
+    watcher within a moment, whatever it is doing."""
 
     def __init__(
         self,
@@ -130,7 +132,7 @@ class Watcher:
         self._poll_at = 0.0
 
     def run(self) -> None:
-        """Watch until told to stop. Raises SessionMemoryError if a newer version made the store."""
+        """Watch until stopped. Raises SessionMemoryError if a newer version made the store."""
         for _ in wake_ups(
             self._roots, self._stop, lambda: self._location.settings.poll_seconds, self._note
         ):
@@ -140,9 +142,10 @@ class Watcher:
                 self._use(self._take)
 
     def poll(self) -> bool:
-        """Ingest new content, mark ended conversations, run the other steps. Return False if
-        something could not be ingested. Raises SessionMemoryError if a newer version made the
-        store."""
+        """Ingest new content, mark ended conversations, and run the other steps.
+
+        Return False if something could not be ingested. Raises SessionMemoryError if a newer
+        version made the store."""
         try:
             self._location = self._find_location()  # groups, named sessions and settings may be new
         except (SessionMemoryError, OSError) as error:  # invalid settings change nothing
@@ -151,8 +154,9 @@ class Watcher:
         return self._use(self._work)
 
     def _use(self, work: Callable[[SqliteStore], bool]) -> bool:
-        """Return what `work` returns; False after an error, which is logged. The next poll tries
-        again."""
+        """Return the result of `work`; on an error, log it and return False.
+
+        The next poll tries again."""
         try:
             return use_store(self._location, lambda store, _: work(_writable(store)), self._note)
         except StoppedError:
@@ -194,8 +198,9 @@ class Watcher:
 
 
 def _writable(store: SqliteStore) -> SqliteStore:
-    """Return the store. Raises SessionMemoryError if a newer version made it, DatabaseError if it
-    can only be read."""
+    """Return the store, opened for writing.
+
+    Raises SessionMemoryError if a newer version made it, DatabaseError if it can only be read."""
     if store.is_newer:
         raise SessionMemoryError(f"{store.path}: {NEWER}")
     if store.obstacle:
