@@ -15,6 +15,7 @@ from ..common.text.timestamps import iso_time, local_time
 from ..sessions.settings.sections import Filtering
 from .archives.format import TOOL, ArchivedMessage, asked, in_batches, render_messages
 from .filtering import filtered_entry
+from .recorded import RecordedDetails
 from .store.location import StoreLocation
 from .store.values import TOOL_ROLE, Conversation, StoredEntry
 
@@ -207,16 +208,20 @@ def as_json(exported: Iterable[Exported], head: ExportHead) -> Iterator[str]:
 
 
 def as_filtered(
-    exported: Iterable[Exported], head: ExportHead, filtering: Filtering
+    exported: Iterable[Exported], filtering: Filtering, location: StoreLocation | None
 ) -> Iterator[str]:
-    """Yield the form of each conversation that a model reads, by the settings."""
+    """Yield the form of each conversation that a model reads, by the settings.
+
+    Without a `location`, it lacks what only transcripts have."""
     for conversation, is_told, batches in exported:
         withheld = "" if is_told else f"{WITHHELD}\n"
         yield f"# {title_of(conversation)}\n\n{withheld}"
         for items in batches:
-            yield "".join(
-                [f"{line}\n" for item in items if (line := filtered_entry(item, filtering))]
-            )
+            details = None
+            if location is not None:
+                details = RecordedDetails.read(location, filtering, conversation, items)
+            lines = [filtered_entry(item, filtering, details) for item in items]
+            yield "".join([f"{line}\n" for line in lines if line])
         yield "\n"
 
 

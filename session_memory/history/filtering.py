@@ -1,27 +1,38 @@
 """Filter a conversation for a model (messages in full, tool calls as one line each), and split it
 into chunks. Pure.
 
-One or more lines per entry:
+One or more lines per entry, after the reasoning that led to it if the settings keep reasoning:
 
     User: Why does the build fail?
     Assistant: A dependency is missing.
     Action: Bash(npm install) -> ok, 12 lines, 480 B
     Action: Read(src/app.ts) -> file read, 2,134 lines, 48 KB
     Action: Edit(src/app.ts) -> error: String to replace not found in file
+    Reasoning: The old text has tabs.
+    Action: Grep(pattern="\\t", path="src") -> ok, 3 lines, 90 B
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from __future__ import annotations
 
-from ..common.text.format import one_line, shorten
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..common.text.format import ELLIPSIS, one_line, shorten
+from ..common.text.sanitize import for_people
 from ..common.text.tokens import estimated_tokens, longest_within
 from ..sessions.settings.sections import Filtering
 from .store.values import StoredEntry
+
+if TYPE_CHECKING:
+    from .recorded import RecordedDetails
 
 GOES_ON = "[goes on]"
 WENT_ON = "[went on]"
 _OK_WORDS = {"read": "file read", "edit": "file changed"}
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
+MOST_PARAMETERS = 20  # of one tool use
+_NAME_CHARACTERS = 60  # of a parameter
 
 
 class Chunk(NamedTuple):
@@ -44,10 +55,19 @@ def filtered(entries: Iterable[StoredEntry], filtering: Filtering) -> str:
     return "\n".join([line for entry in entries if (line := filtered_entry(entry, filtering))])
 
 
-def filtered_entry(entry: StoredEntry, filtering: Filtering) -> str:
+def filtered_entry(
+    entry: StoredEntry, filtering: Filtering, details: RecordedDetails | None = None
+) -> str:
     """Return the lines of one entry or tool call; '' if it is filtered out."""
+    thought = details.reasoning.get(entry.id, "") if details else ""
+    lines = [f"Reasoning: {thought}" if thought else "", _line(entry, filtering, details)]
+    return "\n".join([line for line in lines if line])
+
+
+def _line(entry: StoredEntry, filtering: Filtering, details: RecordedDetails | None) -> str:
     if entry.role == "tool":
-        return _action(entry, filtering) if filtering.keep_tool_structure else ""
+        given = details.arguments.get(entry.id, {}) if details else {}
+        return _action(entry, filtering, given) if filtering.keep_tool_structure else ""
     is_kept = (
         filtering.keep_user_messages if entry.role == "user" else filtering.keep_agent_responses
     )
@@ -95,7 +115,12 @@ def exchanges(entries: Iterable[StoredEntry]) -> list[list[StoredEntry]]:
     return split
 
 
-def chunks(entries: Sequence[StoredEntry], filtering: Filtering, max_tokens: int) -> list[Chunk]:
+def chunks(
+    entries: Sequence[StoredEntry],
+    filtering: Filtering,
+    max_tokens: int,
+    details: RecordedDetails | None = None,
+) -> list[Chunk]:
     """Return a conversation's exchanges as chunks of at most `max_tokens` (see `estimated_tokens`).
 
     Splits a larger exchange between entries, a larger entry between lines, and marks the cuts with
@@ -103,7 +128,8 @@ def chunks(entries: Sequence[StoredEntry], filtering: Filtering, max_tokens: int
     """
     parts = []
     for number, exchange in enumerate(exchanges(entries)):
-        for part, lines in enumerate(_packed(_lines(exchange, filtering, max_tokens), max_tokens)):
+        texts = ((entry, filtered_entry(entry, filtering, details)) for entry in exchange)
+        for part, lines in enumerate(_packed(_cut_texts(texts, max_tokens), max_tokens)):
             text = "\n".join([line for _, line in lines])
             times = [entry.timestamp for entry, _ in lines if entry.timestamp is not None]
             first, last = lines[0][0].id, lines[-1][0].id
@@ -121,11 +147,34 @@ def chunks(entries: Sequence[StoredEntry], filtering: Filtering, max_tokens: int
     return parts
 
 
-def _action(entry: StoredEntry, filtering: Filtering) -> str:
-    argument = one_line(relative_path(entry.text, entry.cwd))
-    argument = shorten(argument, filtering.max_parameter_chars)
+def _action(entry: StoredEntry, filtering: Filtering, given: Mapping[str, object]) -> str:
+    most = filtering.max_parameter_chars
+    argument = (
+        _parameters(given, entry.cwd, most)
+        if given
+        else shorten(one_line(relative_path(entry.text, entry.cwd)), most)
+    )
     ended = shorten(_outcome(entry), filtering.max_output_summary_chars)
     return f"Action: {one_line(entry.tool)}({argument})" + (f" -> {ended}" if ended else "")
+
+
+def _parameters(given: Mapping[str, object], cwd: str, most: int) -> str:
+    """Return `pattern="login", limit=5`, with at most `most` characters of each value."""
+    shown = [_parameter(name, value, cwd, most) for name, value in given.items()]
+    left = len(shown) - MOST_PARAMETERS
+    return ", ".join([*shown[:MOST_PARAMETERS], *([f"{left:,} more"] if left > 0 else [])])
+
+
+def _parameter(name: str, value: object, cwd: str, most: int) -> str:
+    if isinstance(value, str):
+        value = one_line(relative_path(value, cwd))
+    name = shorten(one_line(name), _NAME_CHARACTERS)
+    try:
+        written = json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        written = ELLIPSIS
+    text = for_people(f"{name}={written}")  # the name may show that the value is a secret
+    return shorten(text, len(name) + 1 + most)
 
 
 def _outcome(entry: StoredEntry) -> str:
@@ -141,11 +190,10 @@ def _outcome(entry: StoredEntry) -> str:
     return f"{word}, {lines:,} {'line' if lines == 1 else 'lines'}, {_size_text(entry.result_size)}"
 
 
-def _lines(
-    exchange: Iterable[StoredEntry], filtering: Filtering, max_tokens: int
+def _cut_texts(
+    texts: Iterable[tuple[StoredEntry, str]], max_tokens: int
 ) -> Iterator[tuple[StoredEntry, str]]:
-    for entry in exchange:
-        text = filtered_entry(entry, filtering)
+    for entry, text in texts:
         if text:
             for piece in _pieces(text, max_tokens):
                 yield entry, piece

@@ -162,13 +162,8 @@ class _Steps:
     ) -> Iterator[tuple[int, bytes]]:
         """Yield the lines, and note what the model thought in them."""
         for offset, line in lines:
-            if self._runtime.records.THINKING in line and offset not in left_out:
-                records = [record for record in decode_line(line)[0] if isinstance(record, dict)]
-                self._thoughts += [
-                    thought
-                    for record in records
-                    if (thought := self._runtime.records.thinking(record))
-                ]
+            if offset not in left_out:
+                self._thoughts += self._runtime.records.thoughts_in(line, decode_line)
             yield offset, line
 
     def _append(self, step: Record, offset: int) -> None:

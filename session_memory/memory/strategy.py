@@ -8,11 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..common.errors import SessionMemoryError
 from ..history.store.values import Conversation, StoredEntry
 from ..history.store.values import Usage as Usage  # re-exported for strategies
+
+if TYPE_CHECKING:
+    from ..history.recorded import RecordedDetails
+
+    Details = Callable[[Conversation, Sequence[StoredEntry]], RecordedDetails | None]
 
 
 class Strategy(Protocol):
@@ -111,11 +116,13 @@ class StrategyContext(NamedTuple):
 
     `directory` is for its own files. `known(conversation, text, limit)` returns the memories of the
     conversation's group that match `text`. `is_untrusted(conversation)` is true if its memories are
-    kept apart."""
+    kept apart. `details(conversation, entries)` returns what only the transcript has of the
+    entries, as far as the settings let a model read it."""
 
     directory: str
     known: Callable[[Conversation, str, int], list[KnownMemory]]
     is_untrusted: Callable[[Conversation], bool] = lambda conversation: False
+    details: Details = lambda conversation, entries: None
 
 
 class MemoryResult(NamedTuple):

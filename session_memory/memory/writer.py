@@ -7,21 +7,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ..common.errors import SessionMemoryError
 from ..common.text.format import one_line
 from ..common.text.sanitize import for_storage
 from ..common.text.timestamps import now_milliseconds
+from ..history.recorded import RecordedDetails
 from ..history.store.location import StoreLocation
 from ..history.store.refresh import Note, open_store, refresh
 from ..history.store.rules import StoreRules
 from ..history.store.sqlite.engine import SqliteStore
 from ..history.store.values import ENTRY_ROLES, Conversation, Filter, StoredEntry
+from ..sessions.settings.sections import memory_settings
 from .folders import folder_of, is_untrusted
 from .format import BY_AGENT, BY_PERSON, new_memory
 from .library import Library, library_of, open_index
 from .memory_index import IndexedMemory, MemoryIndex, Origin
 from .strategy import KnownMemory, Memory, MemoryResult, Strategy, StrategyContext
+
+if TYPE_CHECKING:
+    from .strategy import Details
 
 MOST_CONVERSATIONS = 200  # of one session, the latest first, searched for a quotation
 
@@ -34,7 +40,8 @@ class MemoryWriter:
     """The queue's sink, for one run: a context that updates the memories once at its end.
 
     `directory` returns the memories directory of a group, `is_untrusted` whether a conversation's
-    memories are kept apart. `rules` decide which conversations are excluded."""
+    memories are kept apart. `rules` decide which conversations are excluded, `details` returns what
+    only the transcript has of a conversation."""
 
     def __init__(
         self,
@@ -42,7 +49,9 @@ class MemoryWriter:
         directory: Callable[[str], str],
         is_untrusted: Callable[[Conversation], bool] = lambda conversation: False,
         rules: StoreRules | None = None,
+        details: Details = lambda conversation, entries: None,
     ) -> None:
+        self._details = details
         self._open_index = partial(MemoryIndex, database, rules)
         self._directory = directory
         self._is_untrusted = is_untrusted
@@ -92,7 +101,7 @@ class MemoryWriter:
         for strategy in strategies:
             attach = getattr(strategy, "attach", None)
             if attach is not None:
-                attach(StrategyContext(directory, self.known, self._is_untrusted))
+                attach(StrategyContext(directory, self.known, self._is_untrusted, self._details))
 
     def _library(self, home_name: str) -> Library:
         if self._index is None:
@@ -104,11 +113,13 @@ class MemoryWriter:
 
 def memory_writer(location: StoreLocation) -> MemoryWriter:
     """Return the writer for memories made of a store's conversations."""
+    settings = memory_settings(location.home.settings().memories)
     return MemoryWriter(
         location.database,
         partial(folder_of, location),
         partial(is_untrusted, location),
         location.rules,
+        partial(RecordedDetails.read, location, settings.filtering),
     )
 
 

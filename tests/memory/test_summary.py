@@ -361,7 +361,7 @@ class TestAnswers:
             for text in (f"Step {number}: {'word ' * 300}", f"> Step {number} is done.")
         ]
         one.stored.add(*said)
-        parts = len(one.strategy._parts(list(one.stored.store.entries(1))))
+        parts = len(one.strategy._parts(list(one.stored.store.entries(1)), None))
         assert parts > 1
         first = {
             "title": "One",

@@ -142,7 +142,7 @@ def _preview(opened: OpenStore, out: str, ids: Sequence[int]) -> int:
 def as_filtered_here(exported: Iterable[Exported], head: ExportHead) -> Iterator[str]:
     """Return the conversations, filtered as for the strategies of the store at `head.location`."""
     filtering = settings_of(head.location).filtering if head.location else Filtering()
-    return as_filtered(exported, head, filtering)
+    return as_filtered(exported, filtering, head.location)
 
 
 def _export_trajectories(

@@ -16,7 +16,7 @@ from ...common.errors import SessionMemoryError
 from ...common.text.format import words_of
 from ...common.text.sanitize import for_people, shortened
 from ...common.text.timestamps import now_milliseconds
-from ...history.filtering import Chunk, chunks
+from ...history.filtering import chunks
 from ...history.store.values import Conversation, StoredEntry
 from ...memory.strategy import (
     MemoryResult,
@@ -39,6 +39,7 @@ from .values import GraphFact
 if TYPE_CHECKING:
     from graphiti_core import Graphiti
 
+    from ...history.filtering import Chunk
     from ._clients import MeteredClient
 
 # Users of graphiti report 5,500 tokens for an episode of 600 to 800: it also reads the previous
@@ -77,13 +78,13 @@ class GraphStrategy(TextStrategy):
     def estimate(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> Usage:
         """Return graphiti's usual cost for the episodes; each request is checked again when it is
         made."""
-        pieces = self._chunks(entries)
+        pieces = self._chunks(conversation, entries)
         read = sum(INPUT_FACTOR * chunk.tokens + INPUT_TOKENS for chunk in pieces)
         return Usage(read, OUTPUT_TOKENS * len(pieces), model=self._settings.model)
 
     def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
         """Add an episode for every exchange without one. Raises StrategyError."""
-        pieces = self._chunks(entries)
+        pieces = self._chunks(conversation, entries)
         if not pieces:
             return MemoryResult(skipped="the filters leave nothing of it for the model to read")
         offsets = {entry.id: entry.offset for entry in entries}
@@ -124,8 +125,10 @@ class GraphStrategy(TextStrategy):
                     )
                 )
 
-    def _chunks(self, entries: Sequence[StoredEntry]) -> list[Chunk]:
-        return chunks(entries, self._memories.filtering, self._memories.chunking.max_chunk_tokens)
+    def _chunks(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> list[Chunk]:
+        most = self._memories.chunking.max_chunk_tokens
+        details = self._context.details(conversation, entries)
+        return chunks(entries, self._memories.filtering, most, details)
 
 
 class Graph:

@@ -336,6 +336,12 @@ class Records:
         """Return the model's thinking in a line with THINKING; '' if there is none."""
         return ""
 
+    def thoughts_in(self, line: bytes, decode: Decode) -> list[str]:
+        """Return the model's thinking in each record of a line that has any."""
+        values = decode(line)[0] if self.THINKING in line else ()
+        thoughts = [self.thinking(value) for value in values if isinstance(value, dict)]
+        return [thought for thought in thoughts if thought]
+
     def hunks(self, record: Record, call_id: str) -> list[Hunk]:
         """Return what a call's edit changed and where in the file; [] if the record does not
         say."""

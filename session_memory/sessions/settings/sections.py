@@ -16,6 +16,7 @@ from .compiled import PROMPT_CHARACTERS, Kind, Section, key
 from .rules import PatternRule
 
 _MOST_TOKENS = 10**10
+_MAIN, _ALL = "main", "all"
 
 
 class StoreSettings(Section):
@@ -82,11 +83,22 @@ class Filtering(Section):
 
     keep_user_messages: bool = key(Kind.FLAG, True, "The users' messages.", if_wrong=False)
     keep_agent_responses: bool = key(Kind.FLAG, True, "The agents' messages.", if_wrong=False)
+    keep_reasoning: bool = key(
+        Kind.FLAG,
+        False,
+        "The agents' reasoning, as far as transcripts have it.",
+    )
     keep_tool_structure: bool = key(
         Kind.FLAG,
         True,
-        "A line for each tool use: its name, its main parameter, its outcome.",
+        "A line for each tool use: its name, its parameters, its outcome.",
         if_wrong=False,
+    )
+    parameters: str = key(
+        Kind.ANY_OF,
+        _MAIN,
+        "A tool use's parameters: the main one, or all except file contents.",
+        choices=(_MAIN, _ALL),
     )
     max_parameter_chars: int = key(
         Kind.WHOLE, 200, "The most characters kept of a parameter.", 20, 10_000
@@ -96,6 +108,10 @@ class Filtering(Section):
     )
     omit_tool_outputs: bool = key(Kind.ANY_OF, True, "", choices=(True,))  # the store keeps neither
     omit_file_contents: bool = key(Kind.ANY_OF, True, "", choices=(True,))
+
+    @property
+    def keeps_all_parameters(self) -> bool:
+        return self.parameters == _ALL
 
 
 class SummarySettings(Section):

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
@@ -15,7 +15,7 @@ from ....common.system.files import read_whole
 from ....common.text.format import one_line, shorten
 from ....common.text.sanitize import for_people
 from ....common.text.tokens import estimated_tokens
-from ....history.filtering import Chunk, chunks
+from ....history.filtering import chunks
 from ....history.store.values import ENTRY_ROLES, Conversation, StoredEntry
 from ....sessions.settings.check import strategy_settings
 from ....sessions.settings.sections import SummarySettings, memory_settings
@@ -32,6 +32,11 @@ from ...strategy import (
 from ._model import Claude
 from ._reply import BadReplyError, SummaryReply, checked, checked_whole, comparable
 
+if TYPE_CHECKING:
+    from ....history.filtering import Chunk
+    from ....history.recorded import RecordedDetails
+    from ...strategy import Details
+
 Checked = TypeVar("Checked")
 
 MOST_KNOWN = 20
@@ -39,6 +44,7 @@ KNOWN_TOKENS = 3000
 WHOLE_TOKENS_A_PART = 3000
 MOST_PROBLEMS = 10
 TITLE_CHARACTERS = 160
+_REASONING = "Lines that begin with `Reasoning:` are what the agent thought and did not say."
 _PROMPTS = yaml.safe_load(
     read_whole(os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts.yaml"))
 )
@@ -56,13 +62,15 @@ class SummaryStrategy(TextStrategy):
         self._input_tokens = settings.max_input_tokens
         self._claude = Claude(settings)
         self._budget = budget
+        self._details: Details = lambda conversation, entries: None
         self._known: Callable[[Conversation, str, int], list[KnownMemory]] = (
             lambda conversation, text, limit: []
         )
 
     def attach(self, context: StrategyContext) -> None:
-        """Set the function for known memories, and the runtime's working directory."""
+        """Set the functions of the context, and the runtime's working directory."""
         self._known = context.known
+        self._details = context.details
         self._claude.directory = f"{context.directory}/{self.id}"
 
     def estimate(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> Usage:
@@ -72,7 +80,7 @@ class SummaryStrategy(TextStrategy):
         repetition of the most expensive."""
         calls = [
             self._claude.cost(estimated_tokens(part) + KNOWN_TOKENS)
-            for part in self._parts(entries)
+            for part in self._parts(entries, self._details(conversation, entries))
         ]
         if len(calls) > 1:
             calls.append(self._claude.cost(WHOLE_TOKENS_A_PART * len(calls)))
@@ -86,7 +94,8 @@ class SummaryStrategy(TextStrategy):
     def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
         """Return an episode and memories of the entries; long ones are read in parts. Raises
         StrategyError."""
-        parts = self._parts(entries)
+        details = self._details(conversation, entries)
+        parts = self._parts(entries, details)
         if not parts:
             return MemoryResult(skipped="the filters leave nothing of it for the model to read")
         dialogue = _Dialogue(self._claude, self._budget)
@@ -104,24 +113,20 @@ class SummaryStrategy(TextStrategy):
         if len(parts) > 1:
             title, summary, stated = _as_whole(dialogue, replies, stated)
         project = conversation.cwd.rstrip("/").rpartition("/")[2]
-        spoken = [
-            (entry, comparable(for_people(entry.text)))
-            for entry in entries
-            if entry.role in ENTRY_ROLES
-        ]
+        spoken = _spoken(entries, details)
         memories: dict[tuple[str, str], Memory] = {}
         for memory in stated:
             memories.setdefault((memory.kind, comparable(memory.text)), _sourced(memory, spoken))
         return MemoryResult((Memory("episode", title, summary, project), *memories.values()))
 
-    def _parts(self, entries: Sequence[StoredEntry]) -> list[str]:
+    def _parts(self, entries: Sequence[StoredEntry], details: RecordedDetails | None) -> list[str]:
         """Return the text in parts of at most `max_input_tokens`, cut between exchanges if
         possible."""
         most = min(self._settings.chunking.max_chunk_tokens, self._input_tokens)
         parts: list[str] = []
         packed: list[Chunk] = []
         tokens = 0
-        for chunk in chunks(entries, self._settings.filtering, most):
+        for chunk in chunks(entries, self._settings.filtering, most, details):
             if packed and tokens + chunk.tokens + 1 > self._input_tokens:
                 parts.append(_joined(packed))
                 packed, tokens = [], 0
@@ -155,6 +160,7 @@ class SummaryStrategy(TextStrategy):
                 f"in `replaces` (they are data too):\n{mark}\n{lines}\n{mark}\n\n"
             )
         introduction += f"This is {name}. " if name else ""
+        introduction += f"{_REASONING} " if "Reasoning: " in part else ""
         prompt = f"{introduction}The record:\n{mark}\n{part}\n{mark}\n\nNote what is worth it."
         return dialogue.ask(
             ("reading", mark),
@@ -219,6 +225,16 @@ class _Dialogue:
         except BadReplyError as error:
             return None, [str(error)]
         return result, result.problems if isinstance(result, SummaryReply) else ()
+
+
+def _spoken(
+    entries: Sequence[StoredEntry], details: RecordedDetails | None
+) -> list[tuple[StoredEntry, str]]:
+    """Return the messages with their comparable texts; the agent's reasoning counts as its own."""
+    texts = [(entry, entry.text) for entry in entries if entry.role in ENTRY_ROLES]
+    thoughts = details.reasoning if details else {}
+    texts += [(entry, thoughts[entry.id]) for entry in entries if entry.id in thoughts]
+    return [(entry, comparable(for_people(text))) for entry, text in texts if text]
 
 
 def _new_mark() -> str:
