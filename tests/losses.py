@@ -307,20 +307,22 @@ def page(losses: list[Loss], count: int) -> str:
     rows = "\n".join(loss.row for loss in losses)
     return f"""# Lost work
 
+Which git commands of one session lose another session's work, and does session-memory bring it back?
 Two sessions share a repository. One runs a git command; the other, the victim, has work there.
 `python -m tests.losses` plays {count:,} cells with real git: {len(COMMANDS)} commands, {len(PLACES)} places,
 {len(STATES)} states of the work. It writes this page.
 
-A cell loses work if a line was in the victim's worktree, index, stash or commits, and is in no
-worktree, index, branch, stash or remote afterwards.
+Each cell is one command in one place, with the victim's work in one state. It loses work if a line was in
+the victim's worktree, index, stash or commits before, and is in no worktree, index, branch, stash or remote
+afterwards.
 
-- lose work: {len(losses)} cells
+- cells that lose work: {len(losses)}
 - asked before, with `collisions: ask`: {questions}
 - told with the victim's next prompt: {lines}
 - brought back by `rescue`: {kinds.total()} ({by_kind})
 - neither asked, told nor brought back: {silent}
 
-A *text of the edit* is from the transcript and not the file: git never had it.
+A *text of the edit* comes from the session's transcript, because the text was never in git. It is not the whole file.
 
 Places and states:
 

@@ -48,7 +48,7 @@ def test_the_page_counts_its_rows() -> None:
     rows = [row.split(" | ")[-3:] for row in written().values()]
     asked = sum(row[0] == "yes" for row in rows)
     told = sum(row[1] != "-" for row in rows)
-    assert f"- lose work: {len(rows)} cells" in text
+    assert f"- cells that lose work: {len(rows)}\n" in text
     assert f"- asked before, with `collisions: ask`: {asked}\n" in text
     assert f"- told with the victim's next prompt: {told}\n" in text
 
