@@ -39,7 +39,7 @@ MOST_SESSIONS = 40
 MOST_SIDES = 8  # of a repository, the latest
 SECONDS = 2.0  # for a repository
 NAME_CHARACTERS = 60  # of a session on another machine
-# between the times of a file and of the call that wrote it: some file systems count in them
+# a file's time and the time of the call that wrote it may differ so much on coarse file systems
 SLACK_SECONDS = 2.0
 _ENTRIES = 200  # of a session, for its directory and its edits
 
@@ -47,7 +47,7 @@ _ENTRIES = 200  # of a session, for its directory and its edits
 class Side:
     """A branch of the repository at `common_dir` with live sessions, the latest first.
 
-    It is the branch of a worktree, or one that no worktree of these is on (None)."""
+    `worktree` has the branch checked out; None if no worktree of these sessions has."""
 
     def __init__(self, common_dir: str, worktree: Worktree | None, branch: str) -> None:
         self.common_dir = common_dir
@@ -64,8 +64,8 @@ class Side:
     def author_of(self, path: str, lines: Sequence[str]) -> FoundSession | None:
         """Return the session that provably wrote most of these lines of a file, or None.
 
-        The file is relative to the root. Edits that have the lines prove it; else the only session
-        with edits of the file whose lines are unknown."""
+        `path` is relative to the root. Edits with these lines are proof. Without any, the only
+        session that edited the file with unknown lines is the author."""
         whole = f"{self.root}/{path}"
         edits = [
             (session, edit)
@@ -94,7 +94,7 @@ class Side:
 class OthersChange(Protocol):
     """A file that a session on another machine changed.
 
-    It has the session's number in the shared store, `who` as in ann@laptop, and when, in
+    `session` is its number in the shared store, `who` is as in ann@laptop, and the time is in
     milliseconds since 1970."""
 
     @property
@@ -120,12 +120,13 @@ class OthersChange(Protocol):
 
 
 class Clash(NamedTuple):
-    """A file that would not merge, from one side's view.
+    """A file that would not merge, seen from one side.
 
-    It has that side, the other side, and the conflict from its view. Or `commits` of the default
-    branch, which is then the `other_branch`, touch the side's changes; or there is a `change` of
-    the file on another machine. It is certain if a merge confirms it. `texts` returns the lines of
-    the file on both sides until the next clash is requested. Raises GitUnavailableError."""
+    There are three kinds. With `other`, it conflicts with that side. With `commits`, that many
+    commits of the default branch `other_branch` touch the side's changes. With `change`, a session
+    on another machine changed the file. It is certain if a trial merge confirms it. `texts` returns
+    the lines of the file on both sides, until the next clash is requested; it raises
+    GitUnavailableError."""
 
     own: Side
     other: Side | None
@@ -137,7 +138,7 @@ class Clash(NamedTuple):
     is_certain: bool = True
 
     def as_kept(self, now: float) -> KeptConflict:
-        """Return the conflict in the form that upkeep stores. `now` is when upkeep found it."""
+        """Return the conflict in the stored form. `now` is when upkeep found it."""
         if self.change is not None:
             kept = self._kept_of(self.change, now)
         elif self.other is not None:
@@ -158,7 +159,7 @@ class Clash(NamedTuple):
         return kept
 
     def _kept_beside(self, other: Side, now: float) -> KeptConflict:
-        """Return the conflict with a worktree or branch on this machine."""
+        """Return the stored form of a conflict with a worktree or branch on this machine."""
         author = other.author_of(self.conflict.path, self._lines_of_other())
         name, runtime = (author.name, author.runtime.TITLE) if author else ("", "")
         path, name, runtime, branch = quotable(
@@ -170,7 +171,7 @@ class Clash(NamedTuple):
         return KeptConflict(path, at, name=name, runtime=runtime, branch=branch, sessions=sessions)
 
     def _kept_of(self, change: OthersChange, now: float) -> KeptConflict:
-        """Return the conflict with a change that a session on another machine made."""
+        """Return the stored form of a conflict with a session on another machine."""
         titles = {runtime.name: runtime.TITLE for runtime in all_runtimes()}
         runtime = f"{titles.get(change.runtime, change.runtime)}, {change.who}"
         name = shorten(change.title, NAME_CHARACTERS)
@@ -180,8 +181,7 @@ class Clash(NamedTuple):
         return KeptConflict(path, at, name=name, runtime=runtime, branch=branch, sessions=sessions)
 
     def _lines_of_other(self) -> list[str]:
-        """Return the first hunk's lines on the other side; [] if it has none, or git cannot
-        tell."""
+        """Return the other side's lines of the first hunk; [] without lines or if git fails."""
         first, last = self.conflict.lines[1]
         try:
             return self.texts()[1][first - 1 : last] if first else []
@@ -190,9 +190,9 @@ class Clash(NamedTuple):
 
 
 def _keep_conflicts(home: Home, path: str, environ: Mapping[str, str], now: float) -> int:
-    """Find the conflicts between a home's live sessions, store them and return their number.
+    """Find the conflicts between a home's live sessions, store them for prompts, and count them.
 
-    They are stored for prompts. Raises SessionMemoryError, OSError."""
+    Raises SessionMemoryError, OSError."""
     listed = live_sessions(path, environ, now)
     conflicts = [clash.as_kept(now) for clash in find_conflicts(sides_of(listed, home.user_dir))]
     privacy = Privacy(environ, home)
@@ -229,9 +229,10 @@ def live_sessions(path: str | None, environ: Mapping[str, str], now: float) -> l
 
 
 class Unjudged(NamedTuple):
-    """Two sides whose merge could not be tried, or not for all files (`paths`), and why.
+    """Two sides whose merge could not be tried, and why.
 
-    Without `other`, the side was compared with none."""
+    If `paths` are given, only these files could not be judged. Without `other`, the side was
+    compared with no other."""
 
     own: Side
     other: Side | None
@@ -257,8 +258,8 @@ def find_conflicts(
 ) -> Iterator[Clash]:
     """Yield the conflicts between the sides of each repository.
 
-    They are seen from each side with a worktree. Merges that git cannot judge, in time or at all,
-    are left out, and added to `unjudged`."""
+    Each conflict is yielded for each of its sides with a worktree. Merges that git cannot judge, at
+    all or in time, are left out and added to `unjudged`."""
     remove_leftovers()
     repositories: dict[str, list[Side]] = {}
     for side in sides:
@@ -307,9 +308,9 @@ def _clashes(
 
 
 def _states(sides: list[Side], merges: Merges, unjudged: list[Unjudged]) -> dict[int, str]:
-    """Return the commits of the sides by their ids.
+    """Return the sides by the ids of their commits.
 
-    They include uncommitted files that another side changed too."""
+    A commit includes uncommitted files that another side changed too."""
     heads: dict[int, tuple[str, set[str]]] = {}
     commits: dict[int, str] = {}
     for side in sides:
@@ -366,7 +367,9 @@ def _with_others(side: Side, commit: str, merges: Merges) -> Iterator[Clash]:
 def _behind(
     side: Side, commit: str, name: str, targets: Mapping[str, str], merges: Merges
 ) -> Iterator[Clash]:
-    """Yield the first file that both the default branch and the sessions of a side changed."""
+    """Yield the first conflict with the default branch.
+
+    Its file was changed by the default branch and edited by the side's sessions."""
     edited = {edit.path for calls in side.calls.values() for edit in calls.edits}
     for target in targets.values():
         try:
@@ -422,8 +425,7 @@ def _hashed(*parts: str) -> str:
 
 
 def _is_last_written_by(path: str, calls: Iterable[SessionCalls]) -> bool:
-    """Check by the file's time if one of the edits in these calls was the last to write it, and
-    nothing unknown did later."""
+    """Check by the file's time if one of these calls' edits was the last to write it."""
     try:
         at = os.lstat(path).st_mtime
     except OSError:
@@ -437,7 +439,7 @@ def _is_last_written_by(path: str, calls: Iterable[SessionCalls]) -> bool:
 
 
 def _changed_at(side: Side, path: str, otherwise: float) -> float:
-    """Return when a file of a side was changed, in seconds since 1970, else `otherwise`."""
+    """Return when a side's file changed, in seconds since 1970; `otherwise` if that is unknown."""
     try:
         return os.lstat(f"{side.root}/{path}").st_mtime if side.root else otherwise
     except OSError:

@@ -1,6 +1,6 @@
 """Costs of sessions, from the usage in their transcripts, read on demand.
 
-Each answer counts once, however many records and forks repeat it; a sub-agent's answer counts for
+Each answer counts once, however many records and forks repeat it. A sub-agent's answer counts for
 its session. Only sessions that the store shows to the caller count, so rules apply here too.
 """
 
@@ -34,14 +34,16 @@ from .store.values import Conversation, Filter, Usage
 EVERY = 10**9  # conversations
 _Answer = tuple[Runtime, ModelUsage, int | None]  # with its time in milliseconds since the epoch
 
-# The price of writing tokens to a cache, as a multiple of reading them uncached.
+# The price of writing tokens to a cache, as a multiple of the price of uncached input.
 WRITTEN, WRITTEN_FOR_AN_HOUR = 1.25, 2.0
-SEARCH_DOLLARS = 0.01  # for a search on the web by Anthropic's tool: 10 dollars a thousand
+# dollars for a web search by Anthropic's tool, which costs 10 dollars a thousand
+SEARCH_DOLLARS = 0.01
 
 
 class Expense(NamedTuple):
-    """One answer's usage, session, time (milliseconds since the epoch) and dollars, None if
-    unknown."""
+    """One answer's usage, session, time and cost.
+
+    The time is in milliseconds since the epoch; the dollars are None if unknown."""
 
     session: Conversation
     at: int | None
@@ -50,10 +52,10 @@ class Expense(NamedTuple):
 
 
 class SessionFiles:
-    """The transcripts of the conversations that fit a filter, at any time, and their fork origins.
+    """The transcripts of the conversations that fit a filter at any time, and the origins of forks.
 
-    The oldest name comes first, so a fork follows its origin. Transcripts of their sub-agents in
-    shared folders are included. `missing` counts the sessions without a transcript."""
+    The oldest name comes first, so a fork follows its origin. Transcripts of sub-agents in shared
+    folders are included. `missing` counts the sessions without a transcript."""
 
     def __init__(
         self, watched: Sequence[SourceDirectory], store: SqliteStore, filter: Filter
@@ -101,8 +103,7 @@ class SessionFiles:
 
     @property
     def recent(self) -> list[tuple[SourceFile, Conversation]]:
-        """Return the files that may have answers of the queried time, each with its
-        conversation."""
+        """Return the files that may have answers of the queried time, with their conversations."""
         since = self._filter.since
         return [pair for pair in self.files if since is None or pair[0].modified >= since]
 
@@ -124,7 +125,7 @@ class SessionFiles:
 class KnownAnswers:
     """A cache of the answers in unchanged files, for a long-running program.
 
-    Bytes take a quarter of the memory."""
+    It stores bytes, which take a quarter of the memory."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], tuple[tuple[int, int], bytes]] = {}
@@ -150,8 +151,9 @@ def expenses(
     advance: Callable[[str, int], None],
     known_answers: KnownAnswers | None = None,
 ) -> Iterator[Expense]:
-    """Yield the expense of each answer in readable `files`. Calls `advance` with each file and its
-    size."""
+    """Yield the expense of each answer in readable `files`.
+
+    Calls `advance` with each file and its size."""
     read = known_answers.of if known_answers else _answers_in
     known: set[tuple[str, str]] = set()
     copies: list[tuple[tuple[str, str], Expense]] = []
@@ -172,7 +174,7 @@ def expenses(
 
 
 def _price_of(usage: ModelUsage, prices: Prices) -> float | None:
-    """Return an answer's cost in dollars, as reported or by the model's price; None without one."""
+    """Return an answer's cost in dollars, as reported or by the model's price, or None."""
     if usage.dollars is not None:
         return usage.dollars
     plain = cost(Usage(usage.input, usage.output, usage.cached, usage.model), prices)
@@ -191,8 +193,9 @@ def _price_of(usage: ModelUsage, prices: Prices) -> float | None:
 def _sub_agents_of(
     sessions: dict[tuple[str, str], Conversation], others: Iterable[SourceFile]
 ) -> Iterator[tuple[SourceFile, Conversation]]:
-    """Yield the files of `others` that belong to (nested) sub-agents of `sessions`, by home and
-    id."""
+    """Yield the files of `others` that belong to (nested) sub-agents of `sessions`.
+
+    `sessions` are given by home and id."""
     parents: dict[tuple[str, str], tuple[SourceFile, str]] = {}
     for _, files in groupby(others, lambda file: file.directory):
         for file in files:
@@ -212,7 +215,7 @@ def _sub_agents_of(
 
 
 def _sub_agent_in(file: SourceFile) -> tuple[Runtime | None, str]:
-    """Return the runtime of a transcript and, for a sub-agent's, its session's id."""
+    """Return the runtime of a transcript; for a sub-agent's, also the id of its session."""
     try:
         with Closing(file.open()) as descriptor:
             runtime = runtime_of(descriptor)
@@ -225,7 +228,7 @@ def _sub_agent_in(file: SourceFile) -> tuple[Runtime | None, str]:
 def _answers_of(
     file: SourceFile, read: Callable[[Runtime, int], Iterable[_Answer]]
 ) -> Iterator[_Answer]:
-    """Yield the answers in a transcript and in its sub-agents' transcripts, each with its time."""
+    """Yield the answers in a transcript and its sub-agents' transcripts, each with its time."""
     runtime, confined_to = None, file.directory.confined_to
     # answers read before it fails count
     with suppress(OSError, OutsideGroupError), Closing(file.open()) as descriptor:
@@ -248,8 +251,8 @@ def _answers_in(runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
 def answers_in(runtime: Runtime, descriptor: int) -> Iterator[tuple[int, ModelUsage, int | None]]:
     """Yield the answers in one file, each with the offset of its first record and its time.
 
-    Of several records of one answer, the one with the most tokens counts, because earlier ones may
-    have been written while it was streaming."""
+    If an answer has several records, the one with the most tokens counts, because others may have
+    been written during streaming."""
     records = runtime.records
     counts = _Counts(records.open_transcript(first_line(descriptor)))
     for offset, line in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):
@@ -265,7 +268,7 @@ def answers_in(runtime: Runtime, descriptor: int) -> Iterator[tuple[int, ModelUs
 
 
 class _Counts:
-    """The answers in one file; `branch` knows which of its records count."""
+    """The answers in one file. `branch` decides which records count."""
 
     def __init__(self, branch: Branch | None) -> None:
         self.answers: dict[object, tuple[int, ModelUsage, int | None]] = {}
@@ -276,9 +279,9 @@ class _Counts:
         self._sums = (0, 0, 0)
 
     def add(self, usage: ModelUsage, offset: int, place: object, at: float | None) -> None:
-        """Add the usage in a record at `offset`, unless it is a repetition.
+        """Add the usage in a record at `offset`, unless it is repeated.
 
-        It repeats the record before, or is a copy without an id."""
+        It is repeated from the previous record, or as a copy without an id."""
         self._model = usage.model or self._model
         if usage.is_sum:
             usage = self._difference(usage)
@@ -293,7 +296,7 @@ class _Counts:
             self._keep(identified, offset, place, at)
 
     def _identified(self, usage: ModelUsage, at: float | None) -> ModelUsage | None:
-        """Return the usage with an id that its copies share; None if a copy has no such id."""
+        """Return the usage with an id that its copies share; None for a copy without one."""
         if usage.running_total is not None and self._turn:
             usage = usage._replace(id=f"{self._turn} {usage.running_total}")
         if self._branch is None or at is None or not self._branch.is_copied(at):
@@ -301,7 +304,7 @@ class _Counts:
         return usage._replace(is_copy=True) if self._branch.copies_keep_ids else None
 
     def _keep(self, usage: ModelUsage, offset: int, place: object, at: float | None) -> None:
-        """Keep the record of an answer with the most tokens, at the offset and time of its first."""
+        """Keep an answer's record with the most tokens, at the first record's offset and time."""
         key = usage.id or place
         first = self.answers.get(key)
         named = usage._replace(model=usage.model or self._model)
@@ -311,8 +314,9 @@ class _Counts:
             self.answers[key] = first[0], named, first[2]
 
     def _difference(self, usage: ModelUsage) -> ModelUsage:
-        """Return the tokens since the previous record, for sums; a smaller sum starts again from
-        0."""
+        """Return the tokens since the previous record, for records with running totals.
+
+        A total smaller than the previous one starts again from 0."""
         sums = (usage.input, usage.output, usage.cached)
         before = (
             self._sums if all(now >= then for now, then in zip(sums, self._sums)) else (0, 0, 0)
@@ -327,8 +331,9 @@ BY = ("day", "project", "session", "model", "runtime")
 
 @dataclass
 class CostSum:
-    """The sum of several answers. `unpriced` are models without a price; `dollars` is None if all
-    are."""
+    """The sum of several answers.
+
+    `unpriced` are the models without a price; `dollars` is None if no model has one."""
 
     name: str = ""
     title: str = ""
@@ -341,7 +346,7 @@ class CostSum:
 
     @property
     def cache_hits(self) -> float | None:
-        """Return the share of input tokens from a cache; None if there were no input tokens."""
+        """Return the share of input tokens that came from a cache; None without input tokens."""
         read = self.input + self.cached + self.written
         return self.cached / read if read else None
 
@@ -361,8 +366,8 @@ class CostSum:
 def sums_of(paid: Iterable[Expense], *by: str) -> tuple[CostSum, list[list[CostSum]]]:
     """Return the total, and the sums by each requested key of BY.
 
-    Days (local time) begin with the latest, everything else with the most expensive. The expenses
-    are not kept in memory."""
+    Days (local time) begin with the latest, other keys with the most expensive. The expenses are
+    not kept in memory."""
     total = CostSum()
     sums: list[dict[str, CostSum]] = [{} for _ in by]
     for expense in paid:
@@ -376,7 +381,9 @@ def sums_of(paid: Iterable[Expense], *by: str) -> tuple[CostSum, list[list[CostS
 
 
 def name_of(expense: Expense, kind: str) -> str:
-    """Return the day, project, session, model or runtime of an answer, by a word of BY, or ''."""
+    """Return the value of an answer for a key of BY, or ''.
+
+    The keys are day, project, session, model and runtime."""
     if kind == "day":
         return local_time(expense.at / 1000)[:10] if expense.at is not None else ""
     if kind == "model":

@@ -14,7 +14,7 @@ KEPT = "kept transcripts"
 def disk_usage(location: StoreLocation) -> dict[str, int]:
     """Return the bytes on the disk by kind of data.
 
-    Copies exist for sessions that a runtime keeps in other forms."""
+    Copies count for sessions that a runtime keeps in other forms."""
     home = location.home
     kinds = {
         pack_path(location.database): KEPT,
@@ -57,7 +57,7 @@ def over_limit(usage: dict[str, int], limit: int) -> str:
 
 
 def room_for_kept(location: StoreLocation, limit: int) -> int | None:
-    """Return how many bytes kept transcripts may take besides all other data; None for no limit."""
+    """Return the bytes that kept transcripts may take besides all other data; None for no limit."""
     if not limit:
         return None
     usage = disk_usage(location)

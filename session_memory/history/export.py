@@ -29,7 +29,7 @@ class ExportHead(NamedTuple):
     """The facts about an export.
 
     They are its time in milliseconds since 1970, whether it is `full`, the `title` of its only
-    session, '' for several, and the `location` of the store (None: without transcripts)."""
+    session ('' for several), and the `location` of the store (None: do not read transcripts)."""
 
     now: int
     full: bool
@@ -40,7 +40,7 @@ class ExportHead(NamedTuple):
 class Exported(NamedTuple):
     """A conversation to export.
 
-    Unless it `is_told`, its items must not be shown, and there are none."""
+    Unless it `is_told`, its items must not be shown and are left out."""
 
     conversation: Conversation
     is_told: bool
@@ -56,7 +56,7 @@ def export(
     entries: Callable[[int], Iterator[StoredEntry]],
     head: ExportHead,
 ) -> Iterator[str]:
-    """Yield the export of conversations.
+    """Return the export of conversations as pieces of text.
 
     `entries` returns a conversation's items by its id: messages and, if the export is full, tool
     calls with their outcome."""
@@ -87,7 +87,7 @@ def _exported(
 
 
 def _redacted(item: StoredEntry) -> StoredEntry:
-    """Return an item redacted by the current rules; a rule may be newer than the stored item."""
+    """Return an item, redacted by the current rules, which may be newer than the stored item."""
     return item._replace(text=for_storage(item.text), error=for_storage(item.error))
 
 
@@ -175,7 +175,7 @@ def _tool_text(item: StoredEntry) -> str:
 
 
 def as_json(exported: Iterable[Exported], head: ExportHead) -> Iterator[str]:
-    """Yield one JSON object; each conversation and each item begins a line."""
+    """Yield one JSON object, with each conversation and each item at the beginning of a line."""
     about = {
         "format": "session-memory export",
         "version": JSON_VERSION,
@@ -210,9 +210,9 @@ def as_json(exported: Iterable[Exported], head: ExportHead) -> Iterator[str]:
 def as_filtered(
     exported: Iterable[Exported], filtering: Filtering, location: StoreLocation | None
 ) -> Iterator[str]:
-    """Yield the form of each conversation that a model reads, by the settings.
+    """Yield each conversation in the form that a model reads, by the settings.
 
-    Without a `location`, it lacks what only transcripts have."""
+    Without a `location`, the form lacks content that only transcripts have."""
     for conversation, is_told, batches in exported:
         withheld = "" if is_told else f"{WITHHELD}\n"
         yield f"# {title_of(conversation)}\n\n{withheld}"

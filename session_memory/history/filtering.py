@@ -1,7 +1,7 @@
-"""Filter a conversation for a model (messages in full, tool calls as one line each), and split it
-into chunks. Pure.
+"""Filters a conversation for a model, and splits it into chunks. Pure.
 
-One or more lines per entry, after the reasoning that led to it if the settings keep reasoning:
+Messages stay whole and tool calls become one line each. An entry has one or more lines, after the
+reasoning that led to it if the settings keep reasoning:
 
     User: Why does the build fail?
     Assistant: A dependency is missing.
@@ -36,10 +36,10 @@ _NAME_CHARACTERS = 60  # of a parameter
 
 
 class Chunk(NamedTuple):
-    """Filtered text of an exchange or a part of it.
+    """The filtered text of an exchange, or of a part of it.
 
-    `exchange` and `part` count from 0, `first_item` and `last_item` are ids of entries, `timestamp`
-    is the first known time in it or None."""
+    `exchange` and `part` count from 0, `first_item` and `last_item` are ids of entries. `timestamp`
+    is the first known time in it, or None."""
 
     text: str
     tokens: int
@@ -77,7 +77,7 @@ def _line(entry: StoredEntry, filtering: Filtering, details: RecordedDetails | N
 def is_command(text: str) -> bool:
     """Return whether a text is a runtime's own command, such as `/clear` or `/model opus`.
 
-    `/etc/hosts is empty` is not."""
+    A text such as `/etc/hosts is empty` is not a command."""
     word, _, remainder = text.strip().partition(" ")
     return (
         word.startswith("/")
@@ -88,7 +88,7 @@ def is_command(text: str) -> bool:
 
 
 def relative_path(path: str, cwd: str) -> str:
-    """Return `path` relative to `cwd` if it is below it, else unchanged."""
+    """Return `path` relative to `cwd` if it is below that, else unchanged."""
     base = cwd.rstrip("/") + "/"
     return path[len(base) :] if cwd and path.startswith(base) and len(path) > len(base) else path
 
@@ -123,9 +123,8 @@ def chunks(
 ) -> list[Chunk]:
     """Return a conversation's exchanges as chunks of at most `max_tokens` (see `estimated_tokens`).
 
-    Splits a larger exchange between entries, a larger entry between lines, and marks the cuts with
-    GOES_ON and WENT_ON. An exchange that filtering empties yields no chunk.
-    """
+    A larger exchange is split between entries, and a larger entry between lines. GOES_ON and
+    WENT_ON mark the cuts. An exchange that filtering empties yields no chunk."""
     parts = []
     for number, exchange in enumerate(exchanges(entries)):
         texts = ((entry, filtered_entry(entry, filtering, details)) for entry in exchange)
@@ -217,8 +216,7 @@ def _packed(
 
 
 def _pieces(text: str, max_tokens: int) -> Iterator[str]:
-    """Yield `text` in pieces of at most `max_tokens`, cut after a paragraph, else a line, else a
-    word."""
+    """Yield `text` in pieces of at most `max_tokens`, cut after a paragraph, line or word."""
     seam = 2 * estimated_tokens(f"\n{GOES_ON}{WENT_ON}\n")
     room = max(1, max_tokens - seam)
     before = ""
@@ -232,9 +230,9 @@ def _pieces(text: str, max_tokens: int) -> Iterator[str]:
 
 
 def _cut(text: str, limit: int) -> int:
-    """Return the index at which to cut `text`, at most `limit`.
+    """Return the index, at most `limit`, at which to cut `text`.
 
-    It is the last end of a paragraph, line or word in the second half."""
+    It is the last end of a paragraph, else of a line, else of a word, in the second half."""
     for border in ("\n\n", "\n", " "):
         at = text.rfind(border, limit // 2, limit)
         if at > 0:

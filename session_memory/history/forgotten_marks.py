@@ -1,6 +1,7 @@
 """Reads the marks of all messages in a transcript and its sub-agents' transcripts.
 
-They serve to forget messages or find copies."""
+The marks identify messages to forget, and copies of forgotten ones.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Prices of models, and the cost of tokens.
 
-Our prices are in prices.yaml; the last update and the user's own prices override them."""
+Our prices are in prices.yaml. The last update overrides them, and the user's own prices override
+both.
+"""
 
 import json
 import os
@@ -43,9 +45,9 @@ class PricesError(SessionMemoryError):
 
 
 def all_prices(user_prices: Prices) -> Prices:
-    """Return the prices of prices.yaml, overridden by the last update's, then by the user's own.
+    """Return the prices in dollars per million tokens.
 
-    They are in dollars per million tokens."""
+    The user's own prices take precedence, then the last update's, then those in prices.yaml."""
     import yaml  # not installed where only --help is asked for
 
     table = yaml.safe_load(
@@ -72,16 +74,17 @@ def _plain_name(model: str) -> str:
     """Return a model's name without its provider, region, date and version.
 
     Bedrock (`us.anthropic.<model>-v1:0`), Vertex (`<model>@20251001`) and OpenRouter
-    (`anthropic/claude-opus-4.5`) add them. The result must be in the table: `gpt-5.4` is not
-    `gpt-5`."""
+    (`anthropic/claude-opus-4.5`) add these. The result must match the table exactly: `gpt-5.4`
+    differs from `gpt-5`."""
     name = _VERSION.sub("", _PROVIDER.sub("", model.rpartition("/")[2]), count=1)
     return name.replace(".", "-") if name.startswith("claude-") else name
 
 
 def update_prices(address: str = SOURCE) -> int:
-    """Replace the updated prices with those of a file in LiteLLM's format; return their number.
+    """Replace the updated prices with a file's in LiteLLM's format; return their number.
 
-    Raises PricesError if it cannot be fetched or is not such a file; then the old prices stay."""
+    Raises PricesError if the file cannot be fetched or has another format; the old prices then
+    stay."""
     if not address.startswith(("https://", "http://")):
         raise PricesError(f"{address}: not an address", "give one that begins with https://")
     try:
@@ -106,10 +109,10 @@ def update_prices(address: str = SOURCE) -> int:
 
 
 def _parsed_prices(content: bytes) -> dict[str, dict[str, float]]:
-    """Return the prices of a file in LiteLLM's format (dollars per token) in ours (per million).
+    """Convert the prices of a file in LiteLLM's format (dollars per token) to ours (per million).
 
-    Entries without prices are left out; the result is empty if it is not such a file. A model also
-    gets its name without a date, if that is free."""
+    Entries without prices are left out; the result is empty for another format. A model also gets
+    its name without a date, unless another model has that name."""
     if len(content) > MOST_BYTES:
         return {}
     try:
@@ -159,7 +162,7 @@ def _updated_file() -> tuple[str, int]:
 
 @lru_cache(maxsize=1)
 def _updated(path: str, written: int) -> Prices:
-    """Return the prices of the last update; none if there was none, or its file is damaged."""
+    """Return the prices of the last update; none without an update, or if its file is damaged."""
     try:
         prices = json.loads(read_whole(path))["prices"]
         return {

@@ -1,5 +1,4 @@
-"""Records in transcripts behind items of the store, which keeps no arguments or contents, and no
-reasoning."""
+"""Records in transcripts for items of the store, which keeps no arguments, contents or reasoning."""
 
 from __future__ import annotations
 
@@ -34,8 +33,9 @@ _BYTES_BEFORE = 1024 * 1024
 def call_in(
     line: tuple[int, bytes], runtime: Runtime, reader: TranscriptReader, item: StoredEntry
 ) -> tuple[ToolUse | None, dict[str, Any]]:
-    """Return the call in a line that an item was made of, and its record; None if it is not
-    there."""
+    """Return the call that became an item, from its line in the transcript, and its record.
+
+    Return None if the line is missing."""
     for index, record in enumerate(reader.records(line[1])):
         entry = runtime.records.entry(record, line[0] + index)
         for tool in entry.tools if entry is not None else ():
@@ -45,8 +45,9 @@ def call_in(
 
 
 def edits_of(location: StoreLocation, conversation: Conversation, item: StoredEntry) -> list[Edit]:
-    """Return the removed and added texts of an edit, verbatim; [] if its transcript is gone or has
-    changed."""
+    """Return the removed and added texts of an edit, verbatim.
+
+    Return [] if its transcript is gone or has changed."""
     runtime = _runtime_of(conversation)
     try:
         file = location.transcript_of(conversation)

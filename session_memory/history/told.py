@@ -1,4 +1,4 @@
-"""Text that sessions were told, and the files that they read, from their transcripts."""
+"""Texts that sessions were told, and the files that they read, from their transcripts."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ _PATH = re.compile(r"- there is no (.+); the one known file of that name is (.+)
 
 
 class ToldText(NamedTuple):
-    """One text of ours in a transcript, when (milliseconds since the epoch, None if unknown) and at
-    which byte; and if the conversation went on from it."""
+    """One text of ours in a transcript.
+
+    `at` is its time (milliseconds since the epoch, None if unknown), `offset` its byte position.
+    `has_arrived` means that the conversation continued from it."""
 
     text: str
     at: int | None
@@ -47,14 +49,15 @@ class ToldText(NamedTuple):
 
     @property
     def paths(self) -> tuple[str, str] | None:
-        """Return the missing path and the one that is meant, if it came with a failed call."""
+        """Return the missing path and the intended one, if the text came with a failed call."""
         match = _PATH.fullmatch(self.text.strip())
         return (match[1], match[2]) if match else None
 
 
 class ReadFile(NamedTuple):
-    """A file that a session read: its path, a hash of what it got, the characters of that, and
-    when."""
+    """A file that a session read.
+
+    `content` is a hash of the text that it got, `characters` the length of that text."""
 
     path: str
     content: bytes
@@ -63,8 +66,9 @@ class ReadFile(NamedTuple):
 
 
 class TranscriptNotes(NamedTuple):
-    """Notes on one transcript of `runtime`; `merges` are the files in which a merge conflicted, and
-    when."""
+    """Notes on one transcript of `runtime`.
+
+    `merges` are the files in which a merge conflicted, each with the time."""
 
     runtime: Runtime
     told: list[ToldText]
@@ -72,8 +76,9 @@ class TranscriptNotes(NamedTuple):
     merges: list[tuple[int, str]]
 
     def without_copies(self, known: set[tuple[str, int | None]]) -> TranscriptNotes:
-        """Return the notes without told texts that are `known`, and add the others: a fork and a
-        resume repeat a text with its time."""
+        """Return the notes without told texts that are `known`, and add the others to these.
+
+        A fork and a resume repeat a text with its time."""
         texts = {
             (text.text, text.at): text
             for text in reversed(self.told)
@@ -90,15 +95,15 @@ def _our_parts(event: Injected) -> list[str]:
 
 
 def told_in(event: Injected) -> list[str]:
-    """Return our texts among those that hooks gave to the agent, without the line that begins them
-    all."""
+    """Return our texts among those that hooks gave the agent, without their common first line."""
     return [part.partition(INTRODUCTION)[2] or part for part in _our_parts(event)]
 
 
 def notes_of(file: SourceFile, reads: Collection[int] | None = None) -> TranscriptNotes | None:
-    """Return the notes on a transcript; None if it cannot be read. `reads` are the offsets of the
-    records with reads that count; without any, and without a mark of what is looked for in the
-    file, nothing is decoded."""
+    """Return the notes on a transcript; None if it cannot be read.
+
+    `reads` are the offsets of the records whose reads count. Without any, a file that contains none
+    of the marks searched for is not decoded."""
     try:
         with Closing(file.open()) as descriptor:
             runtime = runtime_of(descriptor)
@@ -125,7 +130,7 @@ class _Pass:
         self._found = TranscriptNotes(runtime, [], [], [])
 
     def _wanted(self, offset: int, line: bytes) -> list[Wanted]:
-        """Return the kinds of events that a line may have and that are needed."""
+        """Return the kinds of events that are needed and that a line may have."""
         wanted = [MESSAGES | CALLS] if offset in self._reads else []
         is_result = _CLASH in line or any(id.encode() in line for id in self._pending)
         if is_result and self._records.prefilter(line, RESULTS):
@@ -180,8 +185,9 @@ class _Pass:
 def told_tokens(
     files: Iterable[SourceFile], since: int | None = None, until: int | None = None
 ) -> int:
-    """Return about how many tokens the sessions with these transcripts were told, in a time in
-    milliseconds since the epoch."""
+    """Return the approximate tokens that sessions with these transcripts were told.
+
+    The time is limited in milliseconds since the epoch."""
     known: set[tuple[str, int | None]] = set()
     texts = [
         text

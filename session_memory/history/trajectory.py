@@ -1,5 +1,8 @@
-"""A session as a trajectory in ATIF 1.7, the format of Harbor: from its transcript through the
-gate, or, if that is gone, from what the store has of it."""
+"""A session as a trajectory in ATIF 1.7, the format of Harbor.
+
+It is made from the session's transcript through the gate, or from the store if the transcript is
+gone.
+"""
 
 import os
 import re
@@ -39,8 +42,9 @@ def trajectory_of(
     conversations: list[Conversation],
     with_private: bool = False,
 ) -> Record | None:
-    """Return the trajectory of the session with these conversations; None if the rules hide its
-    text. Raises OSError, SessionMemoryError."""
+    """Return the trajectory of the session with these conversations, or None.
+
+    It is None if the rules hide its text. Raises OSError, SessionMemoryError."""
     last = conversations[-1]
     runtime = next((each for each in all_runtimes() if each.name == last.runtime), None)
     file = location.transcript_of(last)
@@ -79,8 +83,9 @@ def _from_transcript(
 
 
 def _from_store(conversation: Conversation, items: Iterable[StoredEntry]) -> Record:
-    """Return the trajectory of a session without a transcript: calls with their main argument, and
-    the line of the result that names the error."""
+    """Return the trajectory of a session without a transcript, from the store.
+
+    A call has only its main argument, and the line of the result that names the error."""
     steps: list[Record] = []
     for item in items:
         step = _step(item.role, item.timestamp and item.timestamp / 1000, for_people(item.text))
@@ -123,8 +128,10 @@ def _document(conversation: Conversation, steps: list[Record], head: bytes) -> R
 
 
 class _Steps:
-    """The `steps` of a transcript: one for each entry, with the results of its calls, what the
-    model thought before it, and the usage of an answer in its first."""
+    """The `steps` of a transcript, one for each entry.
+
+    A step has the results of its calls and the model's preceding thoughts. An answer's first step
+    also has its usage."""
 
     def __init__(
         self, runtime: Runtime, descriptor: int, gate: Gate, *, of_sub_agents: bool = False
@@ -207,7 +214,7 @@ class _Steps:
             self._append(step, visible.offset)
 
     def _add_result(self, result: CallResult) -> None:
-        """Add a result to the step of its call; a look into our own memory has none."""
+        """Add a result to the step of its call, unless the call read our own memory."""
         if result.call_id not in self._by_call:
             return
         call_id, step = self._by_call[result.call_id]
@@ -220,8 +227,9 @@ class _Steps:
         step.setdefault("observation", {"results": []})["results"].append(result_step)
 
     def _add_usage(self, descriptor: int) -> None:
-        """Add the usage of each answer to the agent's step that is nearest to its record; if that
-        has one, a step of its own."""
+        """Add the usage of each answer to the agent's step nearest to its record.
+
+        If that step has a usage already, the answer gets a step of its own."""
         agents = [number for number, step in enumerate(self.steps) if step["source"] == "agent"]
         offsets = [self._offsets[number] for number in agents]
         further: list[tuple[int, Record]] = []
@@ -273,7 +281,7 @@ def _told(kind: str, argument: str) -> Record:
 
 
 def _refer(steps: list[Record], name: str, began: str) -> None:
-    """Refer to a sub-agent from the last step with a call before it began."""
+    """Refer to a sub-agent from the step with the last call before the sub-agent began."""
     before = [step for step in steps if "tool_calls" in step and step.get("timestamp", "") <= began]
     if before:
         results = before[-1].setdefault("observation", {"results": []})["results"]

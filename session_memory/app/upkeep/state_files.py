@@ -1,8 +1,8 @@
 """Upkeep's steps for the state that prompts and calls keep for each session.
 
 The state of a session (its cursors and the files beside them) and the index of a project are
-deleted after 90 days without a change. If the session continues after all, it gets a new session's first
-update; an index is made again.
+deleted after 90 days without a change. If the session continues after all, it gets a new session's
+first update; an index is made again.
 """
 
 import os

@@ -1,8 +1,9 @@
 """Recognises the entries of a transcript that an archive already has.
 
-An archive has the ids of only its first and last entry. Later entries are new. Others may be
-missing too: several records of one millisecond, a last line that was torn, a clock that went back.
-So their text decides."""
+An archive has the ids of only its first and last entry, and later entries are new. Earlier ones may
+be missing too, because records can share a millisecond, a last line can be torn, and a clock can go
+back. So the text of an entry decides.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _CUT = re.compile(r"\W*\n\n\[[\d,]+ more characters\]$")
 class ArchivedEntries:
     """The entries of an archive with these messages.
 
-    Its last entry was written at `last`, in seconds since 1970."""
+    The last one was written at `last`, in seconds since 1970."""
 
     def __init__(self, messages: Iterable[ArchivedMessage], last: float) -> None:
         self._last = last
@@ -56,7 +57,7 @@ class ArchivedEntries:
 
 
 class _Text:
-    """The text of a message without white space, and where its paragraphs begin and end.
+    """The text of a message without white space, with the positions of its paragraphs.
 
     A record of the message consists of some of its paragraphs."""
 
@@ -70,9 +71,9 @@ class _Text:
             self._ends.add(len(self._text))
 
     def has(self, text: str, *, is_first: bool) -> bool:
-        """Return whether a record with this text is a part.
+        """Return whether a record with this text is a part of the message.
 
-        The first part counts only if the record `is_first`."""
+        The message's beginning is accepted only from a record that `is_first`."""
         size = len(text)
         for start in self._ends:
             is_there = (start or is_first) and self._text.startswith(

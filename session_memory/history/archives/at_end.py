@@ -1,4 +1,4 @@
-"""The archive of a conversation at its end: it is compacted or left for good."""
+"""Archives a conversation at its end: before it is compacted, or when it is left for good."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Due archives: of conversations that ended without a hook, and of all from before the install.
+"""Due archives: of conversations that ended without a hook, and of those from before the install.
 
-A conversation ends without a hook if its runtime was killed, for example."""
+A conversation ends without a hook if its runtime was killed, for example.
+"""
 
 import math
 import os
@@ -25,7 +26,8 @@ from ..store.values import Filter
 from .list import KnownArchives, list_archives, private_folder_if_there, settle
 from .writer import ArchiveSource, archive_transcript
 
-SLACK_SECONDS = 24 * 3600  # a transcript may be ingested this long after its conversation ended
+# a transcript may be ingested this long after the end of its conversation
+SLACK_SECONDS = 24 * 3600
 _EVERY = 10**9
 
 
@@ -35,9 +37,9 @@ DueArchive = tuple[str, str]  # the id of a session, and its transcript
 def due_archives(store: SqliteStore, location: StoreLocation, since: float) -> Iterator[DueArchive]:
     """Yield the sessions whose last conversation has ended and is not archived.
 
-    They belong to a person or an agent. All that ended before `since` (seconds since 1970) are
-    assumed to be archived. Sessions of an agent home or of a host's group are archived there
-    instead. Raises DatabaseError, OSError."""
+    They belong to a person or an agent. All that ended before `since` (seconds since 1970) count as
+    archived. Sessions of an agent home or of a host's group are archived there instead. Raises
+    DatabaseError, OSError."""
     since -= SLACK_SECONDS + location.settings.gap / 1000
     known, directory = KnownArchives(), location.home.conversations_dir
     for session_id, transcript in _ended(store, round(since * 1000), archived_elsewhere(location)):
@@ -46,8 +48,7 @@ def due_archives(store: SqliteStore, location: StoreLocation, since: float) -> I
 
 
 def archived_elsewhere(location: StoreLocation) -> Callable[[str], bool]:
-    """Return a function that checks if a directory's sessions are archived in their own agent
-    home."""
+    """Return a function that checks if sessions of a directory are archived in an agent home."""
 
     def is_elsewhere(directory: str) -> bool:
         environ = location.environ
@@ -61,9 +62,9 @@ def archived_elsewhere(location: StoreLocation) -> Callable[[str], bool]:
 def history(
     store: SqliteStore, location: StoreLocation, is_elsewhere: Callable[[str], bool]
 ) -> Iterator[DueArchive]:
-    """Yield all such sessions, however old, except those that rules exclude.
+    """Yield all sessions to archive, however old, except those that rules exclude.
 
-    The sooner their runtime deletes one, the earlier it comes. Raises DatabaseError, OSError."""
+    Sessions that their runtime will delete soonest come first. Raises DatabaseError, OSError."""
     hidden = store.excluded_files() | store.files_with_excluded()
     states = store.file_states("").values()
     shown = {f"{state.root}/{state.file_path}" for state in states if state.id not in hidden}
@@ -98,8 +99,9 @@ def _ended(
 
 
 def _expiry(store: SqliteStore, location: StoreLocation) -> Callable[[str], float]:
-    """Return a function that returns when a transcript's runtime deletes it, in seconds since
-    1970."""
+    """Return a function that returns when a transcript will be deleted by its runtime.
+
+    The time is in seconds since 1970."""
     known = store.directories()
     places = []
     for directory in location.watched:
@@ -129,7 +131,7 @@ def _archive_times(directory: str) -> dict[str, float]:
 
 
 def only_in_store(store: SqliteStore, location: StoreLocation) -> int:
-    """Return how many sessions are only in the store.
+    """Return the number of sessions that only the store has.
 
     Their runtime has deleted them, and they have no archive or kept copy. Raises DatabaseError."""
     elsewhere = {
@@ -159,7 +161,7 @@ def write_due(
     location: StoreLocation,
     is_over: Callable[[], bool],
 ) -> tuple[int, list[str]]:
-    """Write archives until `is_over`; return their number, and an error line for each failure."""
+    """Write archives until `is_over`; return their number, and an error line per failure."""
     home, settings = location.home, location.home.settings()
     privacy = Privacy(location.environ, home)
     names: dict[str, str] | None = None

@@ -1,5 +1,4 @@
-"""Estimates the room that the archives of all sessions will take, from the sizes of their
-transcripts."""
+"""Estimates the size of all sessions' archives from the sizes of their transcripts."""
 
 from __future__ import annotations
 
@@ -9,7 +8,8 @@ from contextlib import suppress
 
 from ...sessions.runtimes.base import Runtime
 
-SHARE = 0.032  # of a transcript's bytes: 24 real ones of Claude Code, 9.3 MB, became 0.3 MB
+# per byte of transcript: 24 real ones of Claude Code, 9.3 MB, became 0.3 MB of archives
+SHARE = 0.032
 
 
 def archive_bytes(places: Iterable[tuple[Runtime, str]]) -> int:

@@ -1,5 +1,7 @@
-"""An archive as Markdown: title, when it was archived, messages, and a last line for programs.
-Pure."""
+"""An archive as Markdown: title, time of archiving, messages, and a last line for programs.
+
+Pure.
+"""
 
 # An example:
 #
@@ -34,7 +36,7 @@ T = TypeVar("T")
 
 USER, TASK, TOOL = "User", "Task", "Tool"
 ASKING = (USER, TASK)  # speakers whose messages an agent answers
-# The beginning of a task's prompt from a host to an agent; an archive has the task's own words.
+# The beginning of a prompt with which a host starts a task; an archive has only the task's text.
 TASK_INTRODUCTION = (
     "[A scheduled task: nobody has just written this. What you answer goes to the chat.]"
 )
@@ -44,7 +46,8 @@ COMPACTED = "*Compacted here: from now on the agent knew what came before as a s
 TITLE_CHARACTERS = 80
 TOOL_CHARACTERS = 120
 SLUG_CHARACTERS = 60
-SLUG_BYTES = 200  # a file name has 255, and some are for the date, a number and the suffix
+# a file name has at most 255 bytes, some of them for the date, a number and the suffix
+SLUG_BYTES = 200
 TRAILER_BYTES = 16 * 1024  # a directory in it may have 4 KB, and more when escaped
 
 _SEPARATORS = {False: " ", True: "\n\n"}  # a block must begin a line
@@ -53,12 +56,14 @@ _TRAILER = re.compile(r"^<!-- session-memory (\{.*\}) -->$", re.MULTILINE)
 _SPEAKER = re.compile(
     r"\*\*([^*]{1,80})\*\*(?: \((\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d)\))?:(?: (.*))?$"
 )
-# in the year 9892; later times, and times before 1970, are not those of messages
+# in the year 9892; times of messages are between 1970 and this time
 _LATEST = 250_000_000_000.0
 
 
 class ArchivedMessage(NamedTuple):
-    """A message and its time in seconds since 1970. A compaction's `speaker` and `text` are ''."""
+    """A message and its time in seconds since 1970.
+
+    `speaker` and `text` are '' for a compaction."""
 
     speaker: str
     text: str
@@ -81,14 +86,16 @@ def title_in(first_line: str) -> str:
 
 
 def asked(text: str) -> tuple[str, str]:
-    """Return the speaker and the text of a message to an agent: a user's, or a task's own words."""
+    """Return the speaker and text of a message to an agent: a user's, or a task's."""
     if text.startswith(TASK_INTRODUCTION):
         return TASK, text[len(TASK_INTRODUCTION) :].lstrip()
     return USER, text
 
 
 def render_messages(messages: list[ArchivedMessage], assistant: str, limit: int) -> list[str]:
-    """Return the paragraphs of each message, cut after `limit` characters (0: not), with a note."""
+    """Return the paragraphs of each message.
+
+    A message is cut after `limit` characters (0: never), with a note."""
     texts = [
         _cut(message.text, limit) if limit and message.speaker != TOOL else message.text
         for message in messages
@@ -146,13 +153,12 @@ def facts_in(end_of_archive: str) -> dict[str, Any] | None:
 
 
 def trailer_bytes(end_of_archive: bytes) -> int:
-    """Return the size of an archive's last line in bytes, with the line feed before it."""
+    """Return the size in bytes of an archive's last line, including the line feed before it."""
     return len(end_of_archive) - end_of_archive.rfind(b"\n<!-- session-memory ")
 
 
 def messages_in(archive: str) -> Iterator[ArchivedMessage]:
-    """Yield the messages of an archive, and its compactions. Old archives without times yield
-    none."""
+    """Yield the messages and compactions of an archive; none of an old archive without times."""
     body = archive.partition("\n---\n")[2]
     last = body.rfind("\n<!-- session-memory ")
     speaker, when, collected = "", None, [""]
@@ -187,7 +193,8 @@ def slug(title: str) -> str:
     return joined or cut.decode("utf-8", "ignore")
 
 
-# The number of messages rendered at a time, unless they are long; one by one takes a third longer.
+# Messages are rendered in groups of this size, unless they are long; one by one takes a third
+# longer.
 _BATCH_ITEMS = 100
 _BATCH_CHARACTERS = 256 * 1024
 
@@ -204,9 +211,9 @@ class ArchiveStyle(NamedTuple):
 
 
 class RememberedEntries:
-    """The entries of a transcript, with None for each compaction, without forgotten ones.
+    """The entries of a transcript without forgotten ones, with None for each compaction.
 
-    Its `gate` knows the forgotten ones. After the last entry, `has_forgotten` says if there were
+    Its `gate` detects forgotten entries. After the last entry, `has_forgotten` tells if there were
     any."""
 
     def __init__(self, entries: Iterable[Entry | None], gate: Gate | None) -> None:
@@ -244,7 +251,7 @@ def in_batches(items: Iterable[T], characters: Callable[[T], int]) -> Iterator[l
 def batches(
     entries: Iterable[Entry | None], is_new: Callable[[Entry], bool]
 ) -> Iterator[list[list[Entry]]]:
-    """Yield the messages of a conversation in batches, with only the new entries.
+    """Return the new messages of a conversation, in batches, each with only its new entries.
 
     A message is a list of entries, because one API message spans several records; an empty list is
     a compaction."""
@@ -274,7 +281,7 @@ def _messages(
 
 
 def said_in(messages: list[list[Entry]], style: ArchiveStyle) -> list[ArchivedMessage]:
-    """Return each message in its archived form: its redacted text, and its tool uses if shown."""
+    """Return the archived form of each message: redacted text, and tool uses if they are shown."""
     said = []
     for message in messages:
         if not message:

@@ -1,8 +1,9 @@
 """The archives in a directory, their text for an agent, and their sessions' former names.
 
 Archives of sessions that rules exclude, or whose text rules hide, are in a private folder beside
-the others: hidden, and readable only for this user. Nothing lists or searches it. Before archives
-are read or written, they are moved into or out of it by the current rules."""
+the others. It is hidden, readable only for this user, and neither listed nor searched. Before
+archives are read or written, they are moved into or out of this folder by the current rules.
+"""
 
 import os
 import time
@@ -41,15 +42,14 @@ def find_archive(directory: str, session_id: str) -> tuple[str, dict[str, Any]] 
 
 
 class KnownArchives:
-    """The session of each archive, for a run that looks up many sessions: known archives are not
-    read again."""
+    """A cache of each archive's session, for a run that looks up many sessions."""
 
     def __init__(self) -> None:
         # by folder, independent of the path to it
         self._sessions: dict[tuple[int, int], dict[str, str]] = {}
 
     def find(self, directory: str, session_id: str) -> tuple[str, dict[str, Any]] | None:
-        """Return the path and the facts of a session's archive, as they are."""
+        """Return the path and the facts of a session's archive, without applying rules."""
         status = os.stat(directory)
         known = self._sessions.setdefault((status.st_dev, status.st_ino), {})
         names = _names(directory)
@@ -79,7 +79,7 @@ def given_title(path: str) -> str:
 
 
 def free_path(stem: str) -> str:
-    """Return a path for an archive that begins with `stem`, and that no file has yet."""
+    """Return an unused path for an archive, beginning with `stem`."""
     path, number = f"{stem}.md", 2
     while os.path.lexists(path):
         path, number = f"{stem}-{number}.md", number + 1
@@ -131,8 +131,8 @@ def recent_text(
 ) -> str | None:
     """Return the text for a new session in `cwd` about its last conversations there, or None.
 
-    It has the last `count` of them, without the conversation of session `own_id`. `archives` are
-    those in `directory`; a path of '' is not shown."""
+    It lists the last `count` conversations, except the one of session `own_id`. `archives` are all
+    archives in `directory`; a path of '' is not shown."""
     conversations = [
         (epoch_seconds(facts.get("last")) or 0.0, path, facts)
         for path, facts in archives
@@ -156,14 +156,14 @@ def recent_text(
 
 
 PRIVATE_FOLDER = ".private-conversations"
-_WAIT_SECONDS = 0.2  # for a writer: archives that cannot be moved are not shown either
+_WAIT_SECONDS = 0.2  # for a writer; archives that cannot be moved are not shown either
 
 
 def rule_of(facts: dict[str, Any], privacy: Privacy) -> Rule:
     """Return the rule for the session of an archive with these facts.
 
-    It is the strictest of the rules for the session, for each directory in which something was
-    said, and for the sessions that it may be a copy of."""
+    It is the strictest rule for the session, for any directory it worked in, and for any session
+    that it may be a copy of."""
     start = as_string(facts.get("cwd"))
     known = [as_string(facts.get(key)) for key in ("session", "name", "title")]
     rule = privacy.rule(start, *filter(None, known))
@@ -195,7 +195,7 @@ def private_folder_if_there(directory: str) -> Iterator[str]:
 
 
 def private_path(directory: str, name: str) -> str:
-    """Return the path of the archive `name` of `directory` in the private folder."""
+    """Return the path for the archive `name` of `directory` in the private folder."""
     return f"{private_beside(directory)}/{name}"
 
 
@@ -205,7 +205,7 @@ def is_private_path(path: str) -> bool:
 
 
 def settle(directory: str, privacy: Privacy) -> None:
-    """Move each archive to the folder that the current rules demand."""
+    """Move each archive to the folder that the current rules require."""
     visible_archives(directory, privacy)
 
 
@@ -244,7 +244,7 @@ def visible_archives(directory: str, privacy: Privacy) -> list[tuple[str, dict[s
 
 
 def facts_without_text(directory: str, privacy: Privacy) -> list[dict[str, Any]]:
-    """Return the facts of archives that may be shown without text.
+    """Return the facts of archives that may be shown only without text.
 
     They include the title only if a person gave it."""
     facts_of_archives = [facts for _, facts in list_archives(directory)]
@@ -276,7 +276,7 @@ Names = dict[str, list[str]]  # by the id of a session
 
 
 def former_names(home: Home) -> Names:
-    """Return the names that the sessions of a home had, by their ids, the latest last."""
+    """Return the former names of a home's sessions, by their ids, the latest last."""
     named = archived_names(home.conversations_dir)
     host = host_of(home.root)
     if host not in ("", home.root):
@@ -289,9 +289,7 @@ def former_names(home: Home) -> Names:
 
 
 def archived_names(directory: str) -> Names:
-    """Return the names with which sessions were archived in a directory.
-
-    The private folder beside it counts too."""
+    """Return the names with which sessions were archived in a directory or its private folder."""
     dated_names: list[tuple[float, str, str]] = []
     for folder in (directory, os.path.dirname(private_path(directory, ""))):
         for _, facts in list_archives(folder):

@@ -1,4 +1,4 @@
-"""The past of a session for its agent: its own conversation, or the last ones in the directory."""
+"""The past for a session's agent: its own conversation, or the last ones in its directory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def recent(context: Context) -> str | None:
 
 
 def _private_archive_text(directory: str, session_id: str) -> str | None:
-    """Return the same text for an archive that only this session may see."""
+    """Return the text for an archive that only this session may see."""
     from ...sessions.confined_files import OutsideGroupError
     from .list import compaction_text, find_archive, private_folder, private_path
 

@@ -1,7 +1,8 @@
 """Writes an archive: streamed from the transcript, completely or not at all.
 
-It is never shorter than before. The sessions of a host's groups are archived when they are
-cleared."""
+An archive never becomes shorter. The sessions of a host's groups are archived when they are
+cleared.
+"""
 
 import os
 import time
@@ -44,18 +45,18 @@ from .list import (
 
 LOCK_WAIT_SECONDS = 30.0
 PROMPT_TITLE_CHARACTERS = 60
-# Of the directories that an archive's last line names besides the first
+# The number of further directories that an archive's last line names besides the first.
 DIRECTORIES_CHARACTERS = 4096
-MOST_KIN = 8  # transcripts with the same beginning that an archive's last line names
+MOST_KIN = 8  # the number of transcripts with the same beginning that an archive's last line names
 _CHUNK_BYTES = 1024 * 1024
 
 
 class ArchiveSource:
     """The transcript to archive, and its session.
 
-    `group` is the agent's group, '' without groups. `name` is the session's in an agent home, ''
-    without one. `title` is a person's title for the conversation, '' for the transcript's own.
-    `kin` are the ids and titles of sessions with the same beginning."""
+    `group` is the agent's group, '' without groups. `name` is the session's name in an agent home,
+    or ''. `title` is a person's title for the conversation, '' for the transcript's own. `kin` are
+    the ids and titles of sessions with the same beginning."""
 
     def __init__(
         self,
@@ -108,8 +109,9 @@ class WrittenArchive:
             self.last = max(entry.timestamp, self.last or entry.timestamp)
 
     def holds(self, facts: dict[str, Any]) -> bool:
-        """Check if this has the first and last entry of the archive with these facts, so all of
-        it."""
+        """Check if this transcript has the first and last entry of an archive, and so all of it.
+
+        The archive is given by its facts."""
         return {hash(facts.get("first_id")), hash(facts.get("last_id"))} <= self._ids
 
     def facts(self, source: ArchiveSource) -> dict[str, Any]:
@@ -136,7 +138,7 @@ class WrittenArchive:
         }
 
     def _other_directories(self) -> list[str]:
-        """Return the session's other directories, as many as fit into the archive's last line."""
+        """Return the session's other directories, as far as the archive's last line has room."""
         directories, room = [], DIRECTORIES_CHARACTERS
         for directory in map(for_people, self._directories):
             room -= len(directory)
@@ -177,10 +179,9 @@ def write_archive(
 ) -> str | None:
     """Write or update the archive of a session in `directory`, and return its path.
 
-    Return None if there is no message yet. A session has one archive, which is renamed with it. The
-    archive keeps messages that a truncated or replaced transcript no longer has. `now` is in
-    seconds since 1970. Raises OSError, and LockedError if another process writes for a long
-    time."""
+    Return None without any message. A session has one archive, which is renamed with it. The
+    archive keeps messages that a truncated or replaced transcript has lost. `now` is in seconds
+    since 1970. Raises OSError, and LockedError if another process writes for a long time."""
     make_private_dir(directory)
     held = lock(f"{directory}/.lock", LOCK_WAIT_SECONDS)
     try:
@@ -193,7 +194,7 @@ def write_archive(
 
 
 class _ArchiveUpdate:
-    """A session's earlier archive, if there is one, and its replacement by the new archive.
+    """A session's earlier archive, if any, and its replacement by the new archive.
 
     `stack` keeps the private folder open."""
 
@@ -267,7 +268,7 @@ class _ArchiveUpdate:
 
 
 class _Judged:
-    """A transcript as the gate sees it before it is archived. Raises OSError."""
+    """A transcript after the gate's judgement, ready for archiving. Raises OSError."""
 
     def __init__(self, source: ArchiveSource, privacy: Privacy) -> None:
         described = describe(source.runtime, source.path, privacy)
@@ -297,7 +298,7 @@ class _Judged:
     def is_private(self, written: WrittenArchive) -> bool:
         """Return whether an archive belongs in the private folder.
 
-        All of it does if any part is hidden."""
+        It does if any part of it is hidden."""
         is_hidden = (
             any(self._family.rule_of_path(path).is_private for path in self._kin)
             if self.has_rules
@@ -312,8 +313,8 @@ def _write_whole(
     """Write the whole transcript to `path`. Raises OSError."""
     body = path + ".body"
     try:
-        # Neither is opened twice: somebody with write access to the directory could have replaced
-        # it with a symlink meanwhile.
+        # Open neither a second time: somebody with write access to the directory could have
+        # replaced it with a symlink meanwhile.
         with _create(body) as messages, _create(path) as file:
             written = _write_messages(source, messages, style, lambda entry: True, gate)
             messages.seek(0)
@@ -327,10 +328,10 @@ def _write_whole(
 
 
 def _still_holds(source: ArchiveSource, facts: dict[str, Any]) -> bool:
-    """Check if the transcript still has the first and last entry of the archive with these facts.
+    """Check if the transcript still has the first and last entry of an archive.
 
-    These may have no text and therefore not be written now, such as the tool uses of an archive in
-    another style. Raises OSError."""
+    The archive is given by its facts. These entries may have no text now, such as tool uses of an
+    archive in another style. Raises OSError."""
     wanted = {facts.get("first_id"), facts.get("last_id")}
     with Opened(source.path) as descriptor:
         entries = _reader(source, descriptor).conversation(descriptor)
@@ -345,8 +346,7 @@ def _write_appended(
     facts: dict[str, Any],
     gate: Gate | None,
 ) -> WrittenArchive:
-    """Write `archive` to `path`, followed by the messages of the transcript that it does not
-    have."""
+    """Write `archive` to `path`, followed by the messages that only the transcript has."""
     last = epoch_seconds(facts.get("last")) or 0.0
     with _create(path) as file, os.fdopen(open_regular(archive), "rb") as old:
         _copy(old, file)

@@ -1,9 +1,10 @@
-"""Splits a file into chunks and packs each, so the same text becomes the same chunk.
+"""Splits a file into chunks and packs each, such that the same text becomes the same chunk.
 
-This holds for a file that grows and for a fork. A chunk ends after a line whose checksum says so,
+So a file that grows, and a fork, share chunks. A chunk ends after a line with a certain checksum,
 not at a fixed offset (as in restic, borg and bup): adding or removing a line changes only the chunk
-that contains it. The packed form leaves out the session's own id, which a fork has replaced in each
-line."""
+that contains it. A packed chunk leaves out the session's own id, because a fork replaces it in each
+line.
+"""
 
 import zlib
 from collections.abc import Iterator
@@ -44,7 +45,8 @@ def chunks_of(
 ) -> Iterator[bytes]:
     """Yield the bytes of `[start, end)` in chunks, fewer if the file ends earlier.
 
-    A line longer than LONGEST_LINE is cut if that `is_cut`, else LineTooLongError is raised."""
+    A line longer than LONGEST_LINE is cut if that `is_cut`; otherwise LineTooLongError is raised.
+    """
     buffer = b""
     while True:
         size = _chunk_end(buffer, own_id)
@@ -66,7 +68,7 @@ def chunks_of(
 
 
 def _chunk_end(buffer: bytes, own_id: bytes) -> int:
-    """Return where the first chunk in `buffer` ends; 0 if that is still unknown."""
+    """Return the end of the first chunk in `buffer`; 0 if it is still unknown."""
     at = buffer.find(b"\n", LEAST_BYTES) + 1 if len(buffer) > LEAST_BYTES else 0
     while at:
         line = buffer[buffer.rfind(b"\n", 0, at - 1) + 1 : at]
@@ -77,7 +79,7 @@ def _chunk_end(buffer: bytes, own_id: bytes) -> int:
 
 
 def masked(chunk: bytes, own_id: bytes) -> tuple[bytes, bool]:
-    """Return a chunk without the id of its session, and whether `unmasked` has to put that back."""
+    """Return a chunk without the id of its session, and whether `unmasked` must restore the id."""
     without_id = chunk if _OWN_ID in chunk else chunk.replace(own_id, _OWN_ID)
     return without_id, without_id != chunk
 
@@ -88,7 +90,7 @@ def unmasked(content: bytes, own_id: bytes) -> bytes:
 
 
 def redacted(chunk: bytes, path: str) -> bytes:
-    """Return a chunk of a file without secrets: of lines of JSON each by itself."""
+    """Return a chunk of a file without secrets; lines of JSON are redacted one by one."""
     if path.endswith(".jsonl"):
         return b"\n".join([_redacted_line(line) for line in chunk.split(b"\n")])
     return _redacted_text(chunk)
@@ -107,13 +109,15 @@ def _redacted_text(content: bytes) -> bytes:
 
 
 def packed(content: bytes) -> tuple[str, bytes]:
-    """Return how a chunk was compressed, and the result: zstd if this Python has it, else zlib."""
+    """Return a chunk's compression and its compressed form.
+
+    The compression is zstd if this Python has it, else zlib."""
     zstd_content = compressed(content)
     return (ZLIB, zlib.compress(content, _LEVEL)) if zstd_content is None else (ZSTD, zstd_content)
 
 
 def unpacked(how: str, content: bytes, sum: bytes) -> bytes:
-    """Return a chunk as it was. Raises DamagedChunkError, NoLibraryError."""
+    """Return the original chunk. Raises DamagedChunkError, NoLibraryError."""
     try:
         decompressed = (
             zlib.decompress(content)

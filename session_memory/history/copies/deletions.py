@@ -1,4 +1,4 @@
-"""Name the runtimes that delete sessions, when and how many soon, and how to keep these."""
+"""Names the runtimes that delete sessions, when and how many soon, and how to keep the sessions."""
 
 import os
 import time
@@ -23,8 +23,8 @@ CHECK_SECONDS = 20.0  # for all kept transcripts
 class RuntimeDeletion(NamedTuple):
     """A runtime that deletes its sessions after `days`.
 
-    The setting is in the file `source` ('' for its default). Of `sessions` it deletes `soon` many
-    within SOON_DAYS. `traps` are as in runtimes.backup."""
+    `source` is the file with this setting, '' for the default. It will delete `soon` of its
+    `sessions` within SOON_DAYS. `traps` are as in runtimes.backup."""
 
     runtime: str
     days: float
@@ -35,9 +35,9 @@ class RuntimeDeletion(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The setting `keep` as `form`, and the pack's numbers.
+    """The setting `keep` as `form`, and what the pack contains.
 
-    They are sessions, sessions that the runtime deleted, and bytes on the disk."""
+    It counts the kept sessions, those that the runtime has deleted, and the bytes on the disk."""
 
     form: str
     sessions: int
@@ -46,7 +46,7 @@ class Kept(NamedTuple):
 
 
 def deletions(location: StoreLocation, directories: Iterable[str]) -> list[RuntimeDeletion]:
-    """Return the runtimes that delete sessions which the store watches.
+    """Return the runtimes, watched by the store, that delete sessions.
 
     `directories` are the sessions' start directories."""
     listed, now, known = [], time.time(), list(directories)
@@ -103,14 +103,14 @@ def kept_line(how: Kept) -> str:
 
 
 def problems_of(listed: Iterable[RuntimeDeletion]) -> list[str]:
-    """Return the settings of runtimes that delete more than anyone expects."""
+    """Return the settings with which runtimes delete more than anyone expects."""
     return [trap for deletion in listed for trap in deletion.traps]
 
 
 def kept_or_why_not(location: StoreLocation, settings: Settings) -> tuple[Kept, list[str]]:
     """Return how sessions are kept, and problems with the pack.
 
-    The pack cannot be read, or damaged parts were moved away."""
+    Either the pack cannot be read, or damaged parts were moved away."""
     path = pack_path(location.database)
     kept, problems = Kept(settings.keep, 0, 0, 0), []
     try:

@@ -1,8 +1,9 @@
-"""Keeps transcripts whole or redacted, if the person has enabled that.
+"""Keeps transcripts, whole or redacted, if the person has enabled that.
 
-New content is kept session by session. A session is kept once the store has it, because the store
-knows which parts are excluded or forgotten: no session with such a part is kept. If the pack is
-full, sessions that will be deleted later make room for those that will be deleted sooner."""
+New content is kept session by session, after the store has ingested it: only the store can tell
+which parts are excluded or forgotten, and no session with such a part is kept. If the pack is full,
+sessions that their runtime will delete later make room for those that it will delete sooner.
+"""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -35,7 +36,7 @@ class _FullError(SessionMemoryError):
 
 
 class Candidate(NamedTuple):
-    """A session in a runtime, with the store's facts about it.
+    """A session of a runtime, with the store's facts about it.
 
     Below `confined_to` no symlink is followed."""
 
@@ -65,7 +66,7 @@ class Candidate(NamedTuple):
 
 
 class KeepReport(NamedTuple):
-    """The number of sessions that had something new, and an error line for each failure."""
+    """The number of sessions with new content, and an error line for each failure."""
 
     kept: int
     problems: list[str]
@@ -143,7 +144,7 @@ def _repeats_forgotten(location: StoreLocation, candidate: Candidate) -> bool:
 
 
 class _Keeping:
-    """One run over the sessions, those to be deleted first coming first."""
+    """One run over the sessions, which begins with those that will be deleted first."""
 
     def __init__(
         self,
@@ -193,7 +194,7 @@ class _Keeping:
         return KeepReport(kept, problems)
 
     def _keep(self, candidate: Candidate, is_over: Callable[[], bool]) -> bool:
-        """Keep the new content of a session; return whether there was any."""
+        """Keep the new content of a session; return whether it had any."""
         known = self._known.get(candidate.key)
         before = {file.path: file for file in self._pack.files(known.id)} if known else {}
         changed = [
@@ -228,7 +229,7 @@ class _Keeping:
         return True
 
     def _drop_beyond_room(self) -> None:
-        """Drop sessions that the runtime still has, latest first, until all data fits."""
+        """Drop sessions that the runtime still has, the latest first, until the data fits."""
         for session in self._pack.sessions() if self._room is not None else ():
             if self._pack.size() <= (self._room or 0):
                 return
@@ -244,7 +245,7 @@ class _Keeping:
         descriptor: int,
         path: str,
     ) -> None:
-        """Drop a session's kept content in another form, or set it aside.
+        """Make way for a session's content: drop its kept content in another form, or set it aside.
 
         It is set aside if the transcript no longer begins with it."""
         if known and known.form != self._form:

@@ -1,7 +1,8 @@
-"""kept.db: the kept sessions, their files, and the files' chunks. All SQL about them is here.
+"""kept.db: the kept sessions, their files, and the files' chunks, with all the SQL about them.
 
 A chunk is stored once. New content of a file is committed with the list of its chunks, in one
-transaction: if a process is killed or the disk is full, the earlier content remains."""
+transaction: if a process is killed or the disk is full, the earlier content remains.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ PACK_FILE = "kept.db"
 TEXT, REDACTED, WHOLE, NONE = "text", "redacted", "whole", "none"
 FORMS = (REDACTED, WHOLE)
 STEP_BYTES = 64 * 1024 * 1024  # of a file that one transaction stores
-_CHECKED = 8  # chunks at each end by which a file is known to have only grown
+_CHECKED = 8  # the number of chunks at each end that are compared to see if a file has only grown
 _COLUMNS = (
     "id, home, runtime, config_dir, session_id, form, cwd, title, modified, kept_at, "
     "gone_at, is_earlier"
@@ -66,21 +67,21 @@ _TABLES = """
 def _create_pack(connection: Connection) -> None:
     """Create the tables.
 
-    `source` is the checksum of a part in the runtime's file, `stamp` that of the whole file when it
-    was read ('' if there is more to read)."""
+    `source` is the checksum of a part in the runtime's file, `stamp` the whole file's at the time
+    of reading ('' if there is more to read)."""
     connection.execute(_TABLES)
 
 
 class ChangedFileError(SessionMemoryError):
-    """A file changed while it was read: it is read again the next time."""
+    """A file changed while it was read. It is read again the next time."""
 
 
 class KeptSession(NamedTuple):
     """A kept session.
 
     `home` is its group. `modified`, `kept_at` and `gone_at` are in milliseconds since 1970.
-    `gone_at` is when the runtime was first seen without it, None while it has it. One that
-    `is_earlier` was longer than its later replacement in the runtime."""
+    `gone_at` is when the runtime was first seen without the session, None while it has it.
+    `is_earlier` means that this version was longer than its later replacement in the runtime."""
 
     id: int
     home: str
@@ -97,14 +98,15 @@ class KeptSession(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str, str]:
-        """Return the key that distinguishes it from all others of the runtime."""
+        """Return the key that distinguishes this session from all others of the runtime."""
         return self.home, self.runtime, self.config_dir, self.session_id
 
 
 class KeptFile(NamedTuple):
     """A file of a kept session.
 
-    It has its path below the runtime's directory, its bytes and its time in nanoseconds."""
+    It has the path below the runtime's directory, the size in bytes, and the time in nanoseconds.
+    """
 
     id: int
     path: str
@@ -132,8 +134,8 @@ class _Part(NamedTuple):
 class Pack(sqlite.Database):
     """The pack at `path`, created if missing.
 
-    If it is corrupt, it is moved away and a new one is created: `quarantined` is its new path, ''
-    if it was not corrupt. Methods raise DatabaseError."""
+    A corrupt pack is moved away and replaced by a new one: `quarantined` is then its new path, else
+    ''. Methods raise DatabaseError."""
 
     def __init__(self, path: str) -> None:
         self.quarantined = ""
@@ -211,7 +213,7 @@ class Pack(sqlite.Database):
     # What changes it
 
     def begin(self, session: KeptSession) -> KeptSession:
-        """Return the session as it is kept, begun if it is not. Call it inside a `transaction`."""
+        """Return the kept form of the session, created if missing. Call this in a `transaction`."""
         names = _COLUMNS.split(", ")[1:]
         marks = ", ".join("?" * len(names))
         self.connection.execute(
@@ -232,9 +234,9 @@ class Pack(sqlite.Database):
         )
 
     def keep_file(self, session: KeptSession, file: SessionFile, descriptor: int) -> bool:
-        """Keep the new content of a file, at most STEP_BYTES; return whether that is all.
+        """Keep at most STEP_BYTES of new content of a file; return whether that is all of it.
 
-        Call it inside a `transaction`. Raises LineTooLongError, ChangedFileError, OSError."""
+        Call this in a `transaction`. Raises LineTooLongError, ChangedFileError, OSError."""
         own_id = session.session_id.encode()
         size = os.fstat(descriptor).st_size
         is_lines = file.path.endswith(".jsonl")
@@ -294,16 +296,16 @@ class Pack(sqlite.Database):
         return int(known[0][0])
 
     def is_continued(self, file: KeptFile, descriptor: int) -> bool:
-        """Check if a runtime's file begins with everything that is kept of it."""
+        """Check if a runtime's file begins with all of its kept content."""
         parts, size = self._parts(file.id), os.fstat(descriptor).st_size
         return file.size <= size and len(parts) - _unchanged(parts, descriptor, size) <= (
             file.size < size
         )
 
     def set_earlier(self, session: KeptSession) -> None:
-        """Keep a session beside its replacement in the runtime.
+        """Keep a session's present copy beside the copy of its replacement in the runtime.
 
-        It replaces an earlier one of this kind."""
+        It replaces an earlier copy of this kind."""
         sql = (
             "SELECT id FROM kept_sessions WHERE (home, runtime, config_dir, session_id) = (?, "
             "?, ?, ?) AND is_earlier"
@@ -320,7 +322,7 @@ class Pack(sqlite.Database):
             connection.executemany(sql, [(now, id) for id in sessions])
 
     def drop(self, sessions: Iterable[int]) -> None:
-        """Drop sessions. Call it inside a `transaction`, and `shrink` after that."""
+        """Drop sessions. Call this in a `transaction`, and then `shrink`."""
         for session in sessions:
             for file in self.files(session):
                 chunks = [part.chunk for part in self._parts(file.id)]
@@ -345,8 +347,8 @@ class Pack(sqlite.Database):
     def damaged(self, seconds: float) -> list[KeptSession]:
         """Return the sessions with an unreadable part, sole copies first.
 
-        At most `seconds` are spent on checking. Sessions that the runtime still has are kept anew
-        the next time. Raises NoLibraryError."""
+        Checking takes at most `seconds`. Sessions that the runtime still has are kept anew the next
+        time. Raises NoLibraryError."""
         damaged, until = [], time.monotonic() + seconds
         for session in sorted(self.sessions(), key=lambda kept: kept.gone_at is None):
             if time.monotonic() > until:
@@ -377,8 +379,8 @@ def open_if_there(path: str) -> Pack | None:
 def _unchanged(parts: list[_Part], descriptor: int, size: int) -> int:
     """Return how many parts of a file are unchanged.
 
-    If the file was only appended to, they are all but the last, which may have grown. Of many
-    parts, only those at both ends are compared."""
+    If the file was only appended to, these are all parts except the last, which may have grown. If
+    there are many parts, only those at both ends are compared."""
     at = 0
     for number, part in enumerate(parts):
         is_checked = number < _CHECKED or number >= len(parts) - _CHECKED

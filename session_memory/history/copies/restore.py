@@ -1,7 +1,8 @@
-"""Restores a kept session to where its runtime looks for it, never overwriting anything.
+"""Restores a kept session to where its runtime looks for it, without overwriting anything.
 
 The transcript comes last: until then, the runtime has no such session, and the next run completes
-the work of a killed process. A file gets its name only once it is complete."""
+the work of a killed process. A file gets its name only once it is complete.
+"""
 
 import os
 import shutil
@@ -20,7 +21,7 @@ from .pack import Gap, KeptFile, KeptSession, Pack
 
 _TEMPORARY = ".restoring"
 _BLOCK_BYTES = 1024 * 1024
-# of the time after which it is deleted that a restored session has been unused for at most
+# A restored session counts as unused for at most this share of the time before its deletion.
 _LAST_SHARE = 0.9
 _SHARE = 1 / 3  # and usually
 _NANOSECONDS = 1_000_000_000
@@ -31,7 +32,7 @@ class StillThereError(SessionMemoryError):
 
 
 class RestorePlace(NamedTuple):
-    """A runtime's directory that sessions are restored into.
+    """A runtime's directory into which sessions are restored.
 
     The runtime deletes sessions after `days` without use (None: never). `present` returns the
     current path of a directory that may have moved."""
@@ -56,8 +57,8 @@ class RestorePlace(NamedTuple):
 class Restored(NamedTuple):
     """The result of restoring a session.
 
-    It has the written files, the existing files with another content, which stay, and the damaged
-    parts that the written files lack."""
+    It has the written files, the existing files with other content, which are left alone, and the
+    damaged parts that the written files lack."""
 
     written: list[str]
     others: list[str]
@@ -71,8 +72,10 @@ def restore(
     place: RestorePlace,
     environ: Mapping[str, str],
 ) -> Restored:
-    """Put back a session and its sub-agents. Of a damaged transcript all other lines are put back.
-    Raises StillThereError, DamagedChunkError, SessionMemoryError, OSError."""
+    """Restore a session and its sub-agents.
+
+    A damaged transcript is restored without its damaged lines. Raises StillThereError,
+    DamagedChunkError, SessionMemoryError, OSError."""
     config_dir = place.config_dir
     _check_not_there(session, runtime, place)
     done = Restored([], [], [])
@@ -124,10 +127,10 @@ def _check_not_there(session: KeptSession, runtime: Runtime, place: RestorePlace
 
 
 def _spared_time(last: float, days: float | None, newest: float | None, now: float) -> float:
-    """Return when a restored session counts as last used, if that was `last`.
+    """Return the time of last use to give a restored session, which was really `last`.
 
     The times are in seconds since 1970. The result is late enough for the next cleanups to spare
-    it, but before the `newest` of the sessions beside it, which the runtime would continue."""
+    the session, but before the `newest` session beside it, which the runtime would continue."""
     if days is None or last > now - days * DAY_SECONDS * _SHARE:
         return last
     wanted = now - days * DAY_SECONDS * _SHARE
@@ -137,7 +140,7 @@ def _spared_time(last: float, days: float | None, newest: float | None, now: flo
 
 
 def _sub_agents(pack: Pack, session: KeptSession, runtime: Runtime) -> Iterator[KeptSession]:
-    """Yield the session's deleted sub-agent sessions, if the runtime has such sessions."""
+    """Yield the session's deleted sub-agent sessions."""
     if not runtime.backup.HAS_SUB_AGENT_SESSIONS:
         return
     for candidate in pack.sessions():
@@ -159,7 +162,7 @@ def _sub_agents(pack: Pack, session: KeptSession, runtime: Runtime) -> Iterator[
 
 
 def _newest_beside(runtime: Runtime, path: str) -> float | None:
-    """Return when the latest of the transcripts in the same folder was used."""
+    """Return when the latest transcript in the same folder was last used."""
     folder, times = os.path.dirname(path), []
     with suppress(OSError):
         for name in os.listdir(folder):
@@ -187,7 +190,7 @@ def _put(
     seconds: float,
     file: KeptFile,
 ) -> bool:
-    """Write a missing file; return False if there is one with another content. Raises OSError."""
+    """Write a missing file; return False if a file with other content exists. Raises OSError."""
     folder, name = os.path.split(path)
     temporary = f"{folder}/.{name}{_TEMPORARY}"
     _remove_unfinished(path, temporary)
@@ -233,7 +236,7 @@ def _gaps(pack: Pack, session: KeptSession, file: KeptFile, runtime: Runtime) ->
 def _link(temporary: str, path: str) -> None:
     """Give a finished file its name.
 
-    Raises FileExistsError if there is a file with that name meanwhile, OSError."""
+    Raises FileExistsError if a file has that name meanwhile, OSError."""
     try:
         os.link(temporary, path)
     except FileExistsError:
@@ -251,7 +254,7 @@ def _link(temporary: str, path: str) -> None:
 
 
 def _remove_unfinished(path: str, temporary: str) -> None:
-    """Remove the beginning of a file that a killed process was copying."""
+    """Remove a partial file that a killed process left behind."""
     with suppress(OSError):
         if os.path.islink(path) or not 0 <= os.path.getsize(path) < os.path.getsize(temporary):
             return
@@ -263,7 +266,7 @@ def _remove_unfinished(path: str, temporary: str) -> None:
 
 
 def _is_same(path: str, content: Callable[[], Iterator[bytes]]) -> bool:
-    """Check if a file begins with all of `content`, as an earlier restored one does."""
+    """Check if a file begins with all of `content`, as after an earlier restore."""
     if os.path.islink(path) or not os.path.isfile(path):
         return False
     with open(path, "rb") as there:

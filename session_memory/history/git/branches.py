@@ -1,5 +1,7 @@
-"""Branches: which one was checked out at a time, and whether it is merged. Starts git: not for a
-prompt."""
+"""Branches: which one was checked out at a time, and whether it is merged.
+
+It starts git, so prompts never use it.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,14 @@ from ...common.system.git import (
 )
 from ...common.system.git_process import GitUnavailableError, ask_git
 
-MOST_COMMITS = 200  # of the commits that touch a branch's files are compared with it
+# of the commits that touch a branch's files, so many are compared with the branch
+MOST_COMMITS = 200
 
 
 class Branches:
-    """The branches of repositories; each question is asked once.
+    """The branches of repositories, with cached answers.
 
-    Repositories at `user_dir`, the person's home directory, or above have none."""
+    Directories at `user_dir`, the person's home directory, or above it are not repositories."""
 
     def __init__(self, user_dir: str = "") -> None:
         self._user_dir = user_dir
@@ -30,9 +33,9 @@ class Branches:
         self._moves: dict[str, list[HeadMove]] = {}
 
     def checked_out(self, directory: str, time: float) -> str:
-        """Return the branch that was checked out in a directory's worktree at a time, or ''.
+        """Return the branch that was checked out in a directory's worktree at a time.
 
-        The log of HEAD decides; '' if it is unknown, or if no branch was checked out."""
+        The log of HEAD decides. Return '' if no branch was checked out or it is unknown."""
         worktree = self._worktree(directory)
         if worktree is None:
             return ""
@@ -50,8 +53,9 @@ class Branches:
     def is_merged(self, directory: str, branch: str) -> bool | None:
         """Check if all of a branch is in the default branch of its repository.
 
-        The default branch has its commits, as many commits with the same changes, or one commit
-        with all of them. Return None if either branch is missing or git cannot be run."""
+        It is if the default branch has its commits, the same number of commits with the same
+        changes, or one commit with all of them. Return None if either branch is missing or git
+        cannot be run."""
         worktree = self._worktree(directory)
         if worktree is None:
             return None
@@ -64,7 +68,9 @@ class Branches:
         return self._is_merged[key]
 
     def _worktree(self, directory: str) -> Worktree | None:
-        """Return the worktree of a directory; None if it is gone: another may contain its path."""
+        """Return the worktree of a directory.
+
+        Return None for a deleted directory, because another repository may contain its path."""
         return find_worktree(directory, self._user_dir) if os.path.isdir(directory) else None
 
 
@@ -84,8 +90,7 @@ def _is_merged(git_dir: str, branch: str) -> bool | None:
 
 
 def default_branch(git_dir: str) -> tuple[str, list[str]]:
-    """Return the name of the default branch and its refs: `origin`'s, else one of
-    USUAL_BRANCHES."""
+    """Return the name of the default branch and its refs: `origin`'s, else a usual one."""
     cloned = ask_git(
         git_dir, "symbolic-ref", "-q", "refs/remotes/origin/HEAD", is_failure_fine=True
     ).strip()
@@ -108,7 +113,7 @@ def _refs(git_dir: str, *names: str) -> list[str]:
 def _has_its_changes(git_dir: str, tip: str, target: str) -> bool:
     """Check if `target` has the same changes as `tip`, in as many commits or in one.
 
-    The first is so after a rebase, the second after a squash."""
+    As many commits result from a rebase, one from a squash."""
     base = ask_git(git_dir, "merge-base", tip, target, is_failure_fine=True).strip()
     if not base:
         return False

@@ -1,7 +1,8 @@
-"""Commits, the lines they added, and who wrote a file's lines. Starts git: not for a prompt.
+"""Commits, the lines they added, and who wrote a file's lines.
 
-The worktree is read by us and compared with HEAD here: git never sees its files, so it runs no
-filter for them."""
+It starts git, so prompts never use it. The worktree is read directly and compared with HEAD here:
+git never sees its files and so runs no filter for them.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ _BLAMED = re.compile(r"^([0-9a-f]{40,64}) (\d+) (\d+)(?: \d+)?$")
 
 
 class Commit(NamedTuple):
-    """A commit: its times in milliseconds, the number of its parents, the files that it changed."""
+    """A commit: its times in milliseconds, its number of parents, and the files that it changed."""
 
     id: str
     parents: int
@@ -63,13 +64,13 @@ class Commit(NamedTuple):
 
     @property
     def words(self) -> str:
-        """Return the search words for the commit: its subject, its branch, and its files' names."""
+        """Return words to search for the commit: its subject, its branch and its files' names."""
         names = [os.path.basename(path) for path in self.files[:5]]
         return " ".join([self.subject, self.branch, *names]).strip()
 
 
 class CodeLine(NamedTuple):
-    """A line of a file with its number, the commit that wrote it, and its place at that time."""
+    """A line of a file: its number, the commit that wrote it, and its file in that commit."""
 
     path: str
     number: int
@@ -81,8 +82,8 @@ class CodeLine(NamedTuple):
 class Repository:
     """The repository at `git_dir`, and its worktree `root`.
 
-    Its methods raise GitUnavailableError. In a partial clone they use the local objects; then
-    `lacks` is a line that says which objects are missing, else ''."""
+    Methods raise GitUnavailableError. In a partial clone they use the local objects; if some are
+    missing, `lacks` is then a sentence about them, else ''."""
 
     def __init__(self, git_dir: str, root: str) -> None:
         self._git_dir = git_dir if not os.path.isdir(f"{git_dir}/.git") else f"{git_dir}/.git"
@@ -133,7 +134,7 @@ class Repository:
     def added(self, id: str) -> tuple[list[CodeLine], list[str]]:
         """Return the lines that a commit added, and the lines that it removed.
 
-        Re-indented lines do not count. At most MOST_ADDED_TO_FILE lines of a file and MOST_ADDED in
+        Re-indented lines do not count. At most MOST_ADDED_TO_FILE lines per file and MOST_ADDED in
         all are returned; `not_added` counts the others."""
         lines, removed, self.not_added[id] = _parsed(
             self._ask_all(id, "show", "--format=", "--root", *_DIFF, id), id
@@ -147,9 +148,9 @@ class Repository:
     def lines(self, path: str, first: int, last: int) -> list[CodeLine]:
         """Return lines of a worktree's file, counted from 1, each with the commit that wrote it.
 
-        It is UNCOMMITTED if none has. Moved and re-indented lines have their origin's commit, as in
-        `git blame -w -M -C`. In a partial clone without versions of the file, they have the last
-        commit that touched it."""
+        The commit of an uncommitted line is UNCOMMITTED. Moved and re-indented lines have the
+        commit of their origin, as in `git blame -w -M -C`. In a partial clone that lacks versions
+        of the file, lines have the last commit that touched it."""
         now = worktree_lines(os.path.join(self.root, path))
         last = min(last, len(now))
         then = self.committed_lines(path)
@@ -168,9 +169,9 @@ class Repository:
         return code_lines
 
     def committed_lines(self, path: str) -> list[str]:
-        """Return the lines of a file in HEAD; [] if it is not there.
+        """Return the lines of a file in HEAD; [] if it is missing there.
 
-        `worktree_lines` returns the worktree's."""
+        `worktree_lines` returns the lines in the worktree."""
         if not self._object_in_head(path):
             return []
         return _lines(self._ask("cat-file", "blob", f"HEAD:{path}"))
@@ -178,7 +179,7 @@ class Repository:
     def is_changed(self, path: str) -> bool:
         """Check if a file of the worktree differs from HEAD.
 
-        If git converts it on the way, the index decides."""
+        The index decides for a file that git converts."""
         if worktree_lines(os.path.join(self.root, path)) == self.committed_lines(path):
             return False
         conversion = self._conversion(path)
@@ -194,9 +195,7 @@ class Repository:
         return self._ask("rev-parse", "-q", "--verify", f"HEAD:{path}", fine=True).strip()
 
     def _conversion(self, path: str) -> str:
-        """Return how git converts a file between the worktree and its objects;
-
-        '' if it does not."""
+        """Return how git converts a file between the worktree and its objects, or ''."""
         output = ask_git(
             self._git_dir, "check-attr", "-z", "--stdin", *_CONVERTING, given=path, root=self.root
         )
@@ -212,7 +211,7 @@ class Repository:
         )
 
     def changed_at(self, path: str) -> int:
-        """Return when a file of the worktree was written last, in milliseconds; 0 if it is gone."""
+        """Return when a file of the worktree was last written, in milliseconds; 0 if it is gone."""
         try:
             return os.stat(os.path.join(self.root, path)).st_mtime_ns // 1_000_000
         except OSError:
@@ -253,8 +252,8 @@ class Repository:
     def _ignored(self) -> tuple[str, ...]:
         """Return the option that makes blame look through formatting and moving commits.
 
-        The worktree lists these commits. A list with anything except ids would end the blame, so it
-        is left out."""
+        A file in the worktree lists these commits. If it contains anything except ids, blame would
+        fail, so it is left out."""
         path = f"{self.root}/{_IGNORED}"
         try:
             text = read_whole(path, MOST_BYTES).decode("utf-8", "replace")
@@ -290,7 +289,7 @@ class Repository:
     def _ask_all(self, about: str, *arguments: str) -> str:
         """Ask git a question that needs many objects.
 
-        In a partial clone that lacks some, note that and return ''."""
+        If a partial clone lacks some of them, record that and return ''."""
         try:
             return self._ask(*arguments, seconds=BLAME_SECONDS)
         except GitUnavailableError:
@@ -325,7 +324,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _places_before(then: Sequence[str], now: Sequence[str]) -> dict[int, int]:
-    """Map the numbers of lines, counted from 1, to the numbers of the same lines before."""
+    """Map the numbers of lines that are unchanged, counted from 1, to their earlier numbers."""
     before, after = [[line.rstrip("\r") for line in lines] for lines in (then, now)]
     start = end = 0
     shorter = min(len(before), len(after))
@@ -334,8 +333,8 @@ def _places_before(then: Sequence[str], now: Sequence[str]) -> dict[int, int]:
     while end < shorter - start and before[-1 - end] == after[-1 - end]:
         end += 1
     old, new = before[start : len(before) - end], after[start : len(after) - end]
-    # Many equal lines take quadratic time: in a long text, the most frequent ones count only beside
-    # others.
+    # Many equal lines take quadratic time. In a long text, the most frequent lines are matched only
+    # beside others.
     inner = SequenceMatcher(None, old, new, autojunk=len(new) > LONG_LINES)
     blocks = [
         (start + block.a, start + block.b, block.size) for block in inner.get_matching_blocks()
@@ -345,8 +344,7 @@ def _places_before(then: Sequence[str], now: Sequence[str]) -> dict[int, int]:
 
 
 def _parsed(diff: str, commit: str) -> tuple[list[CodeLine], list[str], int]:
-    """Return the added lines within the limits, the removed ones, and the number beyond the
-    limits."""
+    """Return the added lines within the limits, the removed lines, and the number left out."""
     added: list[CodeLine] = []
     removed: list[str] = []
     path, number, left, is_hunk = "", 0, 0, False

@@ -1,11 +1,12 @@
 """Trial merges of two commits or two worktrees, to find conflicts.
 
-A worktree's uncommitted changes are included. Starts git: not for a prompt. Git works in a separate
-directory, with separate settings and attributes, that only borrows the repository's objects. So
-nothing is written to the repository (git may renew the time of an object that it already has), no
-lock is taken, and no driver, filter, hook or remote that the repository names is used. Git before
-2.38 lacks `git merge-tree --write-tree`; there, and if a partial clone lacks objects, `git
-merge-file` merges file by file, and renames are not followed."""
+They include a worktree's uncommitted changes. They start git, so prompts never use them. Git works
+in a separate directory, with its own settings and attributes, and only borrows the repository's
+objects. So nothing is written to the repository (git may renew the time of an existing object), no
+lock is taken, and no driver, filter, hook or remote of the repository is used. Git before 2.38
+lacks `git merge-tree --write-tree`. There, and if a partial clone lacks objects, `git merge-file`
+merges file by file, without following renames.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +35,13 @@ from ...common.system.git_process import (
     settings_text,
 )
 
-# files of a worktree that are not committed and that others changed; with more it is not judged
+# uncommitted files of a worktree that others changed too; with more, it is not judged
 MOST_CHANGED = 500
 MOST_BYTES = 8 * 1024 * 1024  # of one of them
 MOST_HUNKS = 20  # of a file, that clash
 _ATTRIBUTES_BYTES = 1024 * 1024
 _USUAL = "\tbare = false\n\tquotePath = false\n\tautocrlf = input\n\tsafecrlf = false\n"
-# Settings of the person's and the repository's by which git merges; their values are words or
+# Settings of the person and the repository that change how git merges; their values are words or
 # numbers.
 _MERGING = (
     "merge.renames",
@@ -58,23 +59,25 @@ _NO_SUCH_OPTION = 129  # the exit code of a git that does not know an option
 _FATAL = 128
 # kinds of conflict that a driver could solve
 _CONTENTS = ("CONFLICT (contents)", "CONFLICT (binary)")
-# in kinds of conflict for which git refuses a merge even if no file has a stage
+# in the names of conflicts for which git refuses a merge even without a file in several stages
 _OF_FOLDERS = "directory rename"
 _WHO = ("AUTHOR", "COMMITTER")
 
 
 Hunk = tuple[tuple[int, int], tuple[int, int]]  # the first and last line of each side
-# of a hunk: the first line and the one after the last, before; the first and last, after
+# a hunk: the first line and the line after the last before the change, then the first and last
+# after
 Lines = tuple[int, int, int, int]
-# mode and object by the number: 1 the ancestor, 2 and 3 the sides
+# mode and object by stage: 1 is the ancestor, 2 and 3 are the sides
 Stages = dict[str, tuple[str, str]]
 
 
 class Change(NamedTuple):
     """A file of a worktree that differs from its HEAD.
 
-    It has git's letter for the change, its current mode, '' if it is gone, the object in HEAD (''
-    if none), and the object in the index, if the file is unchanged since."""
+    It has git's letter for the change, the current mode ('' if the file is gone), the object in
+    HEAD ('' if none), and the object in the index, if the file has not changed since it was added.
+    """
 
     path: str
     status: str
@@ -86,8 +89,8 @@ class Change(NamedTuple):
 class Conflict(NamedTuple):
     """A file that does not merge.
 
-    It has the clashing hunks, if it is text, the side that deleted it (0, 1; None), and the objects
-    of both sides: while they stay the same, so does the conflict."""
+    It has the clashing hunks of a text, the side that deleted it (0 or 1, else None), and the
+    objects of both sides. The conflict stays the same while these objects do."""
 
     path: str
     hunks: tuple[Hunk, ...] = ()
@@ -103,8 +106,8 @@ class Conflict(NamedTuple):
 class Merges:
     """Trial merges in the repository at `common_dir`, in the new directory `directory`.
 
-    They take at most `seconds`. `left_out` are the files that the last question could not be
-    answered for, because objects are missing here."""
+    They take at most `seconds`. `left_out` are the files that the last call could not judge,
+    because objects are missing here."""
 
     def __init__(self, common_dir: str, directory: Path, seconds: float) -> None:
         self._common_dir = common_dir
@@ -141,9 +144,9 @@ class Merges:
     def wanted(self, worktree: Worktree, others: Iterable[tuple[str, set[str]]]) -> set[str]:
         """Return the files of a worktree whose text decides if it merges with others.
 
-        Each other has its head and its uncommitted files. The result has files that both changed,
-        and if one is gone here, the files that it may have been renamed to. Raises
-        GitUnavailableError."""
+        Each of `others` is a commit and its uncommitted files. The result is the files that both
+        sides changed, and if one of them is gone here, the added files that it may have been
+        renamed to. Raises GitUnavailableError."""
         changes = self.changes_of(worktree)
         head = self.commit_of(worktree.git_dir, "HEAD")
         names: set[str] = set()
@@ -159,7 +162,9 @@ class Merges:
         return names
 
     def _since(self, commit: str, other: str) -> dict[str, str]:
-        """Return the files that `other` changed since it left `commit`, each with git's letter."""
+        """Return the files that `other` changed since its common ancestor with `commit`.
+
+        Each has git's letter for the change."""
         fields = self._ask(
             "diff", "--name-status", "-z", "--no-renames", f"{commit}...{other}", fine=(0, _FATAL)
         )
@@ -169,8 +174,8 @@ class Merges:
     def state_of(self, worktree: Worktree, wanted: Iterable[str] | None = None) -> str:
         """Return a commit with the current content of a worktree's tracked files.
 
-        Of the uncommitted files, only the `wanted` ones are copied (None: all); others get a text
-        that only says that they changed. Raises GitUnavailableError."""
+        Of the uncommitted files, only `wanted` ones are copied (None: all). Others get a
+        placeholder text that marks them as changed. Raises GitUnavailableError."""
         if worktree.root not in self._states:
             changes = self.changes_of(worktree)
             copied = {change.path for change in changes}
@@ -180,7 +185,7 @@ class Merges:
         return self._states[worktree.root]
 
     def conflicts(self, first: str, other: str) -> list[Conflict]:
-        """Return the files of two commits that do not merge, if they have a common ancestor.
+        """Return the files of two commits that do not merge; [] without a common ancestor.
 
         Raises GitUnavailableError."""
         self.left_out = []
@@ -210,9 +215,9 @@ class Merges:
         ]
 
     def _stages(self, base: str, first: str, other: str) -> dict[str, Stages]:
-        """Return the stages of the files that do not merge, as `git merge-tree` does.
+        """Return the stages of the files that do not merge, in the form of `git merge-tree`.
 
-        Files whose objects are missing are left out."""
+        Files with missing objects are left out."""
         ours, theirs = [
             {path: facts for path, *facts in self._raw_changes(base, side)}
             for side in (first, other)
@@ -252,21 +257,20 @@ class Merges:
         )
 
     def changed(self, commit: str, target: str) -> list[str]:
-        """Return the files that `commit` changed since it left `target`. Raises
-        GitUnavailableError."""
+        """Return the files that `commit` changed since its common ancestor with `target`.
+
+        Raises GitUnavailableError."""
         base = self.base_of(commit, target)
         names = self._ask("diff-tree", "-r", "-z", "--name-only", base, commit) if base else b""
         return [os.fsdecode(name) for name in names.split(b"\0")[:-1]]
 
     def base_of(self, commit: str, target: str) -> str:
-        """Return the common ancestor of two commits;
-
-        '' if there is none. Raises GitUnavailableError."""
+        """Return the common ancestor of two commits, or ''. Raises GitUnavailableError."""
         self._prepare(commit)
         return self._ask("merge-base", commit, target, fine=(0, 1)).decode().strip()
 
     def blob_at(self, commit: str, path: str) -> str:
-        """Return the object of a file in a commit; '' without the file, or for an unknown commit.
+        """Return the object of a file in a commit; '' if either is missing.
 
         Raises GitUnavailableError."""
         self._prepare(commit)
@@ -291,7 +295,7 @@ class Merges:
     ) -> Iterator[tuple[str, tuple[str, str], tuple[str, str]]]:
         """Yield the differences between two commits.
 
-        Each has a path, and its mode and object before and after, '' for a missing one."""
+        Each has a path, and its mode and object before and after ('' for a missing file)."""
         fields = self._ask(
             "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", base, commit
         ).split(b"\0")
@@ -305,8 +309,9 @@ class Merges:
             )
 
     def commits_since(self, commit: str, target: str, paths: list[str]) -> int:
-        """Count the commits of `target`, not in `commit`, that touch one of the files. Raises
-        GitUnavailableError."""
+        """Count the commits of `target` that `commit` lacks and that touch one of the files.
+
+        Raises GitUnavailableError."""
         count = self._ask("rev-list", "--count", "--no-merges", f"{commit}..{target}", "--", *paths)
         return int(count or 0)
 
@@ -333,9 +338,9 @@ class Merges:
         return hunks
 
     def _changed_in(self, worktree: Worktree, head: str) -> Iterator[Change]:
-        """Yield the differences of a worktree's tracked files from its HEAD.
+        """Yield the tracked files of a worktree that differ from HEAD, judged by the index.
 
-        Their times and sizes are compared with the index."""
+        The index has the files' times and sizes."""
         for name in os.listdir(worktree.git_dir):
             if name.startswith("sharedindex."):  # git renews the time of the one it reads
                 shutil.copyfile(f"{worktree.git_dir}/{name}", self._directory / name)
@@ -352,9 +357,7 @@ class Merges:
     def _with_changes(
         self, worktree: Worktree, head: str, changes: Sequence[Change], copied: set[str]
     ) -> str:
-        """Return a commit on `head` with a worktree's current files;
-
-        `head` itself if none changed."""
+        """Return a commit on `head` with a worktree's current files, or `head` if none changed."""
         if not changes:
             return head
         if len(copied) > MOST_CHANGED:
@@ -388,8 +391,7 @@ class Merges:
         """Store files of a worktree as git would add them, without running filters.
 
         Return the objects by their paths. Unreadable and large files are left out. So are files
-        with a filter, because their text in the worktree differs from the committed one, and may be
-        unchanged."""
+        with a filter, because the filter may be their only difference from the committed text."""
         stored: dict[str, str] = {}
         files = []
         for change in changes:
@@ -426,8 +428,9 @@ class Merges:
         return name
 
     def _merged_by_git(self, paths: list[str]) -> set[str]:
-        """Return the files that git itself merges; the result of a repository's driver is
-        unknown."""
+        """Return the files that git itself merges.
+
+        The result of a repository's merge driver cannot be predicted."""
         return {
             path
             for path, value in self._attributes("merge", paths).items()
@@ -447,7 +450,7 @@ class Merges:
         return dict(zip(fields[::3], fields[2::3]))
 
     def _use_attributes(self, commit: str) -> None:
-        """Take the attributes from the files of a commit, in all its folders."""
+        """Use the attributes that a commit has in all its folders."""
         if self._with_attributes_of == commit:
             return
         tree = self._directory / "tree"
@@ -487,10 +490,10 @@ class Merges:
         self._is_ready = True
 
     def _settings(self) -> str:
-        """Return the settings lines, the person's and the repository's, that decide how git merges.
+        """Return the person's and the repository's settings lines that decide how git merges.
 
-        None of them names a program. Their line ends are kept for the merge: our own serve only to
-        store files of a worktree."""
+        None of them names a program. Their setting for line ends is noted separately, because it
+        matters only when files of a worktree are stored."""
         wanted = "|".join([*_MERGING, "core.attributesfile", "core.autocrlf"]).replace(".", r"\.")
         try:
             output = ask_person(self._common_dir, "config", "-z", "--get-regexp", f"^({wanted})$")
@@ -526,7 +529,7 @@ class Merges:
         fine: tuple[int, ...] = (0,),
         more: Mapping[str, str] | None = None,
     ) -> bytes:
-        """Return the output of git; '' for an exit code that is `fine` and above 1.
+        """Return the output of git; '' for an exit code above 1 that is `fine`.
 
         Raises GitUnavailableError."""
         done = self._run(*arguments, given=given, more=more)
@@ -550,7 +553,7 @@ class Merges:
 
 
 def _of(worktree: Worktree) -> dict[str, str]:
-    """Return the variables with which git sees the files of a worktree, and its index."""
+    """Return the variables that make git use a worktree's files and index."""
     return {"GIT_WORK_TREE": worktree.root, "GIT_INDEX_FILE": f"{worktree.git_dir}/index"}
 
 
@@ -564,9 +567,9 @@ def _merged(
 ) -> tuple[dict[str, Stages], dict[str, str]]:
     """Parse the output of `git merge-tree -z --messages`: stages and kinds of conflict, by path.
 
-    A path that git made up, such as `f~<commit>` beside a folder `f`, becomes the file's. Without a
-    stage, only a conflict of renamed folders counts, and any conflict of a merge that is not clean
-    without it; git names its path first."""
+    A path that git invents, such as `f~<commit>` beside a folder `f`, is replaced by the file's. A
+    conflict without stages counts only if it is about renamed folders, or if the merge is not clean
+    and has no other conflict. Git names the conflict's own path first."""
     made_up = re.compile(rf"~(?:{'|'.join(commits)})(?:_\d+)?$")
     head, _, messages = output.partition(b"\0\0")
     stages: dict[str, Stages] = {}
@@ -591,7 +594,7 @@ def _merged(
 
 
 def touching(changes: Sequence[Lines], other: Sequence[Lines]) -> tuple[Hunk, ...]:
-    """Return the lines on both sides whose changes of one file touch each other.
+    """Return the hunks, as ranges of lines on both sides, whose changes touch each other.
 
     At most MOST_HUNKS are returned."""
     hunks: list[Hunk] = []

@@ -2,7 +2,7 @@
 
 errors: earlier occurrences of an error, and what solved it
 failures: commands that fail, and their solutions
-flows: steps that follow each other, and how failing ones were overcome
+flows: steps that follow each other, and recoveries from failing ones
 habits: frequent actions of an agent, and their order
 handoff: the page that hands a session over
 why: which session wrote a line, and who asked for it

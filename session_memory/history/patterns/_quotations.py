@@ -39,7 +39,7 @@ def is_go_ahead(text: str) -> bool:
 def proposal_in(text: str) -> str:
     """Return the paragraph of an answer that proposes something.
 
-    It is the last one that asks, with the one before it, else the last."""
+    It is the last paragraph that asks, with the one before it; else the last paragraph."""
     paragraphs = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
     asks = [place for place, part in enumerate(paragraphs) if part.rstrip("*_ ").endswith("?")]
     if not asks:
@@ -48,9 +48,9 @@ def proposal_in(text: str) -> str:
 
 
 def decisions(texts: Iterable[str], *, has_reasons: bool) -> tuple[str, ...]:
-    """Return the first sentences with a decision or a rejection.
+    """Return the first sentences that decide or reject something.
 
-    With `has_reasons` also sentences that only explain a reason."""
+    With `has_reasons`, sentences that only explain a reason are included."""
     wanted = _REASON if has_reasons else _DECISION
     quotations = []
     for number, text in enumerate(texts):

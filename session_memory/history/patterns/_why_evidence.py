@@ -1,4 +1,4 @@
-"""Finds the calls that prove who wrote a line or made a commit, and the session at work."""
+"""Finds the calls that prove who wrote a line or made a commit, and the session at work then."""
 
 from __future__ import annotations
 
@@ -29,19 +29,21 @@ if TYPE_CHECKING:
     from ..store.sqlite.written_lines import TimedCall, WrittenLine
     from ..store.values import Conversation
 
-SECOND = 1000  # git's times have no fraction: a commit's real time is within this
-# between a commit and the time of the call that made it, before or after
+SECOND = 1000  # git's times are whole seconds, so a commit's real time is within this
+# the largest distance between a commit and the call that made it, in either direction
 LONGEST_CALL = 10 * 60_000
 MOST_AGE = 3 * 24 * 3600_000  # of a call that wrote a file, when it is committed
-LEAST_LITERAL = 4  # characters of a line that a command shows to have written, if it contains them
+# a command that contains a line proves that it wrote the line, if the line is this long
+LEAST_LITERAL = 4
 # the first and the last time, and the subject of the commit at its end
 Window = tuple[int, int, str]
 
 
 class CallEvidence:
-    """Answers about the calls in a repository, from a store with the `key` of its lines.
+    """Answers about the calls in a repository, from a store.
 
-    They are for the agent homes `of_home` (None: all)."""
+    `key` is the key of the store's lines. The answers are limited to the agent homes `of_home`
+    (None: all)."""
 
     def __init__(
         self,
@@ -64,8 +66,8 @@ class CallEvidence:
     def writer_of(self, line: CodeLine, commit: Commit | None) -> WrittenLine | None:
         """Return the call that wrote a line, if that is certain.
 
-        Of all sessions that edited the file between the previous commit and this one, only one can
-        have written it. Raises GitUnavailableError, DatabaseError."""
+        It is certain if only one of the sessions that edited the file between the previous commit
+        and this one can have written the line. Raises GitUnavailableError, DatabaseError."""
         text = normalised(line.text)
         editors = (
             self._items_with(line_in(line.path.rpartition("/")[2], text))
@@ -84,22 +86,21 @@ class CallEvidence:
         return None
 
     def is_disputed(self, line: CodeLine, commit: Commit) -> bool:
-        """Return whether a session edited a line's file before its commit, without proof which
-        one."""
+        """Return whether sessions edited a line's file before its commit, without proof."""
         return bool(self._calls_on(line, commit))
 
     def maker_of(self, commit: Commit) -> WrittenLine | None:
         """Return the call that made a commit.
 
-        Its result has the commit's id, or else it is the `git commit` with its subject, run at its
-        time. Return None if several sessions ran one. Raises DatabaseError."""
+        Its result has the commit's id, or else it is the `git commit` with the commit's subject,
+        run at its time. Return None if calls of several sessions fit. Raises DatabaseError."""
         return _of_one_session(self._printing(commit) or self._with_subject(commit))
 
     def first_maker_of(self, commit: Commit) -> WrittenLine | None:
         """Return the call that made a commit, if that call committed its session's own work.
 
         An amended, picked, rebased or reverted commit belongs to the session that first made it, if
-        no other had a part in it. Raises DatabaseError."""
+        no other session had a part in it. Raises DatabaseError."""
         printing = self._printing(commit)
         if any(not is_rewriting(call.item.argument) for call in printing):
             return _of_one_session(printing)
@@ -119,7 +120,7 @@ class CallEvidence:
         ]
 
     def _with_subject(self, commit: Commit) -> list[TimedCall]:
-        """Return the calls that made a commit with its subject when it was first written."""
+        """Return the calls that first made a commit with the same subject."""
         items = self._items_with(commit_subject(commit.subject)) if commit.subject else set()
         return [
             call
@@ -145,7 +146,7 @@ class CallEvidence:
     def at_work(self, at: int, *, is_exact: bool = False) -> Conversation | None:
         """Return the conversation with a running turn at a time, if only one session has one.
 
-        The time is git's, in milliseconds; the sessions are in the repository. Raises
+        The time is git's, in milliseconds. Only sessions in the repository count. Raises
         DatabaseError."""
         last = at if is_exact else at + SECOND - 1
         near = {}
@@ -163,7 +164,7 @@ class CallEvidence:
         )
 
     def _calls_on(self, line: CodeLine, commit: Commit | None) -> list[TimedCall]:
-        """Return the calls that edited the file of a line for a commit, the earliest first."""
+        """Return the calls that edited a line's file in time for a commit, the earliest first."""
         path = line.written_in or line.path
         key = commit.id if commit else UNCOMMITTED, path
         if key not in self._calls:
@@ -175,8 +176,9 @@ class CallEvidence:
         return self._calls[key]
 
     def _window(self, path: str, commit: Commit | None) -> Window:
-        """Return the window in which a file was edited for a commit, or for its uncommitted
-        lines."""
+        """Return the window of time in which a file was edited for a commit.
+
+        For uncommitted lines, the window ends now."""
         before = self._repository.last_commit(path, commit.id if commit else "")
         after = before.at + SECOND if before else 0
         if commit is None:
@@ -184,7 +186,7 @@ class CallEvidence:
         return max(after, commit.at - MOST_AGE), commit.at + SECOND - 1, commit.subject
 
     def _has_edited(self, call: TimedCall, paths: set[str], window: Window) -> bool:
-        """Check if a call edited one of the files in a window, for no other commit."""
+        """Check if a call edited one of the files in a window, and not for an earlier commit."""
         item, (since, until, subject) = call.item, window
         if not any(path.rpartition("/")[2] in item.argument for path in paths):
             return False
@@ -201,8 +203,7 @@ class CallEvidence:
         return whole[len(root) :] if root else ""
 
     def _is_run_here(self, call: TimedCall, subcommands: Collection[str]) -> bool:
-        """Check if a call successfully ran one of these git commands in the repository's
-        worktrees."""
+        """Check if a call successfully ran one of these git commands in this repository."""
         if call.item.kind != "command":
             return False
         places = [
@@ -223,9 +224,9 @@ def _of_one_session(calls: Sequence[TimedCall]) -> WrittenLine | None:
 def _can_have_written(call: TimedCall, text: str, editors: Collection[int]) -> bool:
     """Check if a call that edited a file can have written a line.
 
-    The line is none of the known long lines. `editors` are the items that wrote it with an editing
-    tool, if it is short. A here-document shows its lines, and a substitution a part of its
-    lines."""
+    Long lines are recorded by their hashes, so this one was not written by an edit. `editors` are
+    the items whose editing tool wrote the line, if it is short. A here-document contains its lines,
+    and a substitution parts of its lines."""
     if call.item.kind == "edit":
         return call.item.item in editors
     if "<<" in call.item.argument:

@@ -1,4 +1,4 @@
-"""Earlier occurrences of an error, equal ones in one block, and what solved it."""
+"""Earlier occurrences of an error, equal ones in one block, with their solutions."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -22,8 +22,8 @@ CHANGE_CHARACTERS = 80  # of each side
 class ErrorBlock(NamedTuple):
     """Equal errors of one command: the best `match` and the `others`.
 
-    `request` is the user's last request before it worked, `change` the line that the last edit
-    changed, as `old → new`; both are '' if unknown."""
+    `request` is the user's last request before the command worked, `change` the line that the last
+    edit changed, as `old → new`; both are '' if unknown."""
 
     match: ErrorMatch
     others: tuple[ErrorMatch, ...]
@@ -37,7 +37,7 @@ class ErrorBlock(NamedTuple):
 
     @property
     def sessions(self) -> list[str]:
-        """The ids of the sessions in which it occurred, the best match's first."""
+        """The ids of the sessions with this error; the best match's session comes first."""
         matches = (self.match, *self.others)
         return list(dict.fromkeys([each.conversation.session_id for each in matches]))
 
@@ -45,9 +45,9 @@ class ErrorBlock(NamedTuple):
 def error_blocks(
     store: SqliteStore, location: StoreLocation, text: str, wanted: Filter
 ) -> list[ErrorBlock]:
-    """Return the errors like `text` within a filter, the best match first.
+    """Return errors within a filter that are like `text`, the best match first.
 
-    The first `wanted.limit` blocks say what solved them."""
+    The first `wanted.limit` blocks include their solutions."""
     query = ErrorQuery(text)
     everywhere = conversation_steps(store, wanted._replace(limit=_EVERY), failing=query.similarity)
     equal: dict[tuple[str, str], list[ErrorMatch]] = {}

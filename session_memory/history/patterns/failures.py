@@ -1,4 +1,4 @@
-"""Groups equal errors of failed tool calls and finds what followed until success. Pure."""
+"""Groups equal errors of failed tool calls, and finds the steps until success. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_STEPS = 12
 LEAST_WORDS = 3  # distinctive words, for one line of several to count
 COMMAND_CHARACTERS = 100
 
-# Reported as an error when a person refused or stopped a tool call.
+# A tool call that a person refused or stopped is reported as an error in these words.
 _STOPPED = re.compile(
     r"The user doesn't want to|\[Request interrupted|Command (?:was )?aborted|Permission prompt "
     r"was aborted|"
@@ -91,8 +91,8 @@ class Failure(NamedTuple):
     """A failed tool call.
 
     `times` counts repetitions with the same error. `fixed` is the repetition that succeeded, or
-    None. `steps` are the successful calls in between: edits, commands, and re-reading a file that
-    could not be edited."""
+    None. `steps` are the successful calls in between: edits, commands, and re-reading a file after
+    a failed edit."""
 
     tool: StoredEntry
     times: int
@@ -101,8 +101,9 @@ class Failure(NamedTuple):
 
 
 def is_failure(tool: StoredEntry) -> bool:
-    """Return whether a tool call failed; a call that a person stopped and a search without matches
-    did not."""
+    """Return whether a tool call failed.
+
+    A call that a person stopped, and a search without matches, did not fail."""
     if tool.outcome != "error" or _STOPPED.match(tool.error):
         return False
     says_nothing = _SAYS_NOTHING.match(tool.error) is not None
@@ -112,7 +113,7 @@ def is_failure(tool: StoredEntry) -> bool:
 def normalised(error: str) -> str:
     """Return an error in lower case without its variable parts.
 
-    These are exit codes, times, addresses, paths, ids and numbers."""
+    Variable parts are exit codes, times, addresses, paths, ids and numbers."""
     text = _EXIT_CODE.sub("", one_line(error).lower())
     for shape, name in _SHAPES:
         text = shape.sub(name, text)
@@ -122,8 +123,8 @@ def normalised(error: str) -> str:
 def _similarity(wanted: str, error: str) -> float:
     """Return the share of a queried error that another error matches, both normalised.
 
-    It is above 0.0 only if one has all distinctive words of the other, and 1.0 if both have the
-    same ones. The query may be a part of the error, or contain it."""
+    It is above 0.0 only if one error has all distinctive words of the other, and 1.0 if both have
+    the same ones. The query may be a part of the error, or contain it."""
     if wanted == error:
         return 1.0
     words, others = _telling(wanted), _telling(error)
@@ -135,7 +136,7 @@ def _similarity(wanted: str, error: str) -> float:
 class ErrorQuery:
     """An error to look for, of one or more lines.
 
-    If there are several, only lines as distinctive as an error count."""
+    Of several lines, only those as distinctive as an error count."""
 
     def __init__(self, text: str) -> None:
         lines = [normalised(line) for line in text.splitlines() if line.strip()]
@@ -153,7 +154,7 @@ class ErrorQuery:
         raw, best = error.lower(), 0.0
         for line, words in zip(self._lines, self._words):
             shared = sum([word in raw for word in words])
-            # otherwise it cannot be similar, which this check shows quickly
+            # a quick check that rules out any similarity
             if shared == len(words) or shared >= LEAST_WORDS:
                 best = max(best, _similarity(line, normalised(error)))
         return best
@@ -237,7 +238,7 @@ def what_followed(failure: Failure, names: Mapping[str, str] | None = None) -> s
 
 
 class _OpenFailure:
-    """A failure without a successful repetition yet; `age` counts the tool calls since."""
+    """A failure that has not been repeated successfully yet; `age` counts the tool calls since."""
 
     def __init__(self, tool: StoredEntry) -> None:
         self.tool = tool
@@ -256,8 +257,7 @@ def _key(tool: StoredEntry) -> tuple[str, str]:
 def _still_waiting(
     waiting: dict[tuple[str, str], list[_OpenFailure]], tool: StoredEntry
 ) -> dict[tuple[str, str], list[_OpenFailure]]:
-    """Add a successful tool call to the steps of each open failure; drop failures that are too
-    old."""
+    """Add a successful tool call to the steps of each open failure, and drop old failures."""
     is_step = tool.outcome == "ok" and (
         tool.kind == "edit" or (tool.kind == "command" and not is_looking(tool.text))
     )

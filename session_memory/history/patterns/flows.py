@@ -1,7 +1,8 @@
-"""Steps that follow each other in agents' work, and the sessions that overcame a failing one. Pure.
+"""Sequences of steps in agents' work, and sessions that recovered from a failing step. Pure.
 
-A step is a command without its arguments, or a tool. Only steps for one request follow each
-other."""
+A step is a tool, or a command without its arguments. Only steps for the same request form a
+sequence.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ MOST_RECOVERIES = 5  # of a step
 
 
 class StepFlow(NamedTuple):
-    """A step, whether it failed, the step after it, and how often that happened.
+    """A step, whether it failed, the step after it, and the number of such pairs.
 
     Repetitions of a step with the same outcome count once."""
 
@@ -32,10 +33,10 @@ class StepFlow(NamedTuple):
 
 
 class Recovery(NamedTuple):
-    """A step that failed and then succeeded in a session.
+    """A step that failed and later succeeded in a session.
 
     It has the session's title, the number of the failed call and its time (seconds since 1970, None
-    if unknown), its error and what helped, such as `after editing a.ts`."""
+    if unknown), its error, and the solution, such as `after editing a.ts`."""
 
     session: str
     title: str
@@ -80,7 +81,7 @@ class StepCounts:
                 )
 
     def take(self, calls: Sequence[StoredEntry]) -> None:
-        """Count the calls for one request; those without a known outcome do not count."""
+        """Count the calls for one request, except calls with an unknown outcome."""
         steps = [(_step_name(call), is_failure(call)) for call in calls if call.outcome]
         for name, has_failed in steps:
             self._uses[name] += 1
@@ -90,9 +91,9 @@ class StepCounts:
                 self._flows[name, has_failed, after[0]] += 1
 
     def flows(self, most: int) -> list[StepFlow]:
-        """Return the `most` frequent flows, of those that are habits.
+        """Return the `most` frequent flows that are habits.
 
-        Half of them are after a failed step, if so many are."""
+        Half of them follow a failed step, if that many do."""
         habits = [
             StepFlow(*flow, times)
             for flow, times in self._flows.most_common()
@@ -103,7 +104,7 @@ class StepCounts:
         return sorted([*failed, *others[: most - len(failed)]], key=lambda flow: -flow.times)
 
     def failing(self) -> list[FailingStep]:
-        """Return the steps that failed, the most frequent failure first."""
+        """Return the steps that failed, the most frequently failing first."""
         return [
             FailingStep(step, self._uses[step], times, self._latest(step))
             for step, times in self._failures.most_common()
@@ -124,7 +125,8 @@ def _step_name(call: StoredEntry) -> str:
 
 
 def tool_name(call: StoredEntry) -> str:
-    """Return a tool's name with a capital, because runtimes differ in the case of `Read`.
+    """Return a tool's name with a capital, because runtimes write `Read` and `read`.
 
-    Every shell is `Bash`; others call it `exec_command`, `shell_command` or `run_shell_command`."""
+    Every shell is `Bash`; some runtimes call it `exec_command`, `shell_command` or
+    `run_shell_command`."""
     return "Bash" if call.kind == "command" else call.tool[:1].upper() + call.tool[1:]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..store.values import Conversation, StoredEntry
 
 LEAST_TOGETHER = 3
-MOST_FILES_TOGETHER = 25  # in one exchange; a sweep over more files relates no two of them
+MOST_FILES_TOGETHER = 25  # in one exchange; a sweep over more files says nothing about pairs
 EXAMPLES = 3
 LEAST_ORDERS = 3  # times, for an order of tools to be a habit
 LONGEST_ORDER = 3  # tools
@@ -27,8 +27,9 @@ FAILED = " ✗"  # marks a tool that failed before the last one of an order
 class FailingCommand(NamedTuple):
     """A command that fails.
 
-    It has how often it ran, failed and then succeeded; its frequent errors and fixes; the `session`
-    in which it last failed, preferably one in which it was fixed, and the `number` of that call."""
+    It has how often it ran, failed and then succeeded, and its frequent errors and fixes. `session`
+    is the one in which it last failed, preferably with a fix, and `number` is that call's number.
+    """
 
     command: str
     runs: int
@@ -41,10 +42,10 @@ class FailingCommand(NamedTuple):
 
 
 class ToolHabit(NamedTuple):
-    """Tools used one after another for one request, repetitions counting once.
+    """Tools used one after another for one request; repetitions count once.
 
-    It has how often they were used, and how often the last one failed. A tool that failed before is
-    marked. A single tool represents all its calls."""
+    It has how often the sequence occurred, and how often its last tool failed. A tool that failed
+    before is marked. A single tool represents all its calls."""
 
     tools: tuple[str, ...]
     times: int
@@ -52,9 +53,9 @@ class ToolHabit(NamedTuple):
 
 
 class FilePair(NamedTuple):
-    """Two files changed for the same request.
+    """Two files that were changed for the same request.
 
-    It has how often they were changed together, and how often each was."""
+    It has how often they were changed together, and how often each of them."""
 
     first: str
     second: str
@@ -64,8 +65,9 @@ class FilePair(NamedTuple):
 
 
 class Habits(NamedTuple):
-    """All habits, most frequent first, the directories in which the conversations started, and the
-    steps that follow each other."""
+    """All habits, the most frequent first.
+
+    `directories` are where the conversations started, `flows` are the sequences of steps."""
 
     conversations: int
     tool_uses: int
@@ -77,8 +79,7 @@ class Habits(NamedTuple):
     steps: StepCounts
 
     def short_names(self) -> dict[str, str]:
-        """Map the paths of files changed together to short names that begin with the project's
-        directory."""
+        """Return short names for paths, which begin with the project's directory, by path."""
         directories = sorted(self.directories - {""}, key=len, reverse=True)
         names = {}
         for path in {path for pair in self.together for path in (pair.first, pair.second)}:
@@ -97,7 +98,7 @@ class Habits(NamedTuple):
 
 
 class ErrorMatch(NamedTuple):
-    """An earlier occurrence of an error, how similar it is, and its solution, or ''."""
+    """An earlier occurrence of an error, its similarity, and its solution ('' if unknown)."""
 
     conversation: Conversation
     failure: Failure
@@ -117,8 +118,9 @@ def find_habits(conversations: Iterable[ConversationSteps]) -> Habits:
 def matching_errors(
     query: ErrorQuery, conversations: Iterable[ConversationSteps]
 ) -> list[ErrorMatch]:
-    """Return the errors that match the query: the closest first, then solved ones, then the
-    latest."""
+    """Return the errors that match the query.
+
+    The closest come first, then solved ones, then the latest."""
     seen = []
     for conversation, steps in conversations:
         for failure in failures(steps):
@@ -233,9 +235,9 @@ class _Counts:
             self._examples.setdefault((name, error), step.error)
 
     def _take_tools(self, exchange: Sequence[StoredEntry], cwd: str) -> None:
-        """Count the tools of an exchange, singly and in orders, and the files changed together.
+        """Count the tools of an exchange, singly and in sequence, and the files changed together.
 
-        Calls without a known outcome do not count."""
+        Calls with an unknown outcome do not count."""
         self._take_changes(exchange, cwd)
         names: list[str] = []
         failed: list[bool] = []

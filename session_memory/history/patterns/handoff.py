@@ -1,7 +1,8 @@
 """The page that hands a session over to another session, agent or machine.
 
-It has the requests and decisions, the state of its files, failures, and the next step. No model is
-used: messages are quoted verbatim."""
+It has the requests and decisions, the state of the files, failures, and the next step. It uses no
+model: messages are quoted verbatim.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ FILES_CHARACTERS = 1300
 MOST_FILES = 24
 MOST_READ = 8
 MOST_COMMANDS = 4
-LATER = 10 * 60_000  # in this time after a session's last message its own commit may still come
+LATER = 10 * 60_000  # a session's own commit may still come within this time after its last message
 COMMAND_CHARACTERS = 120
 MOST_BETWEEN = 5
 BETWEEN_CHARACTERS = 160
@@ -57,10 +58,11 @@ _IS_GIT = re.compile(
 
 
 class HandedFile(NamedTuple):
-    """A file that the session edited, relative to its directory if inside, and its git state.
+    """A file that the session edited, and its state in git.
 
-    The state is one of the words above. `told` is git's information: the file's last commit, if
-    that is not older than the session, or with whom it conflicts."""
+    `path` is relative to the session's directory if it is inside. `state` is one of the words
+    above. `told` names the file's last commit, if it was made during or after the session, or the
+    other side of a conflict."""
 
     path: str
     state: str
@@ -70,10 +72,10 @@ class HandedFile(NamedTuple):
 class Handoff(NamedTuple):
     """A session's facts for its successor.
 
-    The texts are verbatim, '' if missing. `between` has requests after the first and before the
-    last. `agreed` is what a bare go-ahead as the last request agreed to. `failed` is the last
-    failing command and its error, with the `calls_since` then. `ended_with` is the end of the last
-    answer."""
+    The texts are verbatim, '' if missing. `between` has the requests after the first and before the
+    last. If the last request is a bare go-ahead, `agreed` is the proposal that it accepts. `failed`
+    is the last failing command and its error, `calls_since` the number of calls since then.
+    `ended_with` is the end of the last answer."""
 
     session_id: str
     runtime: str
@@ -105,10 +107,10 @@ def handed_over(
     user_dir: str,
     edited_files: Sequence[str],
 ) -> Handoff:
-    """Return the handoff from the `items` of a session, of which `conversation` is the last.
+    """Return the handoff of a session from its `items`; `conversation` is its last one.
 
-    `conflicts` has the files that would not merge, by path, each with whom. `edited_files` are
-    those that the session and its sub-agents edited, in order."""
+    `conflicts` maps files that would not merge to the other side. `edited_files` are the files that
+    the session and its sub-agents edited, in order."""
     dialogue = _Dialogue(items)
     tools = [item for item in items if item.role == "tool" and item.text]
     worktree = find_worktree(conversation.cwd, user_dir) if conversation.cwd else None
@@ -142,7 +144,7 @@ def handed_over(
 
 
 class _Dialogue:
-    """The messages that the person and the agent exchanged in a session."""
+    """The messages between the person and the agent in a session."""
 
     def __init__(self, items: Sequence[StoredEntry]) -> None:
         self.requests = [item for item in items if item.role == "user" and is_request(item.text)]
@@ -167,7 +169,7 @@ class _Dialogue:
         return tuple(texts[-MOST_BETWEEN:])
 
     def agreed(self) -> str:
-        """Return the proposal that the last request agrees to, or '' if it is more than a go-ahead."""
+        """Return the proposal that the last request accepts; '' unless it is a bare go-ahead."""
         if self.last is None or not is_go_ahead(self.last.text):
             return ""
         before = [answer for answer in self.answers if answer.id < self.last.id]
@@ -272,7 +274,7 @@ def _failure(handoff: Handoff) -> str:
 
 
 def _outlook(handoff: Handoff) -> Iterator[str]:
-    """Yield the open question and the next step, or else how the session ended."""
+    """Yield the open question and the next step, or else the end of the session."""
     if handoff.question:
         yield f"## The open question\n\n{_quoted(handoff.question, PART_CHARACTERS)}"
     if handoff.next_step:
@@ -316,10 +318,10 @@ def _inline(command: str) -> str:
 
 
 def _paths(files: Iterable[str], conversation: Conversation) -> list[str]:
-    """Return the files, the last first, each once.
+    """Return the files, each once, the last first.
 
-    They are relative to the directory if they are below it, or were in the clone of the same name
-    on another machine."""
+    Paths are relative to the directory for files below it, and for files in a clone of the same
+    name on another machine."""
     cwd = conversation.cwd
     true_paths = [_true_path(os.path.normpath(path)) for path in files]
     if conversation.origin:
@@ -337,7 +339,7 @@ def _paths(files: Iterable[str], conversation: Conversation) -> list[str]:
 
 
 def _true_path(path: str) -> str:
-    """Return the path of a file that the store has as `path`; there, a tab in a name is a blank."""
+    """Return the real path of a file, whose stored `path` has blanks for tabs."""
     parent, name = os.path.split(path)
     if os.path.lexists(path) or not name:
         return path
@@ -350,9 +352,10 @@ def _true_path(path: str) -> str:
 
 
 def _commands(tools: Sequence[StoredEntry]) -> list[str]:
-    """Return the last successful commands that do more than look, last first, one of each family.
+    """Return the last successful commands that do more than look, the last first.
 
-    Git commands are left out: the files show their outcome, and repeating one may lose work."""
+    Only one of each family is returned. Git commands are left out, because the states of the files
+    show their outcome and repeating one may lose work."""
     ran = [use.text for use in reversed(tools) if use.kind == "command" and use.outcome == "ok"]
     ran = [
         command
@@ -375,9 +378,7 @@ def _is_over(failed: StoredEntry, tools: Sequence[StoredEntry]) -> bool:
 
 
 def _next_step(answers: Sequence[str]) -> str:
-    """Return the last paragraph about remaining work, with the list after it;
-
-    '' if there is none."""
+    """Return the last paragraph about remaining work, with the list after it, or ''."""
     for text in reversed(answers):
         paragraphs = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
         for place in range(len(paragraphs) - 1, -1, -1):
@@ -393,10 +394,10 @@ def _states(
     session: Conversation,
     since: int,
 ) -> Iterator[HandedFile]:
-    """Yield each file with its state, for the first MOST_FILES as git knows it.
+    """Yield each file with its state, for the first MOST_FILES the one from git.
 
-    We read the worktree, so git runs no filter for it. If the session is from another machine, a
-    missing file may never have existed here."""
+    The worktree is read directly, so git runs no filter for it. If the session is from another
+    machine, a missing file may never have existed here."""
     cwd, times = session.cwd, (since, session.last_message_at or since)
     elsewhere = (UNKNOWN, "on another machine") if session.origin else (GONE, "")
     repository = Repository(worktree.git_dir, worktree.root) if worktree and worktree.root else None
@@ -413,7 +414,7 @@ def _states(
 
 
 def _state(path: str, inside: str, repository: Repository, times: tuple[int, int]) -> HandedFile:
-    """Return the state of a file; `times` are the first and the last of the session."""
+    """Return the state of a file; `times` are the session's first and last."""
     try:
         if repository.is_unmerged(inside):
             return HandedFile(path, CONFLICTING, "a merge is not finished")

@@ -1,8 +1,9 @@
-"""Finds why a line is so: its session, who asked for it in which words, and the decisions.
+"""Explains a line: its session, who asked for it in which words, and the decisions.
 
 A line is attributed by the keyed hashes of written lines, else by calls that prove who wrote it
-(why_evidence.py); a guess by time is marked. Reads only the local store, so no member of a team is
-named."""
+(why_evidence.py). A guess by time is marked as one. Only the local store is read, so no member of a
+team is named.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from ..store.sqlite.written_lines import WrittenLine
     from ..store.values import Conversation, StoredEntry
 
-# Between writing and committing a line. In public checkpoints, of 106 lines older than a day none
-# came from the commit's session; of those in a file with another name, 4 of 10 between 6 hours and
-# a day were wrong.
+# The longest time between writing and committing a line. In public checkpoints, none of 106 older
+# lines (a day and more) came from the commit's session. In a file with another name, 4 of 10 lines
+# between 6 hours and a day were wrong.
 MOST_AGE = 3 * 24 * 3600_000
 MOST_AGE_ELSEWHERE = 6 * 3600_000
 SLACK = 5 * 60_000  # that clocks may differ by
@@ -54,11 +55,12 @@ _BUMP = re.compile(
 
 
 class Asked(NamedTuple):
-    """A session's reason.
+    """The request that led to lines, and its session.
 
-    `words` are the request's, `proposal` is what a bare go-ahead agreed to (or ''), `decided` are
-    other sentences on the way, all verbatim. `number` is the item's, for `show --around`. `command`
-    is the command line that proves it, '' if the lines of an edit do."""
+    `words` are the request's own, `decided` are later sentences with decisions; all are verbatim.
+    If the request is a bare go-ahead, `proposal` is what it accepts, else ''. `number` is the
+    item's, for `show --around`. `command` is the command line that proves the authorship, '' if the
+    lines of an edit do."""
 
     session_id: str
     runtime: str
@@ -75,12 +77,12 @@ class Asked(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """The reason for a range of lines, or of a commit for `ranges` (path, first and last line).
+    """The reason for a range of lines, or for a commit with `ranges` (path, first and last line).
 
     `asked` is None if unknown. `mover` is the later session that moved the lines. `guess` is a
-    conversation that is near, and `guessed_by` the basis of the guess. `refused` says why nothing
-    is attributed. `is_by_commit`: only the maker of the commit is known. `not_compared` counts
-    lines of a huge commit."""
+    conversation close in time, and `guessed_by` the basis of the guess. `refused` is why nothing is
+    attributed. `is_by_commit` means that only the maker of the commit is known. `not_compared`
+    counts lines of a huge commit that were left out."""
 
     path: str
     first: int
@@ -98,9 +100,9 @@ class Reason(NamedTuple):
 
 
 def bot_reason(commit: Commit) -> str:
-    """Return why a commit is attributed to no session, or ''.
+    """Return why a commit is attributed to no session: a bot made it, or it bumps dependencies.
 
-    A bot made it, or it bumps dependencies."""
+    Return '' for other commits."""
     if _BOT.search(commit.author) or _BOT.search(commit.mail):
         return "a bot made this commit"
     if _BUMP.search(commit.subject):
@@ -126,7 +128,7 @@ class Reasons:
         self._evidence = CallEvidence(store, repository, key)
 
     def of_lines(self, path: str, first: int, last: int) -> list[Reason]:
-        """Return the reasons of a file's lines, one for each run of lines with one writer.
+        """Return the reasons of a file's lines, one for each run of lines by the same writer.
 
         The file is in the worktree. Raises GitUnavailableError, DatabaseError."""
         lines = self._repository.lines(path, first, last)
@@ -150,7 +152,7 @@ class Reasons:
     def of_commit(self, id: str) -> list[Reason]:
         """Return the reasons of a commit, one for each session that wrote lines of it.
 
-        The session with most lines comes first. Raises GitUnavailableError, DatabaseError."""
+        The session with the most lines comes first. Raises GitUnavailableError, DatabaseError."""
         commit = self._repository.commit(id)
         if refused := bot_reason(commit):
             return [Reason("", 0, 0, commit, None, refused=refused)]
@@ -158,11 +160,11 @@ class Reasons:
         return [reason._replace(not_compared=self.not_compared(commit)) for reason in reasons]
 
     def not_compared(self, commit: Commit) -> int:
-        """Return how many lines of a huge commit were not compared with sessions' lines."""
+        """Return how many lines of a huge commit were not compared with the lines of sessions."""
         return self._repository.not_added.get(commit.id, 0)
 
     def _whole(self, commit: Commit) -> Reason:
-        """Return the reason of a commit if no session is known to have written any of its lines."""
+        """Return the reason of a commit as a whole, if no session is known for any of its lines."""
         maker = self._evidence.maker_of(commit)
         if maker and (origin := self.asked(maker)):
             return Reason("", 0, 0, commit, origin, is_by_commit=True)
@@ -176,14 +178,14 @@ class Reasons:
     def of_added(self, commit: Commit) -> list[tuple[CodeLine, WrittenLine | None]]:
         """Return the lines that a commit added, each with the item that wrote it.
 
-        The item is None if a bot made the commit."""
+        The item is None for a bot's commit."""
         lines, _ = self._repository.added(commit.id)
         return self._proven(
             [line for line in lines if len(normalised(line.text)) >= LEAST_CHARACTERS]
         )
 
     def _proven(self, lines: Sequence[CodeLine]) -> list[tuple[CodeLine, WrittenLine | None]]:
-        """Return the result of `attributed`, extended by calls that provably wrote lines."""
+        """Return the result of `attributed`, completed by calls that provably wrote lines."""
         proven = []
         for line, item in self.attributed(lines):
             commit = None if line.commit == UNCOMMITTED else self._repository.commit(line.commit)
@@ -193,10 +195,10 @@ class Reasons:
         return proven
 
     def attributed(self, lines: Sequence[CodeLine]) -> list[tuple[CodeLine, WrittenLine | None]]:
-        """Return these lines of one commit, each with the item that wrote it, None if unknown.
+        """Return these lines of one commit, each with the item that wrote it, or None.
 
-        The item is in a file of that name, or else the line is long and rare. Of several, it is of
-        the session that wrote most of the lines, and the last before the commit."""
+        An item must be about a file of that name, or the line must be long and rare. Items of the
+        session that wrote most of the lines come first, and then the latest before the commit."""
         commits = {
             line.commit: self._repository.commit(line.commit)
             for line in lines
@@ -230,8 +232,8 @@ class Reasons:
     def _writers(self, lines: Sequence[CodeLine]) -> Iterator[list[WrittenLine]]:
         """Yield the items that wrote each line.
 
-        The call that started a sub-agent names no file: if the sub-agent wrote the line into a file
-        of that name, the name is the argument."""
+        The call that started a sub-agent names no file. If the sub-agent wrote the line into a file
+        of that name, the item gets the name as its argument."""
         texts = [normalised(line.text) for line in lines]
         names = [
             _names(line) if len(text) >= LEAST_CHARACTERS else []
@@ -264,8 +266,9 @@ class Reasons:
     def ordered(self, commit: Commit, by_words: Sequence[str]) -> list[str]:
         """Return the sessions of a commit, the likeliest first.
 
-        Those that wrote its lines come first, by their number, then those at work in this
-        repository nearest to the time when it was written. Words break ties, and come last."""
+        Sessions that wrote its lines come first, by the number of lines. Then come sessions that
+        worked in this repository, by their distance in time. Matching words break ties; sessions
+        with only these come last."""
         places = {session: at for at, session in enumerate(dict.fromkeys(by_words))}
         near = [conversation.session_id for conversation in self._near(commit.authored_at, places)]
         return list(
@@ -295,8 +298,8 @@ class Reasons:
     def guessed(self, at: int, commit: Commit | None = None) -> tuple[Conversation | None, str]:
         """Return the likeliest conversation for a time, and the basis of the guess.
 
-        It is the conversation of the session that wrote most of the commit, if one did, else that
-        of the only session at work at the time."""
+        It is the conversation of the session that wrote most of the commit. If there is none, it is
+        that of the only session at work at the time."""
         written = self._writers_of(commit) if commit else Counter[str]()
         near = [
             conversation for conversation in self._near(at, {}) if written[conversation.session_id]
@@ -310,8 +313,8 @@ class Reasons:
     def _near(self, at: int, places: Mapping[str, int]) -> list[Conversation]:
         """Return the conversations of the repository within a day, the nearest first.
 
-        Equally near ones are ordered by the place of their session in `places`, else the one that
-        began last comes first."""
+        At equal distance, the order of their sessions in `places` decides, then the latest
+        beginning."""
         conversations = self._store.conversations_near(self._repository.root, at, GUESS_WITHIN)
 
         def order(conversation: Conversation) -> tuple[int, int, int]:
@@ -377,7 +380,7 @@ class Reasons:
     def _maker_of(self, run: list[CodeLine], commit: Commit) -> WrittenLine | None:
         """Return the call that made a commit of its own work.
 
-        Return None if a session is known to have edited the file for it."""
+        Return None if any session is known to have edited the file for the commit."""
         return (
             None
             if self._evidence.is_disputed(run[0], commit)
@@ -418,7 +421,7 @@ def _names(line: CodeLine) -> list[str]:
 def _fitting(
     line: CodeLine, candidates: list[WrittenLine], commit: Commit | None
 ) -> list[tuple[bool, WrittenLine]]:
-    """Return the items that can have written a line, each with whether it names the line's file."""
+    """Return the items that can have written a line, and whether each names the line's file."""
     early = [
         (written, _age(written, commit)) for written in candidates if _is_before(written, commit)
     ]
@@ -442,13 +445,12 @@ def _is_before(written: WrittenLine, commit: Commit | None) -> bool:
 
 
 def _age(written: WrittenLine, commit: Commit | None) -> int:
-    """Return how long before its commit a line was written; 0 if that is unknown."""
+    """Return how long before its commit a line was written; 0 if unknown."""
     return commit.authored_at - written.at if commit and written.at is not None else 0
 
 
 def _asked(conversation: Conversation, items: list[StoredEntry], item: WrittenLine) -> Asked:
-    """Return the last request before an item; for a bare go-ahead also the proposal that it agreed
-    to."""
+    """Return the last request before an item, and the proposal if it is a bare go-ahead."""
     said = [
         entry
         for entry in items

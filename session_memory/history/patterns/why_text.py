@@ -38,8 +38,8 @@ def find_reasons(
 ) -> tuple[Repository, list[Reason], str]:
     """Return the repository, the reasons for `target`, and its commit ('' for a file).
 
-    Without `target`, the reasons are for the staged lines. If `is_confined`, a file outside
-    `directory`'s repository is refused. Raises SessionMemoryError, GitUnavailableError."""
+    Without `target`, the reasons are for the staged lines. If `is_confined`, a file outside the
+    repository of `directory` is refused. Raises SessionMemoryError, GitUnavailableError."""
     if "\0" in target:
         raise SessionMemoryError(
             "the name of a file or commit cannot contain a NUL character", HINT
@@ -147,8 +147,7 @@ def _told_of(origin: Asked) -> list[str]:
 
 
 def told_to_agent(reasons: Sequence[Reason]) -> str:
-    """Return the reasons for an agent, at most AGENT_CHARACTERS; each request's words come
-    first."""
+    """Return the reasons for an agent, at most AGENT_CHARACTERS, requests first."""
     blocks: list[str] = [] if reasons else ["There are no lines."]
     for reason in reasons:
         block = _block(reason)

@@ -29,7 +29,7 @@ from .ranking import NamedTime
 YEARS_BACK = 10  # tried for a date without a year
 HALF_LIFE_DAYS = 2.0  # near a named time; for a longer time, a quarter of its length
 DAY_MILLISECONDS = 86_400_000
-EARLIEST = date(1971, 1, 1)  # no session is older, and not every system computes with earlier times
+EARLIEST = date(1971, 1, 1)  # no session is older, and not every system can compute earlier times
 
 
 class Days(NamedTuple):
@@ -40,7 +40,7 @@ class Days(NamedTuple):
 
 
 def times_in(text: str, now: float) -> list[NamedTime]:
-    """Return the times that a question names, asked at `now`, in seconds since 1970."""
+    """Return the times that a question asked at `now` names, in seconds since 1970."""
     times = []
     for first, last in _days_in(text, date.fromtimestamp(now)):
         half_life = max(HALF_LIFE_DAYS, (last - first).days / 4) * DAY_MILLISECONDS
@@ -75,7 +75,7 @@ def _written_as_number(word: str) -> list[Days]:
 
 
 def _month(words: list[str], at: int, today: date) -> list[Days]:
-    """Return `7 May`, `the 7th of May`, `May 7, 2023`, `in June`, `June 2023`."""
+    """Return times such as `7 May`, `the 7th of May`, `May 7, 2023`, `in June`, `June 2023`."""
     month = MONTHS.get(words[at])
     if month is None:
         return []
@@ -116,7 +116,7 @@ def _year(words: list[str], at: int) -> list[Days]:
 
 
 def _relative(words: list[str], at: int, today: date) -> list[Days]:
-    """Return `yesterday`, `two weeks ago`, `last month`, `on Monday`."""
+    """Return times such as `yesterday`, `two weeks ago`, `last month`, `on Monday`."""
     word = words[at]
     if word in DAYS_BACK:
         return [_ago(today, DAYS_BACK[word], 1)]
@@ -175,7 +175,7 @@ def _year_number(word: str) -> int:
 
 
 def _count(word: str) -> int:
-    """Return the number that `two`, `a` or `3` means; 0 for no number."""
+    """Return the number that a word such as `two`, `a` or `3` means; 0 for any other word."""
     return (
         int(word)
         if word.isdecimal() and word.isascii() and len(word) <= 4

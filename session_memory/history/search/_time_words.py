@@ -1,4 +1,7 @@
-"""The English words by which a question names a time. Few do, and only they load `datetime`."""
+"""The English words with which a question names a time.
+
+Few questions do, and only these load `datetime`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ _EDGES = ".,;:!?()[]{}\"'“”„‘’`*"
 
 
 def _numbered(names: str) -> dict[str, int]:
-    """Return the names that mean 1, 2, ...; a slash separates names of the same number."""
+    """Return names with their numbers from 1 on; a slash separates names of the same number."""
     return {
         name: number for number, same in enumerate(names.split(), 1) for name in same.split("/")
     }
@@ -62,7 +65,7 @@ _WORDS = frozenset((*MONTHS, *SEASONS, *DAYS_BACK, *WEEKDAYS, *UNITS, WEEKEND))
 
 
 def words_of_times(text: str) -> list[str]:
-    """Return the words of a text in lower case; none if they name no time."""
+    """Return the words of a text in lower case; none if no word names a time."""
     words = [word.strip(_EDGES).lower() for word in text.split()]
     names_a_time = any(word in _WORDS or word[:1].isdigit() for word in words)
     return [word for word in words if word] if names_a_time else []

@@ -1,6 +1,7 @@
-"""The interface between search and an engine: the items that have a term, and texts.
+"""The interface between search and an engine: texts, and the items that have a term.
 
-Everything else is the same for every engine. Items are named by id."""
+Everything else is the same for every engine. Items are named by id.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +19,16 @@ from ..store.values import NUMBERS, Conversation, Filter, StoredEntry
 class Words(NamedTuple):
     """Words that an item must all have.
 
-    With `is_prefix` there is one, and an item has a word that begins with it."""
+    If it `is_prefix`, there is only one word, and an item needs a word that begins with it."""
 
     each: tuple[str, ...]
     is_prefix: bool = False
 
 
 class Expression(NamedTuple):
-    """Items that have any of `parts`, if there are any, all of `required`, and nothing
-    `unwanted`."""
+    """An expression: items with all of `required` and nothing `unwanted`.
+
+    If there are `parts`, an item also needs at least one of these."""
 
     parts: tuple[Words, ...] = ()
     required: tuple[Words, ...] = ()
@@ -44,11 +46,11 @@ class Scope(NamedTuple):
 
 
 class ConversationTable(NamedTuple):
-    """The values that ranking needs of each conversation, in the order of their items.
+    """The values of conversations that ranking needs, as one list per value.
 
-    They are the first item, the number of items, the end in milliseconds since 1970 (0: unknown),
-    and the `ranking.length_norms` of its size. Each conversation extends to the start of the
-    next."""
+    The lists are in the order of the conversations' items. They have the first item, the number of
+    items, the end in milliseconds since 1970 (0: unknown), and the `ranking.length_norms` of the
+    size. Each conversation extends to the start of the next."""
 
     starts: list[int]
     counts: list[int]
@@ -70,8 +72,9 @@ class ConversationRange(NamedTuple):
 
     @property
     def order(self) -> tuple[int, str, int]:
-        """Return a sort key that is the same in every engine: the time, then the session and the
-        number in it."""
+        """Return a sort key that is the same in every engine.
+
+        It has the time, the session, and the conversation's number in the session."""
         return self.ended, self.session_id, self.first_item & NUMBERS
 
 
@@ -91,17 +94,15 @@ class SearchIndex(Protocol):
         """Make terms of texts as the index does."""
 
     def snapshot(self) -> AbstractContextManager[object]:
-        """Read one state of the store within the block, even if others write meanwhile."""
+        """Read one state of the store within the block, even while others write."""
 
     def files(self, wanted: Filter) -> tuple[list[int], int] | None:
-        """Return the ids of the files that a filter allows, newest first, and their maximal number.
+        """Return the ids of the files that a filter allows, the newest first, and the highest id.
 
-        Return None if it allows all. The filter's conditions on conversations and entries are
-        ignored."""
+        Return None if it allows all. Conditions on conversations and entries are ignored."""
 
     def items_with(self, expression: Expression, scope: Scope, newest: int = 0) -> list[int]:
-        """Return the scope's matching items in order of id; at most the newest `newest`, if not
-        0."""
+        """Return the scope's matching items in order of id, only the newest `newest` unless 0."""
 
     def left_out(self, expression: Expression, scope: Scope) -> int:
         """Return how many older matching items `items_with` omitted."""
@@ -110,10 +111,10 @@ class SearchIndex(Protocol):
         """Count the matching items of the whole store."""
 
     def size(self) -> tuple[int, float]:
-        """Return the number of indexed items, and the average number of terms of one."""
+        """Return the number of indexed items, and their average number of terms."""
 
     def items_saying(self, text: str, scope: Scope) -> list[int]:
-        """Return entries that contain `text` verbatim, among the newest of the scope."""
+        """Return entries that contain `text` verbatim, among the scope's newest."""
 
     def fitting(self, items: list[int], wanted: Filter) -> list[int]:
         """Return the `items` of the wanted role, kind and time."""
@@ -134,8 +135,8 @@ class SearchIndex(Protocol):
         """Return the conversations with these ids."""
 
 
-# Thai, Lao, Myanmar, Khmer; radicals, kana, Bopomofo, ideographs, Hangul; half-width kana;
-# ideographs beyond the BMP. Korean has spaces, but its words have particles attached.
+# Thai, Lao, Myanmar and Khmer; radicals, kana, Bopomofo, ideographs and Hangul; half-width kana;
+# ideographs beyond the BMP. Korean has spaces, but attaches particles to its words.
 _UNSPACED = (
     ("\u0e01", "\u0eff"),
     ("\u1000", "\u109f"),
@@ -151,7 +152,7 @@ _UNSPACED = (
     ("\uff66", "\uff9f"),
     ("\U00020000", "\U0003ffff"),
 )
-# Changes with the terms of any text; then everything shared is sent to a team again
+# Increase this if the terms of any text change; everything shared is then sent to a team again.
 TERMS_VERSION = 3
 _SPACED: set[str] = set()  # characters that were met, of other scripts
 # beyond ASCII, or on a letter, of a folded text
@@ -160,9 +161,9 @@ _LETTER = re.compile(r"[^\W\x00-\x7f]|[\ue000-\uf8ff]|(?<=\w)\u0301")
 
 @cache
 def _runs() -> re.Pattern[str]:
-    """Return the pattern of a run of such characters.
+    """Return the pattern for a run of such characters.
 
-    Compiling it takes a quarter of Python's start."""
+    It is compiled late, because that takes a quarter of Python's start."""
     return re.compile(f"[{''.join(f'{first}-{last}' for first, last in _UNSPACED)}]+")
 
 
@@ -177,22 +178,22 @@ def _has_unspaced(text: str) -> bool:
 
 
 def indexable(text: str) -> str:
-    """Return `text` in its form for the index, which also serves to delete it there."""
+    """Return `text` in the form of the index, which is also needed to delete it there."""
     return folded(spaced(compatible(text)))
 
 
 def spaced(text: str) -> str:
-    """Return `text` with a space between words: runs of scripts without spaces become pairs."""
+    """Return `text` with spaces between words; scripts without spaces are split into pairs."""
     if not _has_unspaced(text):
         return text
     return _runs().sub(lambda run: f" {' '.join(_pairs(run[0]))} ", text)
 
 
 def _pairs(run: str) -> list[str]:
-    """Return the pairs of characters in a text without spaces.
+    """Return the pairs of characters in a text without spaces, then its last character.
 
-    The last character is alone, so a prefix search finds a single character anywhere: `京都市` is
-    `京都`, `都市`, `市`."""
+    `京都市` becomes `京都`, `都市`, `市`. With the single character at the end, a prefix search
+    finds each character anywhere."""
     return [run[at : at + 2] for at in range(len(run))]
 
 
@@ -231,13 +232,11 @@ class Terms:
         return self._tokens(_encoded(indexable(text)))
 
     def of_word(self, word: str) -> str:
-        """Return the term of an expression's word, or of a pair of characters;
-
-        '' if it has none."""
+        """Return the term of a word, or of a pair of characters, in an expression; '' for none."""
         return "".join(self._tokens(_encoded(folded(compatible(word))))[:1])
 
     def spans(self, text: str) -> list[tuple[int, int, str]]:
-        """Return the terms of `text` with their start and end; pairs overlap."""
+        """Return the terms of `text` with their start and end; terms of pairs overlap."""
         if text.isascii():
             return self._byte_spans(text.encode())
         aligned = Aligned(text)
@@ -265,8 +264,9 @@ class Terms:
         return spans
 
     def _spans_of_spaced(self, text: str, at: int) -> list[tuple[int, int, str]]:
-        """Return the spans of a text with spaces that begins at `at`; the tokenizer counts
-        bytes."""
+        """Return the spans of a text with spaces, which begins at `at`.
+
+        The tokenizer counts bytes."""
         encoded = _encoded(folded(text))
         spans = []
         byte = 0

@@ -1,4 +1,4 @@
-"""The postings of a query: the items that have each of its parts, and the weight of each part."""
+"""The postings of a query: the items that have each of its parts, and the parts' weights."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from .ranking import idf
 
 WHOLE = 200_000  # items; up to this number, all parts count
 MOST_ITEMS = 400_000  # above that, only the rarest parts count; of two parts both
-MOST_VERBATIM = 64  # of the newest items that have all parts, checked for the verbatim query
-# Phrases are checked in the texts of items with all their words, the newest MOST_CHECKED: 1 to 40
-# ms a query. Positions in the index would find them in 0.1 to 7 ms. But the store would grow by
-# 0.25 (real texts) to 0.66 (invented ones) bytes per byte of text, each store would have to be
-# indexed again at 10 MB of text a second, and a team's posting lists have no positions either.
+# of the items with all parts, so many of the newest are checked for the verbatim query
+MOST_VERBATIM = 64
+# Phrases are checked by reading the newest MOST_CHECKED items with all words, which takes 1 to 40
+# ms per query. Positions in the index would take 0.1 to 7 ms. But the store would grow by 0.25
+# (real texts) to 0.66 (invented texts) bytes per byte of text, each store would have to be indexed
+# again at 10 MB of text per second, and a team's posting lists have no positions either.
 MOST_CHECKED = 20_000  # short ones take half a second
 CHECKED_CHARACTERS = 100_000
 READ_FOR_ONE = 10  # texts that are read at once, for each that is looked for
@@ -51,8 +52,7 @@ def scope_of(index: SearchIndex, wanted: Filter) -> Scope:
 def postings_of(
     index: SearchIndex, query: Query, scope: Scope, wanted: Filter, whole: int = WHOLE
 ) -> QueryPostings:
-    """Return the items that have each part of a query, or each term of a part that none has whole.
-    Above `whole` items, return only the items of the rarest parts."""
+    """Return the items for each part of a query; the rarest parts' if above `whole` items."""
     total, average_terms = index.size()
     within = max(1, round(total * scope.share))
 
@@ -98,8 +98,7 @@ def postings_of(
 def postings_of_literal(
     index: SearchIndex, text: str, scope: Scope, wanted: Filter
 ) -> QueryPostings:
-    """Return the newest items that contain a query without words (an emoji, an operator)
-    verbatim."""
+    """Return the newest items that contain a query without words, such as an emoji, verbatim."""
     if not text or text.startswith("-"):
         return QueryPostings([], [], [])
     items = sorted(index.fitting(index.items_saying(text, scope), wanted))
@@ -113,9 +112,10 @@ def in_sequence(
     unwanted: Iterable[Phrase],
     enough: int,
 ) -> tuple[list[int], int]:
-    """Return the items with all `phrases` and no `unwanted`, and the number of unread older ones.
+    """Return the items with all `phrases` and no `unwanted` one, and the number of unread ones.
 
-    The newest are read first, and older ones until `enough` fit, at most MOST_CHECKED in all."""
+    Texts are read from the newest on until `enough` fit, at most MOST_CHECKED of them; older items
+    stay unread."""
     kept: list[int] = []
     newest = items[: -MOST_CHECKED - 1 : -1]
     at_once = READ_FOR_ONE * enough
@@ -132,8 +132,7 @@ def in_sequence(
 
 
 def _rarest(counts: list[int]) -> set[int]:
-    """Return the numbers of the rarest parts, at least two, with at most MOST_ITEMS items
-    together."""
+    """Return the numbers of the rarest parts: at least two, with at most MOST_ITEMS items."""
     chosen: set[int] = set()
     left = MOST_ITEMS
     for number in sorted(range(len(counts)), key=counts.__getitem__):
@@ -154,7 +153,7 @@ def _fitting(index: SearchIndex, items: list[int], wanted: Filter) -> list[int]:
 
 
 def _ranges(files: list[int]) -> list[tuple[int, int]]:
-    """Return the items of files, which come newest first, in few ranges of ids."""
+    """Return the items of files, the newest first, as few ranges of ids."""
     ranges: list[tuple[int, int]] = []
     for file in files:
         first, last = items_of_file(file)
@@ -165,8 +164,8 @@ def _ranges(files: list[int]) -> list[tuple[int, int]]:
     return ranges
 
 
-# If one list is this many times longer, bisection looks items up in it; it takes ten times as long
-# as in a set.
+# If one list is this many times longer, items are looked up in it by bisection, which takes ten
+# times as long per item as a set.
 _FEW = 10
 
 

@@ -16,7 +16,7 @@ LEAST_VERBATIM = 4
 _QUOTES = str.maketrans("“”„‟«»＂「」『』", '"' * 11)
 _PIECE = re.compile(r'(?P<minus>(?<!\S)-(?=[^\s\-]))?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
 _COMMIT = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,39}")  # shortened, as git shows it
-# separates words, unlike characters that join them, as in `package.json`
+# separates words, while other characters join them, as in `package.json`
 _SEPARATORS = re.compile(r"[()\[\]{}<>,;:|=*`!?]+")
 
 STOP_WORDS = word_lists()["stop words"]
@@ -46,11 +46,11 @@ _OF_SESSIONS = {
 
 
 class Part(NamedTuple):
-    """One part of a query: its words for the index and its terms.
+    """One part of a query: its words for the index, and its terms.
 
     A single character of a script without spaces is a prefix, and so is the shortened id of a
-    commit. A text without terms is searched verbatim, and has no words. `is_phrase`: the terms must
-    be in sequence. `is_required`: every hit must have the part."""
+    commit. A text without terms is searched verbatim and has no words. `is_phrase` means that the
+    terms must be in sequence, `is_required` that every hit must have the part."""
 
     words: Words
     terms: tuple[str, ...]
@@ -59,7 +59,7 @@ class Part(NamedTuple):
 
 
 class Verbatim(NamedTuple):
-    """A query verbatim: the expression for candidates, its `verbatim_form`, and its terms."""
+    """A verbatim query: an expression that finds candidates, its `verbatim_form`, and its terms."""
 
     expression: Expression
     text: str
@@ -69,8 +69,8 @@ class Verbatim(NamedTuple):
 class Query(NamedTuple):
     """A parsed query.
 
-    No hit may have any of the words `unwanted`, nor the terms of `unwanted_phrases` in sequence.
-    `verbatim` is set if the query is long enough to be a remembered sentence."""
+    A hit must not have any of the words `unwanted`, nor the terms of `unwanted_phrases` in
+    sequence. `verbatim` is set if the query is long enough to be a remembered sentence."""
 
     parts: tuple[Part, ...]
     unwanted: tuple[Words, ...]
@@ -84,9 +84,9 @@ def verbatim_form(text: str) -> str:
 
 
 def asks_for_last_work(text: str) -> bool:
-    """Return whether a query only asks for the last work.
+    """Return whether a query asks only for the last work, without anything to look for.
 
-    It names nothing to look for, as in "what were we working on in the last session?"."""
+    An example is "what were we working on in the last session?"."""
     words = set(_SEPARATORS.sub(" ", text.casefold()).replace(".", " ").split()) - STOP_WORDS
     return (
         bool(words & _ASKS_FOR_LAST)
@@ -96,7 +96,7 @@ def asks_for_last_work(text: str) -> bool:
 
 
 def parse(text: str, terms: Terms) -> Query:
-    """Parse `text`, without stop words unless it has no others.
+    """Parse `text`, and drop stop words unless it has no other words.
 
     `package.json` is one part with two terms."""
     words: list[str] = []
@@ -129,7 +129,7 @@ def parse(text: str, terms: Terms) -> Query:
 
 
 def whole_expression(query: Query) -> Expression | None:
-    """Return the whole query as one expression of the index; None if it looks nothing up."""
+    """Return the whole query as one expression of the index; None if it has nothing to look up."""
     parts = [part for part in query.parts if part.words.each]
     required = tuple([part.words for part in parts if part.is_required])
     return (
@@ -140,8 +140,7 @@ def whole_expression(query: Query) -> Expression | None:
 
 
 def alternatives(part: Part) -> list[Part]:
-    """Return a part for each term of a part with several, to be tried if nothing has all of
-    them."""
+    """Return each term as a part of its own, for a second try if no item has a part's terms."""
     words = part.words.each
     return (
         [Part(Words((word,)), (term,)) for word, term in zip(words, dict.fromkeys(part.terms))]
@@ -151,7 +150,7 @@ def alternatives(part: Part) -> list[Part]:
 
 
 def relaxed(query: Query) -> Query:
-    """Return the query without quotation marks, to be tried if nothing has the phrases."""
+    """Return the query without quotation marks, for a second try if no item has the phrases."""
     parts = {
         other.terms: other._replace(is_phrase=False, is_required=False)
         for part in query.parts
@@ -166,7 +165,7 @@ def contains(terms: list[str], phrase: tuple[str, ...]) -> bool:
 
 
 def occurrences(part: Part, text: str, terms: list[str]) -> float:
-    """Count a part in a text that begins with `terms`.
+    """Count how often a text that begins with `terms` has a part.
 
     Terms out of sequence count half."""
     if not part.words.each:
@@ -179,7 +178,7 @@ def occurrences(part: Part, text: str, terms: list[str]) -> float:
 
 
 def literal_spans(text: str, literal: str) -> list[tuple[int, int, str]]:
-    """Return each occurrence of `literal` in `text`: start, end and text, as `Terms.spans` does."""
+    """Return each occurrence of `literal` in `text` as (start, end, text), like `Terms.spans`."""
     spans = []
     at = text.find(literal)
     while at >= 0:
@@ -219,7 +218,7 @@ def _parts_of_words(words: Iterable[str], terms: Terms, stop_words: frozenset[st
 def _parts_of_unspaced(run: str, terms: Terms) -> list[Part]:
     """Return a part for each pair of characters.
 
-    For a single character, return one part for all terms that begin with it."""
+    A single character becomes one part for all terms that begin with it."""
     if len(run) == 1:
         return [Part(Words((run,), is_prefix=True), tuple(terms.of(run)))] if terms.of(run) else []
     parts = []
@@ -232,10 +231,10 @@ def _parts_of_unspaced(run: str, terms: Terms) -> list[Part]:
 
 
 def _phrase(text: str, terms: Terms) -> Part | None:
-    """Return a quoted text, in which all words count; None if it has no words.
+    """Return a quoted text as a part in which all words count; None if it has no words.
 
     The last character of a run without spaces is not a separate term there, because the run may
-    continue."""
+    continue in the text."""
     text = text.strip()
     pieces = split_unspaced(text)
     spans = terms.spans(text)

@@ -1,7 +1,8 @@
 """Ranking: BM25 for entries and conversations, and bonuses. Pure.
 
-The weights were measured (docs/measured/parts.md). A conversation's score counts its entries that have
-a term; an entry's, how often it has the term."""
+The weights were measured (docs/measured/parts.md). The score of a conversation depends on the
+number of its entries that have a term, the score of an entry on how often it has the term.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ T = TypeVar("T")
 
 ENTRY_K, ENTRY_B = 0.9, 0.4
 CONVERSATION_K, CONVERSATION_B = 4.0, 0.75
-RECENCY = 0.02  # the weight of the latest against the best: it only decides between equals
+RECENCY = 0.02  # the weight of recency relative to the best score: it only decides between equals
 RECENCY_HALF_LIFE = 30 * 24 * 3600 * 1000  # milliseconds
 AT_THE_TIME = 1.0  # the weight of the time that the query names
 _BEHIND = 1 << 63  # all ids
@@ -27,10 +28,9 @@ VERBATIM = 3.0  # the weight of the whole query verbatim: it comes first
 
 
 class NamedTime(NamedTuple):
-    """A named time in milliseconds since 1970, from the day before to the day after.
+    """A named time in milliseconds since 1970, with a day before it and a day after it.
 
-    It begins and ends with these days, because events are announced or reported a little earlier or
-    later."""
+    The extra days are there because people announce or report events a little earlier or later."""
 
     begin: int
     end: int
@@ -45,8 +45,9 @@ def idf(total: int, having: int) -> float:
 def conversation_scores(
     table: ConversationTable, postings: Iterable[list[int]], weights: Iterable[float]
 ) -> list[float]:
-    """Return the BM25 score of each conversation, from the items in each of `postings` and their
-    weights."""
+    """Return the BM25 score of each conversation.
+
+    It depends on the items in each of `postings` and on their weights."""
     starts, norms = table.starts, table.norms
     scores = [0.0] * len(starts)
     for items, weight in zip(postings, weights):
@@ -68,7 +69,7 @@ def conversation_scores(
 
 
 def conversations_of(items: list[int], table: ConversationTable) -> set[int]:
-    """Return the numbers of the conversations that have some of these items."""
+    """Return the numbers of the conversations that have any of these items."""
     within = _range_of(items, table)
     if 2 * len(items) <= within.stop - within.start:
         return {bisect_right(table.starts, item) - 1 for item in items}
@@ -77,9 +78,9 @@ def conversations_of(items: list[int], table: ConversationTable) -> set[int]:
 
 
 def best_of(scores: Sequence[float], ends: Sequence[int], most: int) -> list[int]:
-    """Return the numbers of the `most` highest scores above 0, highest first.
+    """Return the numbers of the `most` highest scores above 0, the highest first.
 
-    Of equal scores, the later ones come first."""
+    Of equal scores, later ones come first."""
     least = nlargest(most, filter(None, scores))[-1:] or [math.inf]
     best = [
         (score, ends[number], number) for number, score in enumerate(scores) if score >= least[0]
@@ -88,7 +89,7 @@ def best_of(scores: Sequence[float], ends: Sequence[int], most: int) -> list[int
 
 
 def length_norms(sizes: Sequence[int]) -> list[float]:
-    """Return the divisors for counts of items in conversations of these sizes."""
+    """Return the divisors for counts of items, for conversations of these sizes."""
     average = sum(sizes) / max(1, len(sizes)) or 1.0
     constant, slope = (
         CONVERSATION_K * (1 - CONVERSATION_B),
@@ -108,8 +109,8 @@ def _range_of(items: list[int], table: ConversationTable) -> slice:
 def _counts(items: list[int], table: ConversationTable, within: slice) -> list[int]:
     """Count how many of `items` each of these conversations has.
 
-    Most have none or one, so the end of theirs need not be searched; for the others, only that many
-    items are searched. Searching among all items takes two to three times as long."""
+    Most have one or none, which needs no search for the last one. For the others, only the next
+    items are searched; searching all items takes two to three times as long."""
     lengths = table.counts[within]
     ends = [*table.starts[within.start + 1 : within.stop + 1], _BEHIND]
     padded = items + [_BEHIND] * (max(lengths, default=0) + 2)
@@ -133,10 +134,10 @@ def entry_score(counts: Iterable[tuple[float, float]], size: float, average_size
 
 
 def standing_together(neighbours: Sequence[str], terms: str) -> float:
-    """Return the share of `neighbours` that follow each other in a text too.
+    """Return the share of `neighbours` that are also neighbours in a text.
 
-    They are pairs of terms that follow each other in the query. A pair has a space around and
-    between its terms, as all `terms` of the text have."""
+    They are pairs of successive terms of the query. A pair has spaces around and between its terms,
+    and so has the text of all `terms`."""
     return sum([pair in terms for pair in neighbours]) / len(neighbours) if neighbours else 0.0
 
 
@@ -147,12 +148,14 @@ def shares(scores: Mapping[T, float]) -> dict[T, float]:
 
 
 def recency(age: int) -> float:
-    """Return the bonus for a conversation that ended so many milliseconds before the latest."""
+    """Return the bonus for a conversation that ended so many milliseconds before the latest one."""
     return RECENCY * math.exp(-math.log(2) * age / RECENCY_HALF_LIFE)
 
 
 def closeness(moment: int, times: Sequence[NamedTime]) -> float:
-    """Return how close a moment (milliseconds since 1970) is to the nearest time: 1.0 within it."""
+    """Return how close a moment is to the nearest time: 1.0 within it, less further away.
+
+    The moment is in milliseconds since 1970."""
     return max(
         [
             math.pow(2.0, -max(begin - moment, moment - end, 0) / half_life)

@@ -1,8 +1,8 @@
 """Search: from a query to the best entries, each in its conversation, with a snippet.
 
-The index only says which items have a term. From that follows how well each conversation fits. Then
-the texts of the best items of the best conversations are read, to see how often a term is in them
-and whether a phrase is."""
+The index only tells which items have a term, and this ranks the conversations. Then the texts of
+the best items in the best conversations are read, to count terms and to check phrases.
+"""
 
 from __future__ import annotations
 
@@ -44,14 +44,15 @@ from .query import (
     verbatim_form,
 )
 
-MOST_CONVERSATIONS = 50  # whose items are ranked; reading more conversations changes nothing
+# items are ranked for this many conversations; reading more changes nothing
+MOST_CONVERSATIONS = 50
 EACH = 3  # items of each that are read to rank them
 MOST_READ = 100
 ENOUGH = 200  # items with a phrase; then no older ones are read
 READ_CHARACTERS = 1500
 BYTES_A_TERM = 6
 TOOL_SHARE = 0.9  # the weight of a message against the same words in a command
-FEW = 5  # conversations: if fewer are found, up to EACH of their entries are shown
+FEW = 5  # with fewer conversations than this, up to EACH entries of each one are shown
 SNIPPET_CHARACTERS = 200
 _BEFORE = 60  # characters before the first matching word
 _STEP = 2000
@@ -63,9 +64,9 @@ Spans = Callable[[str], list[Span]]
 def search(
     index: SearchIndex, query: str, wanted: Filter, *, now: float | None = None, whole: int = WHOLE
 ) -> Hits:
-    """Return the entries that fit `query`, asked at `now` (seconds since 1970), best first.
+    """Return the entries that fit `query`, asked at `now` (seconds since 1970), the best first.
 
-    Nothing is omitted up to `whole` items. Raises the errors of the engine's driver."""
+    Up to `whole` items, nothing is omitted. Raises the errors of the engine's driver."""
     text = plain(query[:LONGEST]).strip()
     parsed = parse(text, index.terms)
     times = _times_in(text, time.time() if now is None else now)
@@ -94,8 +95,9 @@ def _times_in(text: str, now: float) -> list[ranking.NamedTime]:
 
 
 class Candidates:
-    """The items found for a query; `hits` returns those to show. `times` are the times that the
-    query names."""
+    """The items found for a query; `hits` returns the ones to show.
+
+    `times` are the times that the query names."""
 
     def __init__(
         self,
@@ -117,7 +119,7 @@ class Candidates:
         self._allowed = self._those_allowed()
 
     def hits(self) -> Hits:
-        """Return the best item of each of the best conversations; more of each if there are few."""
+        """Return the best item of each of the best conversations, or several if there are few."""
         scores = self._conversations()
         items_by_conversation = {
             conversation: self._items_of(conversation)
@@ -179,9 +181,9 @@ class Candidates:
         }
 
     def _those_allowed(self) -> list[int] | None:
-        """Return the items with all required parts and no unwanted phrase, or None.
+        """Return the items with all required parts and no unwanted phrase.
 
-        None means that the query has neither."""
+        Return None if the query has neither."""
         postings = self._found
         required = [
             having for part, having in zip(postings.parts, postings.postings) if part.is_required
@@ -201,8 +203,7 @@ class Candidates:
         return either(allowed, sorted(self._verbatim))
 
     def _conversations(self) -> dict[int, float]:
-        """Return the best conversations, by first items, with the score each adds to its best
-        item."""
+        """Return the best conversations, by first items, with the bonus for their best item."""
         postings, table = self._found, self._index.table()
         starts, ends = table.starts, table.ends
         scores = ranking.conversation_scores(table, postings.postings, postings.weights)
@@ -228,7 +229,7 @@ class Candidates:
         }
 
     def _items_of(self, conversation: ConversationRange) -> list[int]:
-        """Return the EACH visible items of a conversation with the most telling parts."""
+        """Return the EACH visible items of a conversation that have the most significant parts."""
         scores = {
             item: 0.0
             for item in self._verbatim
@@ -247,8 +248,8 @@ class Candidates:
     def _read(self, items: list[int]) -> None:
         """Read the texts of the best items, and score them.
 
-        Of equal items, the first ones are read. The score depends on how often they have each part
-        and how much of the query is in sequence."""
+        Of equal items, the first ones are read. The score depends on how often an item has each
+        part, and on how much of the query it has in sequence."""
         postings = self._found
         of_query = [term for part in postings.parts for term in part.terms]
         neighbours = [f" {first} {second} " for first, second in pairwise(of_query)]
@@ -283,8 +284,9 @@ class Candidates:
         return Hits(hits, self._unchecked)
 
     def _spans(self, text: str) -> list[Span]:
-        """Return the terms of a text to highlight: of a prefix part only the prefix, and literal
-        parts."""
+        """Return the terms of a text to highlight, and literal parts.
+
+        For a prefix part, only the prefix is highlighted."""
         spans = self._terms.spans(text)
         for part in self._found.parts:
             if part.words.is_prefix:
@@ -306,8 +308,8 @@ def _snippet(
 ) -> tuple[str, tuple[tuple[int, int], ...]]:
     """Return the best part of a text for prompts, on one line, and the terms' positions in it.
 
-    It has about SNIPPET_CHARACTERS: the part with most of the terms in `weights`. A position is a
-    pair of start and end. `spans` finds the terms of a text."""
+    It has about SNIPPET_CHARACTERS, and as many of the terms in `weights` as possible. A position
+    is a pair of start and end. `spans` finds the terms of a text."""
     begin = _best_start(text, weights, spans)
     if begin <= _BEFORE + 20:
         begin = 0
@@ -335,9 +337,9 @@ def _merged(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def _best_start(text: str, weights: Mapping[str, float], spans: Spans) -> int:
-    """Return the start of the stretch with the heaviest terms; or 0.
+    """Return the start of the stretch with the heaviest terms, or 0.
 
-    It is in the first step of a long text that has any of the terms."""
+    Of a long text, only the first step with any of the terms is searched."""
     for begin in range(0, min(len(text), _MOST), _STEP):
         hits = [span for span in spans(text[begin : begin + _STEP]) if span[2] in weights]
         best, best_start = -1.0, 0

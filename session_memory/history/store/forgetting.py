@@ -1,4 +1,4 @@
-"""Steps that forget sessions in the store, and note what must not come back."""
+"""Steps that forget sessions in the store, and record the messages that must not come back."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def note_messages(run: Run, given: dict[str, list[list[Any]]]) -> None:
-    """Note the messages of `conversations` and `transcripts`.
+    """Record the marks of messages in `conversations` and `transcripts`.
 
     Copies and forks are recognised by them. A conversation is (id, group, session id), a transcript
-    is (path, group, until when)."""
+    is (path, group, the time up to which it is forgotten)."""
     marks = set(run.store.marks(_stored(run.store, given["conversations"])))
     for path, home, until in given["transcripts"]:
         marks.update(marks_in(path, home, until))
@@ -34,7 +34,7 @@ def note_tombstones(run: Run, given: list[list[Any]]) -> None:
 
 
 def delete_conversations(run: Run, chosen: list[list[Any]]) -> None:
-    """Delete conversations from the store, with the forks' copies.
+    """Delete conversations from the store, including copies in forks.
 
     Each is (id, group, session id)."""
     stored = _stored(run.store, chosen)
@@ -45,7 +45,7 @@ def delete_conversations(run: Run, chosen: list[list[Any]]) -> None:
 def delete_stores_set_aside(run: Run, _: object) -> None:
     """Delete the corrupt stores that were set aside.
 
-    Raises SessionMemoryError that names other files that were set aside."""
+    Raises SessionMemoryError with the names of files that may not be deleted."""
     left = delete_set_aside(run.store)
     for path in (queue_file.path_of(run.location.database), pack_path(run.location.database)):
         left += set_aside(path)
@@ -59,7 +59,7 @@ def drop_free_pages(run: Run, _: object) -> None:
 
 
 def _stored(store: SqliteStore, chosen: list[list[Any]]) -> list[Conversation]:
-    """Return the conversations, each given as (id, group, session id), that the store still has."""
+    """Return the conversations, given as (id, group, session id), that are still in the store."""
     wanted = {tuple(conversation) for conversation in chosen}
     every = store.all_conversations([id for id, *_ in chosen])
     return [

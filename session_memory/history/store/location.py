@@ -1,5 +1,4 @@
-"""Finds the store of the caller: an agent's, a group's of a host, the whole host's, or a
-person's."""
+"""Finds the caller's store: an agent's, a group's of a host, the whole host's, or a person's."""
 
 from __future__ import annotations
 
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
     from .ingest.values import FileState
     from .sqlite.engine import SqliteStore
 
-# Directories below an agent home in which its runtime may be started, and so have its own
-# directory.
+# Directories below an agent home that its runtime may be started in and that may contain the
+# runtime's own directory.
 _WORK_DIRS = ("", "/home")
 
 
 class Archives(NamedTuple):
-    """A directory with archives, of the group `home` ('' without groups).
+    """A directory with archives of the group `home` ('' without groups).
 
     It is confined as in sources.SourceDirectory."""
 
@@ -43,7 +42,7 @@ class Archives(NamedTuple):
 
 
 class StoreLocation(NamedTuple):
-    """The store's file and the facts about it.
+    """The store's file, and the facts about the store.
 
     They are the watched directories, the archives that replace lost transcripts, the groups whose
     entries may be seen (None: all), and its home."""
@@ -57,7 +56,7 @@ class StoreLocation(NamedTuple):
     environ: Mapping[str, str]
 
     def home_for(self, name: str = "") -> Home:
-        """Return a home in the store by its name, or, if `name` is '', the home of the store."""
+        """Return the home in the store with a name, or for '' the store's own home."""
         host = self.home.root
         return (
             homes.home_at(f"{host}/groups/{name}", self.environ, host=host) if name else self.home
@@ -65,19 +64,19 @@ class StoreLocation(NamedTuple):
 
     @property
     def home_names(self) -> list[str]:
-        """Return the names of homes that the caller may see; [''] for a store of a single home."""
+        """Return the names of homes that the caller may see; [''] for a store of one home."""
         if self.visible is not None:
             return list(self.visible)
         return list(dict.fromkeys(watched.home for watched in self.watched)) or [""]
 
     @property
     def caller_home(self) -> Home:
-        """Return the home of the only group that the caller may see, else the home of the store."""
+        """Return the home of the only group that the caller may see, else the store's home."""
         is_alone = self.visible is not None and len(self.visible) == 1
         return self.home_for(self.home_names[0]) if is_alone else self.home
 
     def rules(self, with_private: bool = False) -> ReadRules:
-        """Read the rules for the content of the store.
+        """Return the rules for the content of the store.
 
         `with_private` is for a person who wants to see hidden content."""
         return ReadRules(self.home_for, self.environ, with_private)
@@ -93,7 +92,7 @@ class StoreLocation(NamedTuple):
         return None
 
     def known_files(self, store: SqliteStore) -> Iterator[FileState]:
-        """Yield the files that the store knows and the caller may see. Raises DatabaseError."""
+        """Yield the files in the store that the caller may see. Raises DatabaseError."""
         for home in self.home_names:
             yield from store.file_states(home).values()
 
@@ -153,8 +152,8 @@ def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation
 def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple[Runtime, Home]]:
     """Yield the runtimes whose own directory is `directory`.
 
-    Without it, yield the runtime of the agent that asks, else the runtimes for which the
-    environment names a directory other than the usual one."""
+    Without `directory`, yield the runtime of the agent that asks. If no agent asks, yield the
+    runtimes for which the environment names an unusual directory."""
     asking = (
         []
         if directory
@@ -173,7 +172,7 @@ def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple
 
 
 def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:
-    """Return the store of all sessions of a user, of all runtimes in their usual directories."""
+    """Return the store of all sessions of a user, from all runtimes in their usual directories."""
     settings = store_settings(home.settings().store, home.root)
     watched = [
         directory
@@ -186,7 +185,7 @@ def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:
 def _all_transcripts(
     runtime: Runtime, config_dir: str, within: tuple[str, ...] | None = None
 ) -> list[SourceDirectory]:
-    """Return the directories of a runtime's transcripts and of copies of compressed ones.
+    """Return the directories of a runtime's transcripts, and of our copies of compressed ones.
 
     They are limited to `within`."""
     refresh = partial(runtime.refresh, config_dir, everything=True)
@@ -215,8 +214,8 @@ def _all_transcripts(
 def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocation:
     """Return the store of one agent.
 
-    It has the agent's own directories, and the user's sessions that started in its home or have a
-    name there."""
+    It covers the agent's own directories, and the user's sessions that started in its home or have
+    a name there."""
     settings = store_settings(home.settings().store, user)
     by_root: dict[str, list[SourceDirectory]] = {}
     for runtime in all_runtimes():
@@ -236,7 +235,7 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocatio
             by_root[os.path.realpath(named.sessions_dir)] = [
                 SourceDirectory(named.sessions_dir, confined_to=home.root)
             ]
-        # only their content tells which of the user's sessions are the agent's
+        # only their content shows which of the user's sessions are the agent's
         if not runtime.HAS_PROJECT_FOLDERS:
             continue
         root = runtime.transcripts_dir(config_dir)
@@ -260,7 +259,7 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocatio
 def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLocation:
     """Return the store of one group of a host, or of all its groups if `group_root` is ''.
 
-    All have the same gap."""
+    The gap is the same for all groups."""
     layout = Layout(host)
     home = homes.home_at(layout.root, environ, is_host=is_registered_host(layout.root, environ))
     settings = store_settings(home.settings().store, layout.root)
@@ -294,7 +293,7 @@ def _place(
     settings: StoreSettings,
     environ: Mapping[str, str],
 ) -> StoreLocation:
-    """Return the store in a home, for the directories in its settings, else for `directories`."""
+    """Return the store in a home, for the directories in its settings or else for `directories`."""
     watched = directories
     if settings.watch_path is not None:
         root = home.root if home.is_confined else ""

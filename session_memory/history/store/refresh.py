@@ -1,7 +1,8 @@
 """Opens a store and brings it up to date.
 
-It rebuilds a corrupt one, applies the gap of the settings, and ingests new content of transcripts
-and, if these are gone, of archives."""
+It rebuilds a corrupt store, applies the gap in the settings, and ingests new content of
+transcripts, or of archives if the transcripts are gone.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ Note = Callable[[str], None]
 
 REFRESH_SECONDS = 3.0
 SUB_AGENT_SECONDS = 2.0
-# how long a question waits for other processes, which leaves a second to answer it
+# how long a question waits for other processes, such that a second is left for the answer
 PATIENCE_SECONDS = 2.0
 REFRESH_BATCH_BYTES = 4 * 1024 * 1024
 TRY_AGAIN = "nothing was changed; try again, and report it if this continues"
@@ -60,11 +61,11 @@ def open_store(
     patience: Patience | None = None,
     overrides: VisibilityOverrides | None = None,
 ) -> SqliteStore:
-    """Return the store with conversations cut as the settings say.
+    """Return the store, with conversations cut as the settings say.
 
-    With `patience` (for a question) it stays as it was if cutting is impossible now. It hides what
-    rules exclude, except for what `overrides` permit. `note` is called with repairs. Raises
-    DatabaseError."""
+    With `patience` (for a question), the conversations stay as they were if they cannot be cut now.
+    The store hides what rules exclude, except as `overrides` permit. `note` is called with repairs.
+    Raises DatabaseError."""
     settings = location.settings
     store = SqliteStore(
         location.database,
@@ -114,9 +115,9 @@ def use_store(
 ) -> Result:
     """Return the result of `work`, called with the open store and whether it was rebuilt.
 
-    If the store turns out to be corrupt, it is moved away, and the work is repeated with a new one.
-    `patience` limits the wait for other processes: a question is then answered from the current
-    content. `note` is called with notices for the user. Raises SessionMemoryError."""
+    If the store proves corrupt, it is moved away, and the work is repeated with a new one.
+    `patience` limits the wait for other processes; after that, a question is answered from the
+    current content. `note` is called with notices for the user. Raises SessionMemoryError."""
     options = _Options(note, shown, workers, patience, overrides)
     moved = ""
     for _ in range(2):
@@ -161,7 +162,7 @@ def _use_once(
 
 
 def _only_read(store: SqliteStore, obstacle: DatabaseError, work: Callable[[], Result]) -> Result:
-    """Do as much of the work as a store allows that can only be read. Raises DatabaseError."""
+    """Do as much of the work as is possible with a read-only store. Raises DatabaseError."""
     try:
         return work()
     except Exception as error:
@@ -186,10 +187,10 @@ def refresh(
 ) -> str:
     """Ingest new content before a question is answered.
 
-    Ingest everything if the store is empty or `is_rebuilt`, with its progress `shown` and read by
-    `workers` (see Ingestion), else as much as REFRESH_SECONDS allow. If that fails, call `note`
-    with the reason; the question is answered from the store. Return a notice of how much is
-    missing, else ''. Raises CorruptDatabaseError."""
+    Ingest everything if the store is empty or `is_rebuilt`, with its progress `shown` and with
+    `workers` (see Ingestion). Otherwise ingest as much as REFRESH_SECONDS allow. If that fails,
+    call `note` with the reason; the question is answered from the store. Return a notice of how
+    much is missing, or ''. Raises CorruptDatabaseError."""
     if store.is_newer:
         return ""
     with explained(location.database):
@@ -212,7 +213,7 @@ def refresh(
 
 
 def read_sub_agents(store: SqliteStore) -> None:
-    """Read sub-agents' output that the store lacks, within SUB_AGENT_SECONDS.
+    """Read sub-agents' output that the store lacks, for at most SUB_AGENT_SECONDS.
 
     The next call continues."""
     from .sqlite.unread_lines import add_missing  # imported late: a search does without it
@@ -263,5 +264,5 @@ def _reach(store: SqliteStore, location: StoreLocation, note: Note) -> str:
 
 
 def not_taken_in(error: Exception) -> str:
-    """Return the notice that a question is answered from the store because ingesting failed."""
+    """Return the notice that a question is answered from old content, because ingesting failed."""
     return f"new transcripts could not be ingested: {described(error)}"

@@ -1,4 +1,4 @@
-"""The rules for the content of a store: those for each transcript, and its names."""
+"""The rules for the content of a store, by transcript."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .values import RuleSubject
 
 
 class ReadRules:
-    """The rules for a store at the time of creation.
+    """The rules for a store, read once when this is created.
 
-    `home_for` returns the home whose rules count for a group ('' without groups). `places` are the
-    files and directories from which they were read."""
+    `home_for` returns the home whose rules apply to a group ('' without groups). `places` are the
+    files and directories from which the rules were read."""
 
     def __init__(
         self,
@@ -59,10 +59,10 @@ class ReadRules:
         return self._privacy(file.home).has_project_rules(file.cwd)
 
     def names(self, file: RuleSubject) -> list[str]:
-        """Return the current and former names of the session in its homes.
+        """Return the current and former names of a session.
 
-        These are the homes where it started, and the store's home. The names are those that agents
-        use, and those of saved sessions."""
+        The names are the names that agents use and the names of saved sessions, in the home where
+        the session started and in the store's home."""
         own_home = self._home_for(file.home)
         names = []
         for start in {own_home.root, file.cwd}:

@@ -1,5 +1,4 @@
-"""Upkeep's steps for the store: it is opened for the steps that need it, and ingests new
-content."""
+"""Upkeep's steps for the store: opening it for other steps, and ingesting new content."""
 
 from __future__ import annotations
 
@@ -28,8 +27,9 @@ class _SpentError(Exception):
 
 
 def use(run: Run) -> None:
-    """Open the store, and take the steps that need it; once more with a new store if it turns out
-    to be corrupt. Raises SessionMemoryError."""
+    """Open the store, and take the steps that need it; again with a new store if it is corrupt.
+
+    Raises SessionMemoryError."""
 
     def take_steps(store: SqliteStore, is_rebuilt: bool) -> None:
         if store.obstacle:
@@ -41,7 +41,8 @@ def use(run: Run) -> None:
 
 
 def ingest(run: Run) -> None:
-    """Ingest new content, as far as the allowance goes, and bring the rest up to this version.
+    """Ingest new content within the allowance, and bring older content up to this version.
+
     Raises DatabaseError, OSError."""
     store, changed = run.store, set[str]()
 

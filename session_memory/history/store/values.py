@@ -1,5 +1,7 @@
-"""The values that go into the store and come out of it. Times are in milliseconds since the
-epoch."""
+"""The values that the store returns, and some that it is given.
+
+Times are in milliseconds since the epoch.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +22,16 @@ STATUSES = ("active", "ready", "processing", "archived", "skipped")
 Progress = Callable[[str, int], None]  # told of a file and how much of it was read, in bytes
 
 
-# How the root of sessions ends that a repository keeps in git: below its `.git`, where a clone puts
-# nothing. They are history of a project and not the person's: no memories are made of them, and
-# they go to no team.
+# The end of the root of sessions that a repository stores in git: below its `.git`, where a clone
+# puts nothing. Such sessions are history of a project and not the person's, so no memories are made
+# of them and no team gets them.
 FOREIGN_ROOT = "/#checkpoints"
 
 
 class RuleSubject(NamedTuple):
-    """A stored transcript as rules see it; `home` is its group, `cwd` the directory in which it was
-    started."""
+    """A stored transcript as rules see it.
+
+    `home` is its group, `cwd` the directory in which it was started."""
 
     id: int
     home: str
@@ -39,9 +42,10 @@ class RuleSubject(NamedTuple):
 
 
 class Conversation(NamedTuple):
-    """Entries of one file without a silence longer than the gap. `entry_count` counts messages:
-    several records of one API message are one. `who` is the member and the machine, as in
-    ann@laptop, in a team's store."""
+    """Entries of one file without a silence longer than the gap.
+
+    `entry_count` counts messages; several records of one API message are one. In a team's store,
+    `who` is the member and the machine, as in ann@laptop."""
 
     id: int
     session_id: str
@@ -59,15 +63,14 @@ class Conversation(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """Return where its session was read from, '' for a transcript of a runtime here."""
+        """Return where the session was read from; '' for a runtime on this machine."""
         if f"{FOREIGN_ROOT}/" not in self.source_file:
             return ""
         return f"from checkpoints of {self.cwd.rpartition('/')[2]}"
 
 
 class StoredSpan(NamedTuple):
-    """A conversation as a range of a file: the numbers of its first and last item, its times and
-    sizes."""
+    """A conversation as a range of a file: its first and last item's numbers, times and sizes."""
 
     first_number: int
     last_number: int
@@ -78,11 +81,13 @@ class StoredSpan(NamedTuple):
 
 
 class StoredEntry(NamedTuple):
-    """An entry, or a tool use (role `tool`: `text` is the primary argument, `tool` the name), as
-    the store holds it. `outcome` is '' if unknown, else ok or error; `error` is the error line,
-    `result_size` and `result_lines` are the size of the result, in characters and lines (None if
-    unknown). `offset` is the byte position in the transcript; `message` is the same number for all
-    items of one API message, which are consecutive."""
+    """An entry or a tool use in the store.
+
+    A tool use has the role `tool`; its `text` is the primary argument and `tool` its name.
+    `outcome` is '' if unknown, else ok or error; `error` is the error line. `result_size` and
+    `result_lines` are the size of the result in characters and lines (None if unknown). `offset` is
+    the byte position in the transcript. `message` is the same number for all items of one API
+    message, which are consecutive."""
 
     id: int
     role: str
@@ -100,12 +105,13 @@ class StoredEntry(NamedTuple):
 
     @property
     def number(self) -> int:
-        """Return the number that people use, as in `show --around`: counted from 1, in its file."""
+        """Return the number for people, as in `show --around`, counted from 1 in the file."""
         return (self.id & NUMBERS) + 1
 
     def edited_files(self, directory: str) -> list[str]:
-        """Return the absolute paths of the files that a tool use edited, in a session started in
-        `directory`."""
+        """Return the absolute paths of the files that a tool use edited.
+
+        The session was started in `directory`."""
         from ...sessions.transcripts.edits import (
             edited_files,  # imported late: a search asks for none
         )
@@ -118,23 +124,25 @@ class StoredEntry(NamedTuple):
 
 
 def edits_in(calls: Iterable[StoredEntry], directory: str) -> list[tuple[StoredEntry, str]]:
-    """Return the edits of a session started in `directory`, in order, each with the absolute path
-    of the file. `calls` are its items and its sub-agents' calls (`SqliteStore.sub_agent_calls`)."""
+    """Return a session's edits in order, each with the absolute path of the file.
+
+    The session was started in `directory`. `calls` are its items and its sub-agents' calls
+    (`SqliteStore.sub_agent_calls`)."""
     ordered = sorted(calls, key=lambda call: call.id)
     return [(call, path) for call in ordered for path in call.edited_files(directory)]
 
 
-# Whose rows a store shows, by the `home` of their files; None: all.
+# The `home` of the files whose rows a store shows; None for all.
 Visible = tuple[str, ...] | None
 
 
 class Filter(NamedTuple):
-    """The limits of a listing or a search. `project` is part of a
-    directory or of a file key; a conversation must be in or below one of `directories`, or of a
-    session that went on there and whose transcript is in one of `folders`; `session` is an id or
-    its beginning; `since` and
-    `until` are in milliseconds since the epoch; `kind` is that of a tool use, and excludes all
-    else."""
+    """The limits of a listing or a search.
+
+    `project` is part of a directory or of a file key. With `directories`, a conversation must be in
+    or below one of them, or its session must have continued there and have its transcript in one of
+    `folders`. `session` is an id or its beginning. `since` and `until` are in milliseconds since
+    the epoch. `kind` is the kind of a tool use, and excludes everything else."""
 
     project: str = ""
     directories: tuple[str, ...] = ()
@@ -150,7 +158,7 @@ class Filter(NamedTuple):
 
 
 def joined(*conditions: tuple[object, str, Iterable[Any]]) -> tuple[str, list[Any]]:
-    """Return the condition in SQL that joins those whose first part is true, and its values."""
+    """Return SQL that joins the conditions whose first element is true, and their values."""
     wanted = [(sql, values) for is_wanted, sql, values in conditions if is_wanted]
     return " AND ".join(["true", *[sql for sql, _ in wanted]]), [
         value for _, values in wanted for value in values
@@ -158,9 +166,10 @@ def joined(*conditions: tuple[object, str, Iterable[Any]]) -> tuple[str, list[An
 
 
 def project_patterns(project: str, escape: Callable[[str], str]) -> list[str]:
-    """Return patterns of part of a directory and of a file key, for each Unicode form: the
-    directory's first. A letter matches in either case, as `[uU]`; `escape` quotes another character
-    for the engine."""
+    """Return patterns for a part of a directory and of a file key, for each Unicode form.
+
+    The directory's patterns come first. A letter matches in either case, as `[uU]`; `escape` quotes
+    any other character for the engine."""
     from unicodedata import normalize  # imported late: few searches are limited to a project
 
     directory = project.rstrip("/")
@@ -192,15 +201,16 @@ class Hit(NamedTuple):
 
     @property
     def pieces(self) -> list[str]:
-        """Return the parts of the snippet: others and those that fit the query, in turn."""
+        """Return the snippet in pieces that alternately do not and do match the query."""
         ends = [0, *[position for mark in self.marks for position in mark], len(self.snippet)]
         return [self.snippet[start:end] for start, end in pairwise(ends)]
 
 
 class Hits(list[Hit]):
-    """Search hits, the best first. `unchecked` counts older candidates for a phrase that were too
-    many to read. The one session that was searched copied from those with the ids `origins`, where
-    that is found."""
+    """Search hits, the best first.
+
+    `unchecked` counts older candidates for a phrase that were too many to read. If one session was
+    searched, `origins` are the ids of the sessions from which it copied matching items."""
 
     def __init__(
         self, hits: Iterable[Hit] = (), unchecked: int = 0, origins: Sequence[str] = ()
@@ -228,7 +238,9 @@ class Hits(list[Hit]):
 
 
 class Counts(NamedTuple):
-    """The sizes of the store; `files` includes those `gone`, `conversations` is by status."""
+    """The sizes of the store.
+
+    `files` includes the files that are `gone`; `conversations` are counted by status."""
 
     files: int
     gone: int
@@ -241,9 +253,10 @@ class Counts(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """The usage that a model's provider reported, or an estimate: tokens, and the model's name.
-    `input_tokens` were read fresh, `cached_tokens` came from a cache; the budget counts all
-    three."""
+    """Token usage that a model's provider reported, or an estimate, and the model's name.
+
+    `input_tokens` were read fresh, `cached_tokens` came from a cache. The budget counts all three.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0

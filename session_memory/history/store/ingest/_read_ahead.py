@@ -1,5 +1,4 @@
-"""Reading ahead: other processes read files that are ingested for the first time; this process
-stores them."""
+"""Reading ahead: other processes read new files, and this process stores them."""
 
 from __future__ import annotations
 
@@ -27,7 +26,7 @@ TASK_BYTES = 4 * 1024 * 1024  # small files are read together, up to this size
 MOST_PROCESSES = 4  # these read more than one process can store
 WAITING_TASKS = 4  # of each process, done or not, to limit memory
 NICENESS = 5  # everything waits for the one process that stores the results
-# has an entry for each thread of this process, including libraries' threads
+# lists each thread of this process, including libraries' threads
 _THREADS = "/proc/self/task"
 
 
@@ -42,8 +41,8 @@ class Span(NamedTuple):
 class ReadAhead:
     """The content of files, requested in the order of the files.
 
-    `limit` is the approximate size of an extract in bytes. It is empty without `workers`, or if no
-    processes can be started."""
+    `limit` is the approximate size of an extract in bytes. Nothing is read ahead without `workers`,
+    or if no processes can be started."""
 
     def __init__(
         self,
@@ -66,15 +65,16 @@ class ReadAhead:
         unread = [file for file in files if file.size]
         if workers < 2 or not unread or sum(file.size for file in unread) < LEAST_BYTES:
             return
-        # imported late: a tenth of the processor time of a search, which rarely starts any
+        # imported late: this takes a tenth of a search's processor time, and a search rarely starts
+        # processes
         import multiprocessing
         from concurrent.futures import ProcessPoolExecutor
 
         self._share_out(unread, limit)
         number = min(workers, MOST_PROCESSES, len(self._tasks))
         self._window = WAITING_TASKS * number
-        # Locks that other threads hold would stay locked in a fork, and on systems other than
-        # Linux, system libraries may not survive one. Forks start in a tenth of the time.
+        # Locks that other threads hold would stay locked in a fork, and outside Linux, system
+        # libraries may not survive a fork. A fork starts in a tenth of the time.
         may_fork = os.path.isdir(_THREADS) and len(os.listdir(_THREADS)) == 1
         self._pool = ProcessPoolExecutor(
             number, multiprocessing.get_context("fork" if may_fork else "spawn"), _begin
@@ -89,9 +89,9 @@ class ReadAhead:
             self._pool.shutdown(cancel_futures=True)
 
     def extracts(self, file: SourceFile, inode: int, size: int) -> Iterator[Extract]:
-        """Yield the extracts of a file from its beginning, if it is unchanged since they were read.
+        """Yield the extracts of a file from its beginning, if it is unchanged since reading.
 
-        If they end before the last one, the caller reads the rest."""
+        If they end early, the caller reads the rest."""
         for task, position in self._places.pop(file.path, ()):
             extract = self._result(task)[position]
             self._submit(task + 1 if position + 1 == len(self._tasks[task]) else task)
@@ -107,7 +107,7 @@ class ReadAhead:
         return future is not None and not future.done()
 
     def _share_out(self, files: list[SourceFile], limit: int) -> None:
-        """Make the tasks: spans of large files, several small files together."""
+        """Make the tasks: large files are split into spans, and small files share a task."""
         task: list[Span] = []
         task_bytes = 0
         for file in files:
@@ -123,7 +123,7 @@ class ReadAhead:
             self._tasks.append(task)
 
     def _submit(self, following: int) -> None:
-        """Submit the next tasks from this one on, as many as may wait; cancel those before."""
+        """Submit the next tasks, from this one on, as many as may wait; cancel earlier ones."""
         self._next = following
         for number in [number for number in self._futures if number < following]:
             self._futures.pop(number).cancel()
@@ -183,8 +183,8 @@ def _line_start(descriptor: int, offset: int) -> int:
 
 
 def _begin() -> None:
-    """Start a process of the pool; it ends with its parent, however that ends."""
-    gc.freeze()  # a fork must not touch inherited objects, especially the open database
+    """Prepare a process of the pool, which ends with its parent, however that ends."""
+    gc.freeze()  # a fork must not use inherited objects, especially the open database
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     if hasattr(os, "nice"):
         os.nice(NICENESS)

@@ -1,11 +1,13 @@
-"""The sessions that a repository keeps in git, as entire does, as a directory to ingest.
+"""The sessions that a repository stores in git, as entire does, as a directory to ingest.
 
 The branch `entire/checkpoints/v1` has a directory for each checkpoint, `<2 digits>/<10 digits>/`,
-and in it one for each session, `<number>/`, with its `metadata.json` and its transcript until then,
-`full.jsonl`. Newer versions keep each checkpoint in a ref, `refs/entire/checkpoints/<shard>/<id>`,
-whose tree is such a directory; a repository may have both. The longest transcript of a session
-counts. A repository's content is not the person's: it goes into the store as history of the project
-and nowhere else. git runs without the repository's programs, and fetches nothing."""
+with a directory `<number>/` for each session. That has its `metadata.json` and its transcript so
+far, `full.jsonl`. Newer versions store each checkpoint in a ref,
+`refs/entire/checkpoints/<shard>/<id>`, whose tree is such a directory; a repository may have both.
+The longest transcript of a session counts. A repository's content is not the person's, so it
+becomes history of the project in the store, and goes nowhere else. git runs none of the
+repository's programs and fetches nothing.
+"""
 
 import json
 import os
@@ -34,7 +36,7 @@ _DAY = re.compile(r"^\d{4}-\d\d-\d\d-")  # before a session's id, in older check
 
 
 class Transcript(NamedTuple):
-    """A session's transcript at a checkpoint: its git object, its size, and the time."""
+    """A session's transcript at a checkpoint: its git object, its size, and its time."""
 
     session: str
     blob: str
@@ -44,9 +46,9 @@ class Transcript(NamedTuple):
 
 
 class Checkpoints:
-    """The sessions of a repository: each checkpoint's transcripts, and each session's longest one.
+    """The sessions of a repository: the transcripts at each checkpoint.
 
-    Raises GitUnavailableError if it has none."""
+    Raises GitUnavailableError without any checkpoint."""
 
     def __init__(self, repository: str) -> None:
         if refused := refusal_at(os.path.realpath(repository)):
@@ -86,7 +88,7 @@ class Checkpoints:
                 self._add(checkpoint, content, facts[1:])
 
     def _read_refs(self, refs: list[str]) -> None:
-        """Read the checkpoints in refs, with one question for all sessions of the same number."""
+        """Read the checkpoints in refs, with one git call for all sessions of the same number."""
         number = 0
         while refs:
             names = [
@@ -109,7 +111,7 @@ class Checkpoints:
             refs, number = [ref for ref, _, _ in sessions], number + 1
 
     def _add(self, checkpoint: str, metadata: bytes, facts: list[str]) -> None:
-        """Add a transcript by the type, the name and the size of its object."""
+        """Add a transcript, given by the type, name and size of its object."""
         transcript = _transcript(metadata, facts)
         if transcript is not None:
             self.of_checkpoint.setdefault(checkpoint, []).append(transcript)
@@ -145,7 +147,7 @@ class Checkpoints:
 
 
 def _transcript(metadata: bytes, facts: list[str]) -> Transcript | None:
-    """Return the transcript by the type, name and size of its object.
+    """Return the transcript with this type, name and size of its object.
 
     Return None if it is missing, or if the metadata does not name its session."""
     try:
@@ -205,7 +207,7 @@ class _CheckpointFile(SourceFile):
         state: FileState | None,
     ) -> None:
         modified = round((epoch_seconds(transcript.created_at) or 0) * 1000)
-        # The store's size counts the lines that were read, which may differ from those in git.
+        # The stored size counts the lines that were read, which may differ from the lines in git.
         known = state if state is not None and state.last_modified == modified else None
         stamp = (
             (known.inode, known.file_size, modified) if known else (0, transcript.size, modified)

@@ -1,4 +1,4 @@
-"""Reads a transcript for the store: where to continue, and its content as redacted values."""
+"""Reads a transcript for the store: its content as redacted values, and where to continue."""
 
 import os
 import re
@@ -40,8 +40,8 @@ from .sources import SourceFile
 from .values import FileState, NewEntry, NewTool, ToolOutcome
 
 ARGUMENT_CHARACTERS = 4096
-# So many more are searched for secrets, so a secret beginning before the limit is removed
-# completely
+# Search this many more characters for secrets, to remove a secret completely if it begins before
+# the limit.
 SECRET_CHARACTERS = 512
 
 
@@ -49,9 +49,9 @@ class Extract(NamedTuple):
     """The content of some bytes of a file.
 
     `reached` is the offset at which to continue, unless it `is_last`. `outcomes` belong to tool
-    uses in an earlier extract, by the key of the call; so do `commits`, the hashes of their
-    commits. `inode` and `size` (bytes) are the file's when it was read; `title` comes with its
-    rank; `unreadable` counts records."""
+    uses in an earlier extract, by the key of the call. So do `commits`, the hashes of commits that
+    they made. `inode` and `size` (bytes) are the file's at the time of reading. `title` comes with
+    its rank; `unreadable` counts records."""
 
     inode: int
     size: int
@@ -66,7 +66,7 @@ class Extract(NamedTuple):
 
 
 def result_text(content: object) -> str:
-    """Return the text of a tool's result, a string or blocks with text."""
+    """Return the text of a tool's result, which is a string or a list of blocks with text."""
     blocks = [content] if isinstance(content, str) else content if isinstance(content, list) else []
     texts = [block.get("text") if isinstance(block, dict) else block for block in blocks]
     return "\n".join([text for text in texts if isinstance(text, str)])
@@ -81,7 +81,7 @@ def _outcome(is_error: bool, content: object) -> ToolOutcome:
 
 
 class Extractor:
-    """Reads one transcript, of a session of the group `home`, part by part."""
+    """Reads one transcript part by part; its session belongs to the group `home`."""
 
     def __init__(
         self,
@@ -96,9 +96,9 @@ class Extractor:
     ) -> None:
         """Start an extractor.
 
-        With a `line_key`, lines that edits write are hashed. If `project` is not '', everything
-        counts as said there. Messages that are `forgotten` are left out, and so are titles that may
-        quote them."""
+        With a `line_key`, lines that edits write are hashed. If `project` is not '', the whole
+        session counts as work in that directory. Messages that are `forgotten` are left out, and so
+        are titles that may quote them."""
         self._project = project
         self._forgotten = forgotten or None
         self._home = home
@@ -157,13 +157,12 @@ class Extractor:
         return Extract(inode, end, reached, entries, outcomes, (rank, for_people(title)), *of_file)
 
     def _commits_in(self, result: CallResult) -> list[int]:
-        """Return the hashes of the commits that a call made, by its result."""
+        """Return the hashes of the commits that a call made, according to its result."""
         made = made_commits(result_text(result.content)) if self._line_key else []
         return line_hashes(made, self._line_key) if made else []
 
     def _shown_title(self, title: tuple[int, str]) -> tuple[int, str]:
-        """Return a title, or none if it may quote forgotten messages that the transcript
-        repeats."""
+        """Return a title, or none if it may quote a forgotten message in the transcript."""
         if self._forgotten is None:
             return title
         if self._repeats_forgotten is None:
@@ -175,9 +174,9 @@ class Extractor:
         return title if is_its_own or not self._repeats_forgotten else NO_TITLE
 
     def has_changed_before(self, reached: int, end: int) -> bool:
-        """Check if other records of the first `reached` bytes count now than when they were all.
+        """Check if the records that count have changed in the first `reached` bytes.
 
-        Then the session went back to an earlier message, or took some back."""
+        They do if the session went back to an earlier message, or took some back."""
         return {offset for offset in self._left_out(end) if offset < reached} != self._left_out(
             reached
         )
@@ -232,16 +231,18 @@ class Extractor:
         )
 
     def _safe(self, name: str) -> str:
-        """Return a directory or the name of a tool for people. Cached: a transcript has few."""
+        """Return a directory or the name of a tool, cleaned for people.
+
+        The result is cached, because a transcript has few."""
         if name not in self._names:
             self._names[name] = for_people(name)
         return self._names[name]
 
 
 def written_by(runtime: Runtime, tool: ToolUse, record: dict[str, Any]) -> list[str]:
-    """Return the normalised lines that a call in a record writes into files, each once.
+    """Return the normalised lines that a call writes into files, each once.
 
-    Short lines have the name of the file."""
+    Short lines include the name of the file."""
     short: list[str] = []
     if tool.kind == "edit":
         edits = runtime.records.edits(record, tool.call_id)
@@ -262,7 +263,7 @@ def is_unchanged(file: SourceFile, state: FileState | None) -> bool:
 
 
 def is_beginning(state: FileState, descriptor: int, status: os.stat_result) -> bool:
-    """Check if a file is the beginning, or all, of the file known under its key."""
+    """Check if a file is a part, from the beginning, of the known file with its key."""
     try:
         known = open_regular(f"{state.root}/{state.file_path}")
     except OSError:
@@ -283,7 +284,7 @@ def begun(
     status: os.stat_result,
     runtime: Runtime,
 ) -> tuple[FileState, int]:
-    """Return the state of the file as it is now, and the offset to read on from."""
+    """Return the present state of the file, and the offset to continue from."""
     home, root = file.directory.home, file.directory.root
     given = for_people(runtime.given_name(file.plain_path))
     if before is None:
@@ -340,7 +341,8 @@ _NOISE = re.compile(
     r"at .*[(:]\d+|File \"|Traceback \(most recent|\(no output\)|hint:|For help, see|A complete "
     r"log of this run|"
     r"% Total|% +Received|[-=~^*_#\s|\u2500-\u257f]+$|"
-    # a runner's text around the error: the command, the package, how many failed
+    # text that a test runner prints around an error: the command, the package, the number of
+    # failures
     r"(?:\[\S+\] )?\$ \S|# \S+$|\[\S+\] ERROR task failed|found \d+ errors?\b|"
     r"fail(?:\t.*| +\S+(?: \[(?:build|setup) failed\])?)?$",
     re.IGNORECASE,
@@ -350,9 +352,9 @@ _EXIT = re.compile(
 )
 _PYTHON = re.compile(r"(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit)(?:: |$)")
 
-# The following patterns are for lowercased lines, and each alternative begins with letters (the
-# text before them is checked afterwards): ignoring case, or matching from a word's beginning, takes
-# several times as long.
+# The following patterns are for lowercased lines, and each alternative begins with letters; the
+# text before them is checked afterwards. Ignoring case, or matching from the beginning of a word,
+# takes several times as long.
 _CODE_AND_COLON = r"\b(?:[ \[(]+[a-z]*\d+[\])]?)?\s*:"
 _STRONG = re.compile(
     rf"error(?:: |(?<=\berror)(?:{_CODE_AND_COLON}| ts\d+))|exception(?:: "
@@ -381,8 +383,8 @@ _NOTHING_WRONG = re.compile(
 def _error_line(text: str) -> str:
     """Return the line of `text` that names the error, for people.
 
-    An exit code at the beginning of `text` comes before it. If no line names the error, return the
-    first that is not noise; '' if there is none. The result has at most ERROR_CHARACTERS."""
+    It follows an exit code at the beginning of `text`, if there is one. If no line names the error,
+    return the first line that is not noise, or ''. The result has at most ERROR_CHARACTERS."""
     text = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")
     if len(text) > _MOST_CHARACTERS:
         # no line, and no secret in it, is cut in two
@@ -416,7 +418,7 @@ def _is_candidate(line: str) -> bool:
 
 
 def _best(lines: list[str]) -> str:
-    """Return the first of `lines` if it has any weight, else the heaviest, the first of equals."""
+    """Return the heaviest of `lines`; the first if it has any weight at all."""
     best, most = lines[0], _weight(lines[0], 0)
     if most:
         return best
@@ -430,9 +432,9 @@ def _best(lines: list[str]) -> str:
 
 
 def _weight(line: str, least: int) -> int:
-    """Return how surely a line names the error, up to _STRONGEST.
+    """Return how certainly a line names the error, up to _STRONGEST.
 
-    It may return 0 for any value up to `least`."""
+    The result may be 0 for any value up to `least`."""
     small = line.lower()
     if _STRONG_BEGINNING.match(small) or _STRONG.search(small):
         weight = _WRAPPING if _WRAPPER.match(small) else _STRONGEST

@@ -1,7 +1,8 @@
 """Ingests the new content of transcripts into the store, in batches of one transaction each.
 
 An appended file is read from its last offset. A replaced file is a new generation, read from the
-beginning; its known entries are not stored again."""
+beginning; its known entries are not stored again.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ ATTEMPTS = 3
 
 
 class UnreadableFileError(SessionMemoryError):
-    """A transcript cannot be ingested: do not retry until it changes."""
+    """A transcript cannot be ingested, and should not be retried until it changes."""
 
 
 @dataclass
@@ -57,11 +58,11 @@ class IngestReport:
 
 
 class Ingestion:
-    """One run over files of a group.
+    """One run over the files of a group.
 
-    `progress` is called with each file and the bytes done since. A transaction has about
-    `batch_bytes`. `workers` processes read if there is much to read; except on Linux, and in a
-    process with several threads, they import the caller's main module."""
+    `progress` is called with each file and the bytes done since the last call. A transaction has
+    about `batch_bytes`. `workers` processes read if there is much to read. Except on Linux, or if
+    this process has several threads, they import the caller's main module."""
 
     def __init__(
         self,
@@ -92,8 +93,8 @@ class Ingestion:
     def scan(self, directory: SourceDirectory) -> None:
         """Ingest the new content of a directory, and note which of its files are gone.
 
-        A root or folder that cannot be read is a problem in the report; its files do not count as
-        gone. Raises DatabaseError."""
+        A root or folder that cannot be read is a problem in the report, and its files do not count
+        as gone. Raises DatabaseError."""
         unreadable: Unreadable = []
         try:
             files = directory.files(unreadable)
@@ -164,8 +165,7 @@ class Ingestion:
         ]
 
     def _is_left_alone(self, file: SourceFile) -> bool:
-        """Check if a file failed before, is unchanged, and is not due for a retry; report it
-        again."""
+        """Check if a failed file is unchanged and not due for a retry; report the failure again."""
         noted = self._unread.get(file.key)
         if noted is None or noted.root != file.directory.root or noted[3:6] != file.stamp:
             return False
@@ -233,7 +233,7 @@ class Ingestion:
         runtime: Runtime,
         ahead: ReadAhead,
     ) -> None:
-        """Read the new content up to the file's current size; later additions wait."""
+        """Read the new content up to the file's current size, but no later additions."""
         before = self._states.get(file.key)
         with _faults_of_the_file():
             state, start = begun(file, before, descriptor, status, runtime)
@@ -273,7 +273,7 @@ class Ingestion:
         """Return how many bytes make a batch.
 
         Small batches split a search index into many parts. But while the reading processes are
-        behind, there is nothing else to do."""
+        behind, storing a small batch uses idle time."""
         return self._batch_bytes // 8 if ahead.is_behind() else self._batch_bytes
 
     def _count(self, file: SourceFile, extract: Extract, size: int) -> None:
@@ -302,7 +302,7 @@ class Ingestion:
     def _flush(self) -> None:
         """Store the waiting batches in one transaction.
 
-        Check a file again if another process has read it further."""
+        If another process has read a file further, check that file again."""
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         if not waiting:
             return
@@ -327,8 +327,7 @@ class Ingestion:
 
 @contextmanager
 def _faults_of_the_file() -> Iterator[None]:
-    """Turn an error that a file's content causes into UnreadableFileError, so no other file
-    fails."""
+    """Turn an error caused by a file's content into UnreadableFileError, so no other file fails."""
     try:
         yield
     except (OSError, SessionMemoryError):

@@ -1,4 +1,4 @@
-"""Ingests new content of the watched directories, and of archives of lost transcripts."""
+"""Ingests new content of the watched directories, and archives of lost transcripts."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -39,7 +39,7 @@ def take_in(
 ) -> IngestReport:
     """Ingest and report all new content.
 
-    After an error, stored content stays. Raises DatabaseError."""
+    If an error occurs, the content stored so far stays. Raises DatabaseError."""
     report = IngestReport()
     for home in dict.fromkeys([directory.home for directory in location.watched]):
         ingestion = Ingestion(store, home, progress, batch_bytes, workers)
@@ -53,7 +53,7 @@ def take_in(
                     location.home.repositories_file, ingestion.directories, location.home.user_dir
                 )
         report.add(ingestion.report)
-    # not even sessions that a runtime has deleted, and their archives
+    # nothing can be found, not even sessions that a runtime has deleted and their archives
     if location.home.settings().keep == "none":
         for home in dict.fromkeys(directory.home for directory in location.watched):
             states = store.file_states(home).items()
@@ -63,7 +63,7 @@ def take_in(
             )
         return report
     for archives in location.archives:
-        # Listing archives takes a while: do it only if something has changed, or nothing is known
+        # Listing archives takes a while, so do it only if something has changed or nothing is known
         # yet.
         home = archives.home
         if (
@@ -77,7 +77,7 @@ def take_in(
 
 
 def _scan(ingestion: Ingestion, store: SqliteStore, home: str, directory: SourceDirectory) -> None:
-    """Ingest the new entries of a directory, and delete copies of transcripts that are gone."""
+    """Ingest the new entries of a directory, and delete our copies of deleted transcripts."""
     ingestion.scan(directory)
     if gone(directory.path):
         remove_gone(
@@ -86,7 +86,7 @@ def _scan(ingestion: Ingestion, store: SqliteStore, home: str, directory: Source
 
 
 class Pending(NamedTuple):
-    """The files that have something new, of all files, and about how many bytes that is."""
+    """The number of files with new content, its approximate bytes, and the number of all files."""
 
     files: int
     bytes: int
@@ -94,9 +94,9 @@ class Pending(NamedTuple):
 
 
 def pending(store: SqliteStore, watched: Iterable[SourceDirectory]) -> Pending:
-    """Return the new content in these directories, except files that failed in this state.
+    """Return the amount of new content in these directories.
 
-    Raises DatabaseError."""
+    Files that failed in their present state do not count. Raises DatabaseError."""
     new: list[int] = []
     total = 0
     states_of, unread_of = cache(store.file_states), cache(store.unread_files)
@@ -124,9 +124,9 @@ PREFIX = "conversations/"
 def _take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
     """Store the archives of sessions whose transcript is missing or damaged.
 
-    Forget the archives of sessions whose transcript has been found. A session archived under a name
-    that a person gave it keeps that name as its title. Raises DatabaseError; unreadable archives
-    are problems in the report."""
+    If a session's transcript is found again, its archive is forgotten. A session archived under a
+    name that a person gave it keeps that name as its title. Raises DatabaseError; unreadable
+    archives are problems in the report."""
     intake = _ArchiveIntake(store, archives)
     intake.forget_replaced()
     try:
@@ -162,12 +162,11 @@ class _ArchiveIntake:
         self._before = {
             state.session_id: state for state in self._stored if state.session_id not in self._known
         }
-        # of several archives of a session the one that ends last counts
+        # if a session has several archives, the one that ends last counts
         self._titles: dict[str, tuple[float, str]] = {}
 
     def forget_replaced(self) -> None:
-        """Forget archives, and repositories' transcripts, of sessions whose own transcript
-        exists."""
+        """Forget archives, and repositories' transcripts, of sessions with a transcript now."""
         own_ids = {
             state.session_id for state in self._transcripts if not state.root.endswith(FOREIGN_ROOT)
         }
@@ -181,7 +180,7 @@ class _ArchiveIntake:
             self._store.forget(self._archives.home, *keys)
 
     def take(self, path: str, facts: dict[str, Any]) -> None:
-        """Store one archive, unless its session is already known. Raises DatabaseError."""
+        """Store one archive, unless the store has its session. Raises DatabaseError."""
         session = facts["session"]
         if facts.get("group", "") not in ("", self._archives.home):
             return
@@ -212,7 +211,7 @@ class _ArchiveIntake:
         return key
 
     def give_titles(self) -> None:
-        """Give sessions that have transcripts the titles that a person chose."""
+        """Give sessions with transcripts the titles that a person chose."""
         for before in self._transcripts:
             if before.session_id in self._titles:
                 title = one_line(for_people(self._titles[before.session_id][1]))
@@ -224,8 +223,8 @@ class _ArchiveIntake:
 class _FoundArchive(NamedTuple):
     """An archive in its folder.
 
-    It has its path, its key in the store, the facts in its last line, and its earlier state if the
-    store has it."""
+    It has the path, the key in the store, the facts in the last line, and the earlier state if the
+    store has one."""
 
     path: str
     key: str
@@ -236,7 +235,7 @@ class _FoundArchive(NamedTuple):
 def _every_archive(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the path and the facts of every archive, including private ones.
 
-    Rules hide these when they are read."""
+    Rules are applied when the store is read."""
     yield from sorted(list_archives(directory), key=lambda dated: dated[0])
     with suppress(OSError, OutsideGroupError), private_folder(directory) as folder:
         yield from sorted(list_archives(folder), key=lambda dated: dated[0])
@@ -281,11 +280,11 @@ def _take_archive(
         report.entries += len(entries)
 
 
-_COMPARED = 2  # the generation of an archive whose messages were compared with transcripts
+_COMPARED = 2  # the generation of an archive whose messages have been compared with transcripts
 
 
 def _keys_of_ends(home: str, facts: dict[str, Any]) -> list[int]:
-    """Return the keys that the first and the last entry of an archive have in the store."""
+    """Return the store's keys for the first and the last entry of an archive."""
     ends = [
         (as_string(facts.get(f"{end}_id")), _milliseconds(facts.get(end)))
         for end in ("first", "last")
@@ -296,8 +295,7 @@ def _keys_of_ends(home: str, facts: dict[str, Any]) -> list[int]:
 def _entries(
     text: str, facts: dict[str, Any], state: FileState, known: KnownMessages | None
 ) -> list[NewEntry]:
-    """Return the messages of an archive; those that the store has from a transcript become
-    copies."""
+    """Return the messages of an archive; known messages of a transcript become copies."""
     said = [message for message in messages_in(text) if message.speaker]
     entries = []
     for number, (speaker, text, at) in enumerate(said):

@@ -1,6 +1,8 @@
 """The directories in which transcripts are found, and their files with their keys in the store.
 
-Plain classes and few imports: if nothing is new, a command loads no other part of the ingest."""
+These are plain classes with few imports: if nothing is new, a command loads no other part of the
+ingest.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +30,16 @@ class SourceDirectory:
     - `within` limits it to some folders, and to the keys of single files.
     - If it `is_named` in the configuration or on a command line, it must exist. A runtime's own
       directory may appear later, with the first session.
-    - In an `is_backup`, no file replaces the original of its session.
+    - If it `is_backup`, none of its files replaces the original of its session.
     - Transcripts are at most `deepest` levels below it.
-    - Below `confined_to`, a directory above it, no symlink is followed: an agent may have made it.
-    - `refresh` updates the mirrors in it. `copies` has mirrors of its compressed transcripts. If
-      that `is_asked_for`, as for a backup, compressed transcripts are read without a mirror.
+    - Below `confined_to`, a directory above it, no symlink is followed, because an agent may have
+      made it.
+    - `refresh` updates the mirrors in it. `copies` has mirrors of its compressed transcripts. If it
+      `is_asked_for`, as for a backup, compressed transcripts are read without a mirror.
     - `origin` is the runtime and the runtime's directory, if all transcripts are from there.
-    - `place_of` returns the original place of a moved transcript by its name; '' if unknown.
-    - With a `project`, all sessions count as sessions of that directory. The transcripts may name
-      directories of another machine."""
+    - `place_of` returns the original path of a moved transcript by its name; '' if unknown.
+    - With a `project`, all sessions count as sessions of that directory, because the transcripts
+      may name directories of another machine."""
 
     def __init__(
         self,
@@ -71,13 +74,13 @@ class SourceDirectory:
         self._place_of = place_of
 
     def holds(self, key: str) -> bool:
-        """Check if a file with this key belongs to the directory, even if it does not exist."""
+        """Check if a file with this key belongs to the directory, whether or not it exists."""
         if not key.endswith(SUFFIX) or key.count("/") >= self.deepest:
             return False
         return self.within is None or key in self.within or key.startswith(self._folders)
 
     def is_expected(self) -> bool:
-        """Check if the directory must exist, or does; update the mirrors in it."""
+        """Check if the directory must exist or does exist, and update the mirrors in it."""
         if self._refresh:
             self._refresh()
         return self.is_named or os.path.isdir(self.path)
@@ -134,7 +137,7 @@ class SourceDirectory:
         return os.path.isdir(path) and not (self.confined_to and os.path.islink(path))
 
     def files(self, unreadable: Unreadable | None = None) -> list[SourceFile]:
-        """Return its transcripts, the oldest first, so an original comes before its fork.
+        """Return the transcripts, the oldest first, so an original comes before its fork.
 
         Raises as `transcripts` does."""
         files = [
@@ -160,8 +163,8 @@ class SourceDirectory:
 class SourceFile:
     """A transcript at `path`.
 
-    `key` is its path relative to the directory's, as text. A compressed one's key lacks the last
-    ending; a moved one's is its original key. `stamp` is as in system.files."""
+    `key` is its path relative to the directory, as text. The key of a compressed file lacks the
+    last extension; the key of a moved file is its original key. `stamp` is as in system.files."""
 
     def __init__(self, directory: SourceDirectory, key: str, path: str, stamp: Stamp) -> None:
         self.directory = directory
@@ -199,8 +202,9 @@ class SourceFile:
 
 
 def told_roots(directories: Iterable[SourceDirectory]) -> list[str]:
-    """Return the directories of transcripts, for people; directories of copies only if they
-    exist."""
+    """Return the directories of transcripts, as shown to people.
+
+    Directories of our copies are included only if they exist."""
     every = list(directories)
     copies = {directory.copies for directory in every}
     return [

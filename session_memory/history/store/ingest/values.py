@@ -6,7 +6,7 @@ from ..values import RuleSubject
 
 
 class FileState(NamedTuple):
-    """The state of a transcript: how far it was read, and the file's identity.
+    """The state of a transcript: the file's identity, and how far it was read.
 
     `file_path` is the file's key, relative to `root`; `home` is its group ('' without groups).
     `status` is idle, ingesting (more of it will follow) or gone (the runtime deleted it; its
@@ -44,11 +44,11 @@ class FileState(NamedTuple):
 
 
 class UnreadFile(NamedTuple):
-    """A file that could not be ingested completely in this state, and its `problem`.
+    """A file that could not be ingested completely in its present state, and its `problem`.
 
     The state is `inode`, `file_size` and `last_modified`. The problem is FOREIGN of ingest/sources
-    if it is not a transcript. One that `is_lasting` (0 or 1) is not retried until the file
-    changes."""
+    for a file that is not a transcript. If the problem `is_lasting` (0 or 1), it is not retried
+    until the file changes."""
 
     home: str
     file_path: str
@@ -64,8 +64,8 @@ class UnreadFile(NamedTuple):
 class ToolOutcome(NamedTuple):
     """The outcome of a tool call.
 
-    It has ok or error, the error's most informative line ('' if there was none), and the size of
-    the result's text in characters and in lines."""
+    It is ok or error, with the error's most informative line ('' for ok) and the size of the
+    result's text in characters and in lines."""
 
     outcome: str
     error: str
@@ -74,11 +74,11 @@ class ToolOutcome(NamedTuple):
 
 
 class NewTool(NamedTuple):
-    """A tool use to be stored.
+    """A tool use to store.
 
-    `key` identifies it in all files. `call` is the hash of the call's id, which finds its result in
-    the same file. `ended` is None until the result arrives. `lines` are the hashes of the lines
-    that it wrote."""
+    `key` identifies it in all files. `call` is the hash of the call's id, with which its result is
+    found in the same file. `ended` is None until the result arrives. `lines` are the hashes of the
+    lines that it wrote."""
 
     key: int
     call: int
@@ -90,11 +90,11 @@ class NewTool(NamedTuple):
 
 
 class NewEntry(NamedTuple):
-    """An entry to be stored.
+    """An entry to store.
 
-    `key` identifies it in all files that have a copy of it. `message` is the same for all entries
-    of one API message, 0 if there is none. `text` may be '' if there are tools. `origin` is the id
-    of the session that the record names, '' if that is the file's."""
+    `key` identifies it in all files that have a copy. `message` is the same for all entries of one
+    API message, 0 without one. `text` may be '' if there are tools. `origin` is the id of the
+    session that the record names, '' if it is the file's."""
 
     key: int
     message: int
@@ -110,8 +110,9 @@ class NewEntry(NamedTuple):
 class Batch(NamedTuple):
     """Entries read from one file.
 
-    They are stored if its state is still `before` (None: the file is new). `outcomes` are (call,
-    outcome) of tool uses stored earlier, `commits` (call, hash) of these tool uses' commits."""
+    They are stored only if the file's state is still `before` (None for a new file). `outcomes` are
+    (call, outcome) for tool uses stored earlier, and `commits` are (call, hash) for commits that
+    these made."""
 
     before: FileState | None
     after: FileState

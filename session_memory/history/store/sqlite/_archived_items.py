@@ -1,8 +1,9 @@
 """Recognises the messages of an archive that the store has from a transcript, and stores each once.
 
-A session is archived under its id; its transcript may be renamed before it is ingested, and a
-damaged store may have lost some of its messages. An archive names only the ids of its first and
-last entry: messages are recognised by their role, second and first words."""
+A session is archived under its id, but its transcript may be renamed before it is ingested, and a
+damaged store may have lost some of its messages. An archive has the ids of only its first and last
+entry, so messages are recognised by their role, second and first words.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ _COPIED = """
 class KnownItem(NamedTuple):
     """An item of a message.
 
-    It has its key (None if lost), its text, and its time in milliseconds (None if unknown)."""
+    It has the key (None if lost), the text, and the time in milliseconds (None if unknown)."""
 
     key: int | None
     text: str
@@ -51,9 +52,9 @@ class KnownMessages:
             self._messages.setdefault((role, _second(items[0].at)), []).append(items)
 
     def take(self, role: str, text: str, at: int | None) -> list[KnownItem] | None:
-        """Return the items of the message that was archived with this text at `at` milliseconds.
+        """Return the items of the message that was archived with this text, or None.
 
-        Return None if there is none."""
+        `at` is the message's time in milliseconds. Each message is returned once."""
         there = self._messages.get((role, _second(at)), [])
         archived = _compared([_CUT.sub("", text)])
         for items in there:
@@ -66,9 +67,9 @@ class KnownMessages:
 def known_messages(
     store: SqliteStore, home: str, session_id: str, keys: Sequence[int]
 ) -> KnownMessages | None:
-    """Return the messages of a session's transcripts, and of transcripts that share an item.
+    """Return the messages of a session's transcripts, and of transcripts with one of these keys.
 
-    The shared item has one of these keys. Return None if there are none. Raises DatabaseError."""
+    Return None if there are none. Raises DatabaseError."""
     sql = f"""
         SELECT id FROM memory_file_states WHERE home = ?1 AND session_id = ?2 AND source != 'archive'
         UNION SELECT k.id >> {ITEM_BITS} FROM memory_item_keys AS k WHERE k.key IN carray(?3)
@@ -84,7 +85,7 @@ def known_messages(
 
 
 def known_keys(store: SqliteStore, keys: Iterable[int]) -> set[int]:
-    """Return the keys that an item of the store has. Raises DatabaseError."""
+    """Return which of these keys an item in the store has. Raises DatabaseError."""
     return {
         key
         for (key,) in store.rows(

@@ -47,7 +47,7 @@ _LAST = (
 
 
 class TimedItem(NamedTuple):
-    """An entry or tool use, for cutting. `message` is 0 if every record is a separate message."""
+    """An entry or tool use, for cutting. `message` is 0 if each record is a message of its own."""
 
     id: int
     message: int
@@ -56,7 +56,7 @@ class TimedItem(NamedTuple):
 
 
 class ConversationSpan(NamedTuple):
-    """A conversation while it is being cut: its id (None until it is stored), and _COLUMNS."""
+    """A conversation during cutting: its id (None until it is stored), and _COLUMNS."""
 
     id: int | None
     first_item: int
@@ -85,7 +85,7 @@ class ConversationSpan(NamedTuple):
 def fold(
     last: ConversationSpan | None, items: Iterable[TimedItem], gap: int
 ) -> list[ConversationSpan]:
-    """Return the conversations of `items`, in order, beginning with `last` if it continues.
+    """Return the conversations of `items`, in order, beginning with `last` if they continue it.
 
     `gap` is in milliseconds. Only a step forward in time cuts, because clocks go back, and a
     missing time is not a silence."""
@@ -99,9 +99,9 @@ def fold(
 
 
 def add_items(connection: Connection, file_id: int, items: list[TimedItem], gap: int) -> None:
-    """Add items to the file's last conversation, or cut new ones, within a transaction.
+    """Add items to the file's last conversation, or to new ones, within a transaction.
 
-    A conversation that grows is active."""
+    A conversation that grows becomes active."""
     known = (
         [ConversationSpan._make(row) for row in fetch(connection, _LAST, (file_id,))]
         if items
@@ -117,8 +117,8 @@ def add_items(connection: Connection, file_id: int, items: list[TimedItem], gap:
 def rebuild_conversations(store: StoreDatabase, gap_minutes: int) -> bool:
     """Rebuild all conversations if they were cut with another gap; return whether they were.
 
-    An unchanged conversation keeps its id and status; one with only a different end keeps its id.
-    Items that a fork copied count at the time of the original. Raises DatabaseError."""
+    An unchanged conversation keeps its id and status; one with only another end keeps its id. Items
+    that a fork copied have the original's time. Raises DatabaseError."""
     with explained(store.path):
         if stored_gap_minutes(store.connection) == gap_minutes:
             return False
@@ -139,9 +139,9 @@ def any_between(ordered: Sequence[int], first: int, last: int) -> bool:
 
 
 def recut(connection: Connection, file_id: int, gap: int, removed: Sequence[int]) -> None:
-    """Recut a file where the items with the sorted ids `removed` were, within a transaction.
+    """Recut a file after the items with the sorted ids `removed` are gone, within a transaction.
 
-    Other conversations keep their ids and status."""
+    Conversations without any of these keep their ids and status."""
     known = "SELECT id, first_item, last_item FROM memory_conversations WHERE file_id = ?"
     kept = set()
     for id, first, last in fetch(connection, known, (file_id,)):
@@ -159,7 +159,7 @@ def recut(connection: Connection, file_id: int, gap: int, removed: Sequence[int]
 def rebuild_file(connection: Connection, file_id: int, gap: int) -> None:
     """Recut the items of a file, within a transaction. `gap` is in milliseconds."""
     first, last = items_of_file(file_id)
-    # The message's id was not stored; its number (from 0) distinguishes a file's messages just as
+    # The message's id was not stored. Its number (from 0) identifies a file's messages just as
     # well.
     items = [
         TimedItem(id, message + 1, timestamp, size)

@@ -1,6 +1,7 @@
 """The marks of messages in conversations that are being forgotten, and their copies elsewhere.
 
-Other files, such as forks, have copies of these messages."""
+Other files, such as forks, may have copies of these messages.
+"""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,7 +44,8 @@ _DROP_TITLE = f"""
 class Copies(NamedTuple):
     """The items of conversations, wherever the store has them.
 
-    They are the `shared` rows of files with copies, and the `originals` in such files."""
+    `shared` are rows of files with copies, `originals` the items in other files that were copied.
+    """
 
     shared: list[int]
     originals: list[int]
@@ -56,7 +58,7 @@ class Copies(NamedTuple):
 def marks_of_conversations(connection: Connection, ids: Sequence[int]) -> Iterator[str]:
     """Yield the marks of all messages of conversations (see transcripts.marks).
 
-    Also yield the marks of the titles of sessions without any other conversation."""
+    The marks of titles follow, for sessions without any other conversation."""
     items = _items(connection, _spans(connection, ids))
     sql = "SELECT key FROM memory_item_keys WHERE id IN carray(?)"
     for (key,) in fetch(connection, sql, (ids_of(items),)):
@@ -88,7 +90,7 @@ def copies_of(connection: Connection, ids: Sequence[int]) -> Copies:
 
 
 def conversations_with(connection: Connection, copies: Copies) -> dict[int, int]:
-    """Return the ids of the conversations with copies, each with its latest copy's time.
+    """Return the ids of conversations with copies, each with the time of its latest copy.
 
     The time is in milliseconds."""
     copied_at: dict[int, int] = {}
@@ -103,7 +105,7 @@ def conversations_with(connection: Connection, copies: Copies) -> dict[int, int]
 
 
 def remove_copies(connection: Connection, ids: Sequence[int], copies: Copies, gap: int) -> None:
-    """Remove the copies of the conversations `ids` in other files, and titles that may quote them.
+    """Remove other files' copies of the conversations `ids`, and titles that may quote them.
 
     These files are cut into conversations again. `gap` is in milliseconds."""
     connection.execute(
@@ -131,7 +133,7 @@ def _items(connection: Connection, spans: Iterable[tuple[int, int]]) -> list[int
 
 
 def _runs(items: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last of each run of ids that follow each other."""
+    """Yield the first and last id of each run of consecutive ids."""
     first = last = None
     for item in sorted(items):
         if first is None or last is None or item != last + 1:

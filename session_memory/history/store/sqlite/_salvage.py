@@ -1,8 +1,8 @@
 """Copies every readable row of a damaged store into a new one.
 
-A damaged page loses only its own rows. Lost rows are read again: from the transcript if it still
-exists, else from the archive, which take_archives adds to a session of
-`memory_incomplete_files`."""
+A damaged page loses only its own rows. Lost rows are read again from the transcript, if it still
+exists, else from the archive: take_archives adds these to sessions in `memory_incomplete_files`.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _TABLES = (
 )
 _INDEXED = 9  # values in a row of the index of sessions, with the id of the file
 _FIRST_ITEM = 1 << ITEM_BITS  # the lowest id of an item
-# How a row shows that it belongs to a table whose tree no longer leads to it.
+# A row outside all trees shows in this way which table it belongs to.
 _IS_OF: dict[str, Callable[[Row], bool]] = {
     _STATES: lambda row: row[6] in ("idle", "ingesting", "gone"),
     _ENTRIES: lambda row: row[0] >= _FIRST_ITEM and row[4] in ENTRY_ROLES,
@@ -69,7 +69,7 @@ _INDEX = f"""
 
 
 class Salvaged(NamedTuple):
-    """The number of salvaged messages and tool uses, and of items that no readable page has."""
+    """The numbers of salvaged messages and tool uses, and of items that are on no readable page."""
 
     entries: int
     tool_uses: int
@@ -77,10 +77,9 @@ class Salvaged(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """A table.
+    """A table: its columns, and the column that is the row's id (-1: none).
 
-    It has its columns, each with its type, whether it may be NULL, and its default as SQL; and the
-    column that is the row's id (-1: none)."""
+    A column has a type, whether it may be NULL, and its default as SQL."""
 
     name: str
     columns: list[tuple[str, str, bool, str]]
@@ -131,8 +130,9 @@ def salvage(path: str, place: str) -> Salvaged:
 
 
 def salvage_queue(path: str, database: str) -> None:
-    """Copy the readable rows of the queue and the token accounts, which a store of 0.2.0 had among
-    its tables, into the queue of the store `database`. Raises DatabaseError."""
+    """Copy readable rows of the queue and the token accounts into the queue of `database`.
+
+    A store of 0.2.0 had them among its own tables. Raises DatabaseError."""
     with closing(_DamagedStore(path)) as source, closing(open_queue(database)) as queue:
         work, spending = [_table_of(queue.connection, name) for name in (_WORK, _SPENDING)]
         names = [name for name, *_ in work.columns]
@@ -140,7 +140,7 @@ def salvage_queue(path: str, database: str) -> None:
         name, type, _, default = work.columns[began]
         work.columns[began] = (name, type, True, default)  # there it was optional
         rows = [[*row[:began], row[began] or 0, *row[began + 1 :]] for row in source.rows(work)]
-        # of two rows about one conversation, the one that says most replaces the other
+        # of two rows about a conversation, the more advanced one replaces the other
         rows.sort(key=lambda row: (row[result] is not None, row[seen] or 0))
         with queue.transaction() as connection:
             for table, values in ((work, rows), (spending, source.rows(spending))):
@@ -151,9 +151,10 @@ def salvage_queue(path: str, database: str) -> None:
 
 
 class _DamagedStore:
-    """Reads the tables of a damaged store: with SQLite, or page by page if it finds damage.
-    `damaged` has the names of the tables that are not whole, `absent` of those that it never had,
-    `has_schema` says if the pages of each table are known."""
+    """Reads the tables of a damaged store: with SQLite, or page by page where it is damaged.
+
+    `damaged` has the names of incomplete tables, `absent` of tables that it never had. `has_schema`
+    means that the pages of each table are known."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -233,7 +234,7 @@ class _DamagedStore:
         )
 
     def _read_pages(self) -> DatabasePages:
-        """Find the trees of all tables, and the rows on pages outside all trees."""
+        """Find the trees of all tables, and the rows on pages that belong to no tree."""
         if self._pages is not None:
             return self._pages
         self._pages = pages = DatabasePages(self._path)
@@ -304,7 +305,7 @@ def _table_of(connection: Connection, name: str) -> _Table:
 
 
 def _restore_states(source: _DamagedStore, connection: Connection) -> None:
-    """Make new states of files whose state is lost, from the index of sessions.
+    """Make states for files that lost theirs, from the index of sessions.
 
     A transcript that still exists is read again from its beginning."""
     if _STATES not in source.damaged:
@@ -347,7 +348,7 @@ def _restore_states(source: _DamagedStore, connection: Connection) -> None:
 
 
 def _drop_homeless(connection: Connection) -> None:
-    """Drop items and conversations of unknown files, and copies whose original is lost."""
+    """Drop items and conversations of unknown files, and copies of lost originals."""
     for table in (_ENTRIES, _TOOLS, _KEYS, _SHARED, "memory_foreign_items"):
         connection.execute(
             f"DELETE FROM {table} WHERE id >> {ITEM_BITS} NOT IN (SELECT id FROM {_STATES})"
@@ -386,9 +387,9 @@ def _lost_items(source: _DamagedStore, connection: Connection) -> dict[int, int]
 def _files_to_read_again(
     source: _DamagedStore, connection: Connection, lost: dict[int, int]
 ) -> list[int]:
-    """Return the files to be removed because their transcripts are unchanged since they were read.
+    """Return the files to remove and read again, because their transcripts are unchanged.
 
-    The transcripts of other files with losses are read again beside the salvaged rows."""
+    If a transcript has changed, it is read again beside the salvaged rows."""
     columns = "id, root, file_path, inode, generation, last_processed_offset"
     states = fetch(connection, f"SELECT {columns} FROM {_STATES} WHERE source != 'archive'")
     unchanged = {state[0] for state in states if _is_as_it_was_read(*state[1:])}
@@ -407,9 +408,9 @@ def _files_to_read_again(
 
 
 def _without_keys(source: _DamagedStore, connection: Connection, unchanged: set[int]) -> set[int]:
-    """Return the `unchanged` files with items that lost their keys, and the files that copy these.
+    """Return the `unchanged` files with items that lost their keys, and files with copies of these.
 
-    Read again together, no item is stored twice."""
+    If all of them are read again together, no item is stored twice."""
     if _KEYS not in source.damaged:
         return set()
     keyless = f"SELECT id FROM ({_ITEMS}) WHERE id NOT IN (SELECT id FROM {_KEYS})"

@@ -1,4 +1,4 @@
-"""The store's database: opened, made and brought up to date. Its tables are in schema.sql."""
+"""The store's database: opening, creating and updating it. Its tables are in schema.sql."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .queue_file import highest_conversation
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"  # as in schema.sql
 TRANSCRIPTS = "SELECT id FROM memory_file_states WHERE source != 'archive' AND status != 'gone'"
-# 0.1 and 0.2.0 lack the second: they had other tables, and the queue among them
+# 0.1 and 0.2.0 lack the second table: they had other tables, and the queue among them
 REQUIRED = ("create_store", "move_queue")
 
 
 def create_store(connection: Connection) -> None:
     """Create all tables and views.
 
-    No conversation gets an id that the queue knows from a former store."""
+    Ids of conversations in the queue of a former store are not used again."""
     connection.execute(_schema())
     connection.execute("INSERT INTO memory_store SELECT random()")
     redaction.keep(
@@ -42,8 +42,10 @@ def create_store(connection: Connection) -> None:
 
 
 def adding(name: str, *tables: str) -> Callable[[Connection], None]:
-    """Return a migration that adds tables to stores that were made without them: none, if all
-    stores that can be migrated have a record of it."""
+    """Return a migration that adds tables to stores without them.
+
+    With no tables it does nothing, for a migration that all supported stores already have on
+    record."""
 
     def add(connection: Connection) -> None:
         for table in tables:
@@ -54,9 +56,9 @@ def adding(name: str, *tables: str) -> Callable[[Connection], None]:
 
 
 def add_unread_lines(connection: Connection) -> None:
-    """Add the table of lines to be read to stores that were made without it.
+    """Add the table of lines to be read, for stores without it.
 
-    It gets the lines of all files, except those that 0.3.0 has hashed, and of all sub-agents."""
+    It gets the lines of all sub-agents, and of all files except those that 0.3.0 has hashed."""
     tables = fetch(connection, "SELECT name FROM sqlite_schema WHERE type = 'table'")
     if ("memory_unread_lines",) in tables:
         return
@@ -71,7 +73,7 @@ def add_unread_lines(connection: Connection) -> None:
 
 
 def add_sub_agent_calls(connection: Connection) -> None:
-    """Add the table of sub-agents' calls to stores that were made without it.
+    """Add the table of sub-agents' calls, for stores without it.
 
     All lines are read again, because a call's commits were not stored before."""
     _add_table(connection, "memory_sub_agent_calls")
@@ -81,13 +83,13 @@ def add_sub_agent_calls(connection: Connection) -> None:
 
 
 def widen_session_index(connection: Connection) -> None:
-    """Give the index of sessions the columns that salvage a session from a damaged store."""
+    """Add columns to the index of sessions, with which a session can be salvaged after damage."""
     connection.execute("DROP INDEX IF EXISTS memory_file_states_session")
     connection.execute(_index("memory_file_states_session"))
 
 
 def add_unread_words(connection: Connection) -> None:
-    """Add the table of files to be read once more, with all transcripts, to stores without it."""
+    """Add the table of files to read once more, with all transcripts, for stores without it."""
     if not fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'memory_unread_words'"):
         connection.execute(_table("memory_unread_words"))
         connection.execute(f"INSERT INTO memory_unread_words {TRANSCRIPTS}")
@@ -96,7 +98,7 @@ def add_unread_words(connection: Connection) -> None:
 def index_words_whole(connection: Connection) -> None:
     """Rebuild the index of texts with vowel signs and other marks.
 
-    Earlier versions cut words there. The index of all other texts stays."""
+    Earlier versions split words there. The index of all other texts stays."""
     from ....common.text.marks import folded
     from ...search.index import spaced
 
@@ -116,7 +118,7 @@ def index_one_form_of_letters(connection: Connection) -> None:
 def _index_anew(
     connection: Connection, before: Callable[[str], str], after: Callable[[str], str]
 ) -> None:
-    """Rebuild the index of texts beyond ASCII whose form `before` differs from `after`."""
+    """Rebuild the index of non-ASCII texts whose form `before` differs from `after`."""
     for table, column in (
         ("memory_transcript_entries", "content"),
         ("memory_tool_uses", "argument"),
@@ -166,8 +168,9 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
 
 
 class StoreFile(Database):
-    """The database of a store at `path`, made if it is missing. Raises DatabaseError, and
-    CorruptDatabaseError if it is corrupt, outdated or not ours."""
+    """The database of a store at `path`, created if missing.
+
+    Raises DatabaseError, and CorruptDatabaseError if it is corrupt, outdated or not ours."""
 
     REQUIRED = REQUIRED
 
@@ -176,8 +179,9 @@ class StoreFile(Database):
 
 
 def complete(connection: Connection, path: str) -> list[str]:
-    """Rebuild missing views and indexes; return their names. Raises CorruptDatabaseError,
-    DatabaseError."""
+    """Rebuild missing views and indexes, and return their names.
+
+    Raises CorruptDatabaseError, DatabaseError."""
     with explained(path):
         there = {name for (name,) in fetch(connection, "SELECT name FROM sqlite_schema")}
         missing = {name: statement for name, statement in _statements() if name not in there}
@@ -192,15 +196,17 @@ def complete(connection: Connection, path: str) -> list[str]:
 
 
 def fault_of_file(connection: Connection, path: str, migrations: Sequence[Migration]) -> str:
-    """Return what SQLite finds corrupt in an open database, or what it lacks compared to a new one
-    with these migrations; '' for nothing. Raises CorruptDatabaseError, DatabaseError."""
+    """Return the fault of an open database, or ''.
+
+    It is what SQLite finds corrupt, or what the database lacks compared to a new one with these
+    migrations. Raises CorruptDatabaseError, DatabaseError."""
     with explained(path):
         [(verdict,), *_] = fetch(connection, "PRAGMA quick_check(1)")
         return verdict if verdict != "ok" else next(iter(differences(connection, migrations)), "")
 
 
 def differences(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS) -> list[str]:
-    """Return what the tables of a database lack compared to a new one."""
+    """Return the differences of a database's tables from a new database's."""
     import apsw
 
     sql = (

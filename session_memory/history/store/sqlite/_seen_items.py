@@ -1,5 +1,8 @@
-"""Finds the items of a conversation that a strategy has seen: in this conversation, in former ones
-with the same items, before the file was ingested again, or in the session that was forked."""
+"""Finds the items of a conversation that a strategy has already seen.
+
+It may have seen them in this conversation, in former conversations with the same items, before the
+file was ingested again, or in the session that was forked.
+"""
 
 from typing import NamedTuple
 
@@ -16,8 +19,8 @@ _MOVED = """
     JOIN memory_conversations AS c ON c.file_id = f.id AND coalesce(c.first_message_at, 0) = w.first_message_at
     WHERE w.first_item = 0
 """
-# A transcript that is gone may have left an archive, which has the time of its last message only,
-# to the second.
+# A deleted transcript may have left an archive, which has only the time of its last message, in
+# seconds.
 _MOVED_TO_ARCHIVES = """
     INSERT OR IGNORE INTO memory_work (
         home, source_file, first_message_at, strategy, conversation_id, first_item, seen_item, seen_until, outcome
@@ -38,8 +41,10 @@ _USED = (
 
 
 class SeenItems(NamedTuple):
-    """The items of a file that a strategy has seen: ranges of ids and, from before the file was
-    ingested again, ranges of time. `is_archived`: memories were made of some of it."""
+    """The items of a file that a strategy has seen.
+
+    They are ranges of ids, and ranges of time from before the file was ingested again.
+    `is_archived` means that memories were made of some of them."""
 
     items: tuple[tuple[int, int], ...]
     times: tuple[tuple[int, int], ...]
@@ -55,8 +60,9 @@ def seen_of(
     *,
     with_own: bool = True,
 ) -> SeenItems:
-    """Return the items that `strategy` has seen of a conversation from `first` to `last`; without
-    `with_own` only those it saw as part of another conversation."""
+    """Return the items from `first` to `last` of a conversation that `strategy` has seen.
+
+    Without `with_own`, only items that it saw as part of another conversation are returned."""
     began, ended = conversation.first_message_at, conversation.last_message_at
     rows = fetch(
         connection,
@@ -83,9 +89,10 @@ def seen_of(
 
 
 def find_again(connection: Connection) -> None:
-    """Give the rows whose file was read again, perhaps into a new store, the items of their
-    conversation: what was seen of it, and what a result that is not among the memories yet was made
-    of."""
+    """Update the queue's rows for files that were read again, perhaps into a new store.
+
+    Each row gets the new ids of its conversation's items: of the items seen, and of the items from
+    which a result was made that has no memories yet."""
     for *key, outcome, seen_until, until_at, number, first, last in fetch(connection, _MOVED):
         items = items_between(connection, first, last)
         seen = _last_until(items, seen_until) if outcome else 0
@@ -99,7 +106,7 @@ def find_again(connection: Connection) -> None:
 
 
 def _last_until(items: list[StoredEntry], time: int | None) -> int:
-    """Return the last of a conversation's items before the first that is later than `time`."""
+    """Return the conversation's last item before the first one later than `time`."""
     seen = 0
     for item in items:
         if item.timestamp is not None and time is not None and item.timestamp > time:
@@ -109,8 +116,9 @@ def _last_until(items: list[StoredEntry], time: int | None) -> int:
 
 
 def unseen(items: list[StoredEntry], seen: SeenItems) -> list[StoredEntry]:
-    """Return the items that were not seen. If times decide, an item without a time has that of the
-    one before it."""
+    """Return the items that were not seen.
+
+    If times decide, an item without a time has the previous item's."""
     items_unseen = []
     was_seen = False
     for item in items:
@@ -124,8 +132,10 @@ def unseen(items: list[StoredEntry], seen: SeenItems) -> list[StoredEntry]:
 def seen_elsewhere(
     connection: Connection, strategy: str, conversation: Conversation, first: int, last: int
 ) -> set[int]:
-    """Return the items from `first` to `last` that the strategy made memories of in another file of
-    the same group: the session that this one was forked from, or a fork of it."""
+    """Return the items from `first` to `last` whose copies in other files became memories.
+
+    The other files are this session's origin and its forks, in the same group and for the same
+    strategy."""
     pairs = fetch(
         connection,
         "SELECT id, original FROM memory_shared_items WHERE id BETWEEN ?1 AND ?2 "

@@ -1,8 +1,8 @@
-"""The calls of sub-agents that write files or run git, each with its session's call that started
-the sub-agent.
+"""The calls of sub-agents that write files or run git.
 
-unread_lines.py reads them from the sub-agents' transcripts. They are excluded,
-redacted and forgotten with that call."""
+Each belongs to the session's call that started the sub-agent, and is excluded, redacted and
+forgotten with that call. unread_lines.py reads them from the sub-agents' transcripts.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ _TABLE = "memory_sub_agent_calls"
 
 
 class SubAgentCall(NamedTuple):
-    """A call: the `item` of its session, a hash of its own id, when it was made (milliseconds), and
-    the rest as of a tool use."""
+    """A sub-agent's call.
+
+    `item` is its session's call that started the sub-agent, `call` a hash of its own id, and
+    `timestamp` in milliseconds. The other fields are as for a tool use."""
 
     item: int
     call: int
@@ -36,12 +38,12 @@ class SubAgentCall(NamedTuple):
 
 
 def insert(connection: Connection, calls: Iterable[SubAgentCall]) -> None:
-    """Write calls, within the caller's transaction; a known one gets its new outcome."""
+    """Insert calls within the caller's transaction; a known call gets its new outcome."""
     connection.executemany(f"INSERT OR REPLACE INTO {_TABLE} VALUES (?, ?, ?, ?, ?, ?, ?)", calls)
 
 
 def remove(connection: Connection, first: int, last: int, new_ids: dict[int, int]) -> None:
-    """Remove the calls of the items from `first` to `last`. Items with new ids keep theirs."""
+    """Remove the calls of the items from `first` to `last`, except for items with new ids."""
     rows = _calls(connection, "WHERE item BETWEEN ? AND ?", (first, last))
     connection.execute(f"DELETE FROM {_TABLE} WHERE item BETWEEN ? AND ?", (first, last))
     insert(
@@ -51,8 +53,9 @@ def remove(connection: Connection, first: int, last: int, new_ids: dict[int, int
 
 
 def of_conversation(store: SqliteStore, conversation_id: int) -> list[StoredEntry]:
-    """Return the calls of a conversation's sub-agents, the earliest first, without excluded ones;
-    the id of each is of its session's call. Raises DatabaseError."""
+    """Return the calls of a conversation's sub-agents, the earliest first, without excluded ones.
+
+    The id of each is the id of its session's call. Raises DatabaseError."""
     with store.explained():
         shown = f"AND {item_shown('item')}" if store.is_excluding() else ""
         condition = f"WHERE item BETWEEN ? AND ? {shown} ORDER BY timestamp"
@@ -81,7 +84,7 @@ def between(store: SqliteStore, since: int, until: int) -> list[TimedCall]:
 
 
 def redact(connection: Connection) -> bool:
-    """Redact all calls by the rules of now; return whether anything changed."""
+    """Redact all calls by the current rules; return whether anything changed."""
     from ....common.text.sanitize import for_storage
 
     before = _calls(connection)

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 def running_at(
     store: SqliteStore, conversations: Sequence[Conversation], first: int, last: int
 ) -> list[Conversation]:
-    """Return the conversations in which a turn was running at a time between `first` and `last`, in
-    milliseconds: asked for by then, and not over before. Raises DatabaseError."""
+    """Return the conversations with a running turn between the times `first` and `last`.
+
+    The times are in milliseconds. The turn was requested before `last` and not over at `first`.
+    Raises DatabaseError."""
     sql = """
         SELECT timestamp, role, tool FROM (
             SELECT id, timestamp, role, 0 AS tool FROM memory_transcript_entries
@@ -35,8 +37,10 @@ def running_at(
 
 
 def _has_turn(items: Sequence[tuple[int, str, int]], first: int, last: int) -> bool:
-    """Check if a turn among these items (time, role, whether it is a tool use) was running between
-    the two times. One without an answer runs on for a while, at most until the next request."""
+    """Check if a turn among these items was running between the two times.
+
+    An item is (time, role, whether it is a tool use). A turn without an answer continues for a
+    while, at most until the next request."""
     for place, (began, role, _) in enumerate(items):
         if role != "user" or began > last:
             continue

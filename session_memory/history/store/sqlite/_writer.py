@@ -1,5 +1,7 @@
-"""Writes a batch within the caller's transaction: items, shared items of forks, index,
-conversations."""
+"""Writes a batch within the caller's transaction.
+
+It writes items, shared items of forks, the index and conversations.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -31,9 +33,11 @@ _UNKNOWN = (None, None, None, None)  # how a tool use ended whose result has not
 
 
 def write(connection: Connection, batch: Batch, gap: int) -> FileState | None:
-    """Store `batch` and return the new state of its file; None if another process has read on in
-    it. A silence of more than `gap` milliseconds ends a conversation. A known item, from an earlier
-    generation of the file or another file, is not stored again."""
+    """Store `batch` and return the new state of its file.
+
+    Return None if another process has read further in the file. A silence of more than `gap`
+    milliseconds ends a conversation. An item that is known from an earlier generation of the file,
+    or from another file, is not stored again."""
     before, after = batch.before, batch.after
     stored = fetch(connection, f"{SELECT_STATE} AND file_path = ?", (after.home, after.file_path))
     if (FileState._make(stored[0]) if stored else None) != before:
@@ -62,7 +66,7 @@ def write(connection: Connection, batch: Batch, gap: int) -> FileState | None:
 def without_forgotten(
     batch: Batch, tombstones: Sequence[Tombstone], messages: ForgottenMessages
 ) -> Batch:
-    """Return the batch without forgotten entries and without a title that may be made of them.
+    """Return the batch without forgotten entries, and without a title that may quote them.
 
     If nothing is left, the state of the file reveals nothing either."""
     state = batch.after
@@ -91,8 +95,7 @@ def drop_made_title(connection: Connection, file_id: int) -> None:
 
 
 def remove(connection: Connection, file_id: int) -> None:
-    """Remove a file and its items. An item that other files share is moved to the first of
-    these."""
+    """Remove a file and its items. An item that other files share moves to the first of these."""
     remove_items(connection, *items_of_file(file_id))
     connection.execute("DELETE FROM memory_excluded_items WHERE because = ?", (file_id,))
     connection.execute("DELETE FROM memory_excluded_files WHERE file_id = ?", (file_id,))
@@ -103,8 +106,9 @@ def remove(connection: Connection, file_id: int) -> None:
 
 
 def remove_items(connection: Connection, first: int, last: int) -> None:
-    """Remove the items of a file from `first` to `last`, and the conversations that begin with one
-    of them. An item that other files share is moved to the first of these."""
+    """Remove items of a file from `first` to `last`, and conversations that begin with one of them.
+
+    An item that other files share moves to the first of these."""
     connection.execute("DELETE FROM memory_shared_items WHERE id BETWEEN ? AND ?", (first, last))
     sql = (
         "SELECT original, min(id) FROM memory_shared_items WHERE original BETWEEN ? AND ? "
@@ -148,8 +152,7 @@ def remove_items(connection: Connection, first: int, last: int) -> None:
 
 
 def _move_keys(connection: Connection, first: int, last: int, new_ids: dict[int, int]) -> None:
-    """Change the keys of the items from `first` to `last` that get new ids, and removes those of
-    the others."""
+    """Move the keys of the items from `first` to `last` to their new ids, and delete other keys."""
     # a scan: forgetting a file is rare
     sql = "SELECT key, id FROM memory_item_keys WHERE id BETWEEN ? AND ?"
     keys = fetch(connection, sql, (first, last))
@@ -164,8 +167,7 @@ def _move_keys(connection: Connection, first: int, last: int, new_ids: dict[int,
 
 
 def _indexed(connection: Connection, first: int, last: int) -> list[tuple[int, str]]:
-    """Return the items with ids from `first` to `last` and their texts as they were given to the
-    index."""
+    """Return the items from `first` to `last`, with their texts as they are in the index."""
     sql = (
         "SELECT id, content FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2 UNION ALL "
         "SELECT id, argument FROM memory_tool_uses WHERE id BETWEEN ?1 AND ?2 AND argument != ''"
@@ -174,7 +176,7 @@ def _indexed(connection: Connection, first: int, last: int) -> list[tuple[int, s
 
 
 class _Rows:
-    """The rows of a batch; `items` are those that are new to this file, in order."""
+    """The rows of a batch; `items` are the items that are new to this file, in order."""
 
     def __init__(self, connection: Connection, batch: Batch, file_id: int, first: int) -> None:
         self.entries: list[tuple[Any, ...]] = []
@@ -185,14 +187,14 @@ class _Rows:
         self.indexed: list[tuple[int, str]] = []
         self.lines: list[tuple[int, int]] = []
         self.items: list[TimedItem] = []
-        # items that were excluded: their texts before and now, the outcome
+        # items that were excluded: their earlier and present texts, and the outcome
         self.told: dict[int, tuple[Any, ...]] = {}
         self._outcomes, self._commits = batch.outcomes, batch.commits
         self._is_shared: set[int] = set()
         self._own_keys: dict[int, int] = {}  # of items whose key another file has for another text
         self._file_id = file_id
         self._next = first
-        self._message = 0  # of the last item, and the ordinal of the first item of that message
+        self._message = 0  # the last item's message, and the ordinal of that message's first item
         self._number = 0
         known = self._recognise(connection, batch)
         for entry in batch.entries:
@@ -221,7 +223,7 @@ class _Rows:
         return known
 
     def _shared_among(self, connection: Connection, originals: list[int]) -> set[int]:
-        """Return the items of other files that this file is known to share."""
+        """Return the items of other files that are already recorded as shared with this file."""
         sql = "SELECT original FROM memory_shared_items WHERE original IN carray(?) AND id >> ? = ?"
         rows = fetch(connection, sql, (ids_of(originals), ITEM_BITS, self._file_id))
         return {item for (item,) in rows}
@@ -250,8 +252,10 @@ class _Rows:
     def _new_id(
         self, key: int, known: dict[int, int], message: int, when: int | None, text: str
     ) -> int:
-        """Return the id of an item that is new to the store; 0 for a known one, which is noted as
-        shared if this file does not have it yet. `known` has the ids of items by their keys."""
+        """Return the id of an item that is new to the store, or 0 for a known item.
+
+        A known item is noted as shared if this file does not have it yet. `known` has the ids of
+        items by their keys."""
         key = self._own_keys.get(key, key)
         original = known.get(key)
         item = self._next
@@ -275,7 +279,7 @@ class _Rows:
         return item if original is None else 0
 
     def insert(self, connection: Connection) -> None:
-        """Write the rows, and how tool uses ended that were stored before."""
+        """Write the rows, and the outcomes of tool uses that were stored earlier."""
         connection.executemany(
             "INSERT INTO memory_transcript_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self.entries
         )
@@ -316,8 +320,9 @@ class _Rows:
 
 
 def _known(connection: Connection, keys: list[int]) -> dict[int, int]:
-    """Return the ids of the items with these keys, by key; of a shared item, its id in the first
-    file."""
+    """Return the ids of the items with these keys, by key.
+
+    The id of a shared item is its id in the first file."""
     sql = "SELECT key, id FROM memory_item_keys WHERE key IN carray(?)"
     return dict(fetch(connection, sql, (ids_of(keys),))) if keys else {}
 
@@ -332,13 +337,14 @@ def _texts(connection: Connection, items: Iterable[int]) -> dict[int, str]:
 
 
 def _is_blank(text: str) -> bool:
-    """Check if a text is that of an item of a mirror whose session is excluded."""
+    """Check if a text belongs to an item in the mirror of an excluded session."""
     return not text or EXCLUDED in text
 
 
 def _differs(stored: str, text: str) -> bool:
-    """Check if two texts differ before the first secret: redaction may have changed since the other
-    was stored."""
+    """Check if two texts differ before the first secret.
+
+    After that they may differ because redaction has changed since one of them was stored."""
     if stored == text or _is_blank(stored) or _is_blank(text):
         return False
     cut = min([at for at in (stored.find(MARK), text.find(MARK)) if at >= 0], default=None)

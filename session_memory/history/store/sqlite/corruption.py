@@ -1,8 +1,8 @@
-"""Decides if the store is corrupt (`fault_of`), and replaces it then (`quarantine_if_corrupt`):
-nothing else does.
+"""Decides if the store is corrupt (`fault_of`), and then replaces it (`quarantine_if_corrupt`).
 
-A newer schema, a concurrent writer, a full disk, missing permission or a read that the disk refuses
-is not corruption."""
+No other module does either. A newer schema, a concurrent writer, a full disk, missing permission
+and a read that the disk refuses are not corruption.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ _REASONS = {
 
 
 class StoreDatabase(StoreFile):
-    """The store's database at `path`, made if it is missing, replaced if it is corrupt:
-    `quarantined` is where the corrupt one is now, '' if there was none. Raises DatabaseError,
+    """The store's database at `path`, created if missing and replaced if corrupt.
+
+    `quarantined` is the new path of a corrupt database, '' if it was sound. Raises DatabaseError,
     OSError."""
 
     def __init__(self, path: str, patience: sqlite.Patience | None = None) -> None:
@@ -58,10 +59,10 @@ class StoreDatabase(StoreFile):
 
 
 def quarantine_if_corrupt(path: str) -> str:
-    """Move the store at `path` away if a connection of its own and a check of all that is in it
-    confirm that it is corrupt, and put one in its place that has all of its rows that can be read.
-    Return its new path, '' if it stays. Raises DatabaseError, also if it is the disk that cannot
-    read the store."""
+    """Replace the store at `path` if a new connection and a full check confirm that it is corrupt.
+
+    The new store has all rows that could be read. Return the new path of the corrupt store, or ''
+    if it stays. Raises DatabaseError, also if only the disk cannot read the store."""
     with Closing(lock(f"{path}.lock", sqlite.LOCK_WAIT_SECONDS)):
         if not os.path.lexists(path):
             return ""
@@ -70,8 +71,7 @@ def quarantine_if_corrupt(path: str) -> str:
 
 
 def _confirmed(path: str) -> str:
-    """Return the `WHY` of the error that a new connection to the store confirms; '' if it finds
-    nothing wrong."""
+    """Return the `WHY` of the error that a new connection confirms; '' if it finds no fault."""
     try:
         with closing(StoreFile(path)) as database:
             if database.obstacle:
@@ -102,8 +102,10 @@ def _confirmed(path: str) -> str:
 
 
 def _replace(path: str, why: str) -> str:
-    """Move the store away, and put its readable rows in its place. If this process is killed
-    meanwhile, the next one that opens the store finds the mark, and does it."""
+    """Move the store away, and make a new one of its readable rows.
+
+    If this process is killed meanwhile, the next one that opens the store finds the mark and
+    completes this."""
     if why == sqlite.ForeignDatabaseError.WHY or irregular(path):
         return sqlite.quarantine(path, why)
     write_atomically(f"{path}{_UNDONE}", b"")
@@ -113,8 +115,10 @@ def _replace(path: str, why: str) -> str:
 
 
 def _finish_salvage(path: str) -> str:
-    """Do what a process left undone that was killed while it replaced the store; return where the
-    corrupt one is, '' if there is nothing to do. Raises DatabaseError, LockedError, OSError."""
+    """Complete the replacement of a store by a killed process.
+
+    Return the path of the corrupt store, '' if there is nothing to do. Raises DatabaseError,
+    LockedError, OSError."""
     if not os.path.lexists(f"{path}{_UNDONE}"):
         return ""
     with Closing(lock(f"{path}.lock", sqlite.LOCK_WAIT_SECONDS)):
@@ -128,8 +132,7 @@ def _finish_salvage(path: str) -> str:
 
 
 def _put_salvaged(path: str, moved: str) -> None:
-    """Make a store of the readable rows of the one that is at `moved`, if it has any, and remove
-    the mark."""
+    """Make a store of the readable rows of the store at `moved`, if any, and remove the mark."""
     from ._salvage import salvage, salvage_queue
 
     made = f"{path}{_UNFINISHED}"
@@ -142,9 +145,10 @@ def _put_salvaged(path: str, moved: str) -> None:
             is_usable = bool(salvaged.entries or salvaged.tool_uses) and not fault_of(database)
         if is_usable:
             os.replace(made, path)
-    except Exception:  # the rows make no sound store: transcripts and archives make a new one
+    # the rows do not make a sound store, so it is made from transcripts and archives
+    except Exception:
         pass
-    # an interruption leaves the mark, and the next process that opens the store does this again
+    # an interruption leaves the mark, and the next process that opens the store completes this
     _remove(made)
     _remove(f"{path}{_UNDONE}")
 
@@ -163,8 +167,9 @@ def set_aside(path: str) -> list[str]:
 
 
 def aside_lines(store: sqlite.Database) -> list[str]:
-    """Return a line for each store that was moved away and is still there, with the numbers of kept
-    and lost rows. Raises DatabaseError."""
+    """Return a line for each store that was moved away and still exists.
+
+    It has the numbers of kept and lost rows. Raises DatabaseError."""
     salvaged = _salvages(store)
     lines = []
     for path in set_aside(store.path):
@@ -189,8 +194,9 @@ def aside_lines(store: sqlite.Database) -> list[str]:
 
 
 def delete_set_aside(store: sqlite.Database) -> list[str]:
-    """Delete the stores that were moved away and of which `store` has all rows that could be read;
-    return the paths of the others that may have been ours. Raises DatabaseError, OSError."""
+    """Delete the stores that were moved away and whose readable rows are all in `store`.
+
+    Return the paths of the others that may have been ours. Raises DatabaseError, OSError."""
     salvaged = _salvages(store)
     left = []
     for path in set_aside(store.path):
@@ -202,8 +208,7 @@ def delete_set_aside(store: sqlite.Database) -> list[str]:
 
 
 def _salvages(store: sqlite.Database) -> dict[str, list[int]]:
-    """Return the numbers of kept messages and tool uses, and of lost items, by the names of corrupt
-    stores."""
+    """Return the numbers of kept messages and tool uses, and of lost items, by corrupt store."""
     with sqlite.explained(store.path):
         rows = sqlite.fetch(
             store.connection, "SELECT moved, entries, tool_uses, lost FROM memory_salvages"
@@ -218,7 +223,7 @@ def _remove(path: str) -> None:
 
 
 def fault_of(store: sqlite.Database) -> str:
-    """Return the fault of an open store, or '' if it is sound. Reads all of the store."""
+    """Return the fault of an open store, or '' if it is sound. All of the store is read."""
     try:
         return _fault_of(store.connection, store.path, () if store.is_newer else MIGRATIONS)
     except sqlite.CorruptDatabaseError as error:
@@ -228,8 +233,9 @@ def fault_of(store: sqlite.Database) -> str:
 def _fault_of(
     connection: sqlite.Connection, path: str, migrations: Sequence[sqlite.Migration]
 ) -> str:
-    """Return the first fault; without `migrations`, only SQLite looks for one. Raises
-    CorruptDatabaseError."""
+    """Return the first fault. Without `migrations`, only SQLite looks for one.
+
+    Raises CorruptDatabaseError."""
     fault = fault_of_file(connection, path, migrations)
     if fault or not migrations:
         return fault
@@ -240,8 +246,9 @@ def _fault_of(
 
 
 def _fault_inside(connection: sqlite.Connection) -> str:
-    """Return what a quick check does not find: in the indexes, or in a value. Raises the errors of
-    apsw."""
+    """Return a fault in the indexes or in a value, which a quick check does not find.
+
+    Raises the errors of apsw."""
     [(fault,), *_] = sqlite.fetch(connection, "PRAGMA integrity_check(1)")
     if fault != "ok":
         return str(fault)
@@ -255,8 +262,9 @@ def _fault_inside(connection: sqlite.Connection) -> str:
 
 @contextmanager
 def damage_recognised(store: sqlite.Database) -> Iterator[None]:
-    """Raise CorruptDatabaseError for any failure within the block if the store is corrupt, for
-    example because it has a value of the wrong type or lacks a column."""
+    """Raise CorruptDatabaseError if anything in the block fails because the store is corrupt.
+
+    For example, a value may have the wrong type, or a column may be missing."""
     try:
         with sqlite.explained(store.path):
             yield

@@ -1,7 +1,9 @@
 """A machine's own store in one SQLite file. search_index.py has the part for searches.
 
 tests/history/store/test_store_contract.py specifies the methods that read, which the team's engine
-(postgres/engine.py) has too, and tests/history/store/test_store_ingest.py those that write."""
+(postgres/engine.py) has too. tests/history/store/test_store_ingest.py specifies the methods that
+write.
+"""
 
 from __future__ import annotations
 
@@ -50,9 +52,11 @@ _READ_ITEMS = 1000  # of a conversation, at a time: some have a hundred thousand
 
 
 class SqliteStore(StoreDatabase):
-    """The store, safe to use from several processes at once. Methods raise DatabaseError. A silence
-    of more than `gap` milliseconds ends a conversation; one with fewer than `least_messages` is
-    skipped. What `rules` exclude is hidden, except for what `overrides` permit."""
+    """The store, safe to use from several processes at once. Methods raise DatabaseError.
+
+    A silence of more than `gap` milliseconds ends a conversation. A conversation with fewer than
+    `least_messages` is skipped. Content that `rules` exclude is hidden, except as `overrides`
+    permit."""
 
     def __init__(
         self,
@@ -84,7 +88,9 @@ class SqliteStore(StoreDatabase):
         self.connection.execute(f"PRAGMA cache_size = -{kibibytes}")
 
     def is_excluding(self) -> bool:
-        """Check if rules exclude anything. The tables of exclusions.py are current from then on."""
+        """Check if rules exclude anything.
+
+        Afterwards the tables of exclusions.py are up to date."""
         with self.explained():
             return self._exclusions.ready()
 
@@ -95,15 +101,16 @@ class SqliteStore(StoreDatabase):
         return {file_id for (file_id,) in self.rows("SELECT file_id FROM memory_excluded_files")}
 
     def files_with_excluded(self) -> set[int]:
-        """Return the ids of the files of which rules exclude a part, or all; also if another file
-        has that too. Files whose text alone is excluded do not count."""
+        """Return the ids of the files of which rules exclude a part, or all.
+
+        An excluded part may also be in another file. Files with only their text excluded do not
+        count."""
         if not self.is_excluding():
             return set()
         return {file_id for (file_id,) in self.rows(FILES_WITH_EXCLUDED)}
 
     def apply_rules(self) -> None:
-        """Update the tables of exclusions if the rules have changed, for readers of the database's
-        views."""
+        """Update the tables of exclusions if the rules have changed, for readers of the views."""
         with self.explained():
             if self._rules is None or not is_behind(self.connection):
                 return
@@ -125,14 +132,16 @@ class SqliteStore(StoreDatabase):
         ]
 
     def write(self, batches: Iterable[Batch]) -> list[FileState | None]:
-        """Store all batches or, if anything fails, none. Return the new state of each file; None
-        for a batch that was not stored because another process has read on in its file."""
+        """Store all batches or, if anything fails, none. Return the new state of each file.
+
+        The state is None for a batch that was not stored, because another process has read further
+        in its file."""
         from ....sessions.settings import forgotten
         from ._writer import without_forgotten, write  # a search does without it
 
         with self.transaction() as connection:
-            # Read within it: another process that forgets meanwhile notes that first, then waits to
-            # delete.
+            # Read the tombstones within the transaction: a process that forgets first records this,
+            # then waits to delete.
             if tombstones := forgotten.read(self.path):
                 messages = forgotten.ForgottenMessages(self.path)
                 batches = [without_forgotten(batch, tombstones, messages) for batch in batches]
@@ -141,8 +150,7 @@ class SqliteStore(StoreDatabase):
             return written
 
     def incomplete_sessions(self, home: str) -> set[str]:
-        """Return the ids of the sessions of a group that lost messages to damage which no
-        transcript brought back."""
+        """Return the ids of a group's sessions that lost messages no transcript brought back."""
         sql = (
             "SELECT f.session_id FROM memory_incomplete_files JOIN memory_file_states AS f ON "
             "f.id = file_id "
@@ -151,7 +159,7 @@ class SqliteStore(StoreDatabase):
         return {session_id for (session_id,) in self.rows(sql, (home,))}
 
     def mark_gone(self, home: str, keys: Iterable[str]) -> None:
-        """Note that these files are no longer there. Their entries stay."""
+        """Note that these files no longer exist. Their entries stay."""
         with self.transaction() as connection:
             connection.executemany(
                 "UPDATE memory_file_states SET status = 'gone' WHERE home = ? AND file_path = ?",
@@ -190,9 +198,10 @@ class SqliteStore(StoreDatabase):
 
     @contextmanager
     def _deleting(self, count: int) -> Iterator[Connection]:
-        """Delete so many files or conversations in the block, one transaction. Each scans all keys,
-        unless these have an index, which ingest does not need: 2,000 conversations of 20,000 took
-        155 s."""
+        """Delete `count` files or conversations in the block, in one transaction.
+
+        Each deletion scans all keys, unless they have an index, which ingest does not need: 2,000
+        conversations of 20,000 took 155 s. So an index is made for many deletions."""
         indexes = _BY_ITEM if count > MOST_SCANS else {}
         with self.transaction() as connection:
             for name, columns in indexes.items():
@@ -200,7 +209,7 @@ class SqliteStore(StoreDatabase):
             yield connection
             for name in indexes:
                 connection.execute(f"DROP INDEX {name}")
-            # items that other files shared with deleted items have other ids
+            # items that other files shared with deleted items now have other ids
             apply(connection, None)
 
     def marks(self, conversations: Iterable[Conversation]) -> list[str]:
@@ -213,8 +222,9 @@ class SqliteStore(StoreDatabase):
     def conversations_with_copies(
         self, conversations: Iterable[Conversation]
     ) -> list[tuple[Conversation, int]]:
-        """Return the conversations of other files, such as forks, that have copies of these, each
-        with the time of its latest copy, in milliseconds since the epoch."""
+        """Return the conversations of other files, such as forks, that have copies of these.
+
+        Each comes with the time of its latest copy, in milliseconds since the epoch."""
         from ._forgotten_items import conversations_with, copies_of
 
         with self.explained():
@@ -247,8 +257,8 @@ class SqliteStore(StoreDatabase):
     def forget_conversations(self, conversations: Iterable[Conversation]) -> None:
         """Delete conversations with everything made of them, except memories.
 
-        Also delete the files that have no other conversation. `drop_free_pages` then deletes
-        their bytes."""
+        Files without any other conversation are deleted too. `drop_free_pages` then deletes their
+        bytes."""
         from .queue_database import forget_conversations
 
         conversations = list(conversations)
@@ -278,7 +288,7 @@ class SqliteStore(StoreDatabase):
     def redact_again(self, seconds: float) -> None:
         """Redact text stored under earlier rules, for `seconds`; the next call continues.
 
-        In the end no byte of a secret stays in the database. Raises DatabaseError."""
+        After the last call no byte of a secret is left in the database. Raises DatabaseError."""
         from . import redaction
 
         with self.explained():
@@ -301,8 +311,9 @@ class SqliteStore(StoreDatabase):
         return writers(self, hashes)
 
     def conversations_near(self, directory: str, at: int, within: int) -> list[Conversation]:
-        """Return the conversations in or below a directory, at most so many milliseconds from a
-        time."""
+        """Return the conversations in or below a directory, at most `within` from the time `at`.
+
+        Both are in milliseconds."""
         return self.conversations(
             Filter(
                 directories=(directory,),
@@ -313,8 +324,9 @@ class SqliteStore(StoreDatabase):
         )
 
     def calls_between(self, since: int, until: int) -> list[TimedCall]:
-        """Return the edits and commands made between two times, by sessions and their sub-agents,
-        the earliest first: see written_lines.py."""
+        """Return sessions' and sub-agents' edits and commands between two times.
+
+        The earliest come first: see written_lines.py."""
         from ._sub_agent_calls import between
         from .written_lines import calls_between
 
@@ -322,8 +334,9 @@ class SqliteStore(StoreDatabase):
         return sorted(calls, key=lambda call: (call.item.at or 0, call.item.item))
 
     def sub_agent_calls(self, conversation_id: int) -> list[StoredEntry]:
-        """Return the calls of a conversation's sub-agents that write files or run git: see
-        sub_agent_calls.py."""
+        """Return the calls of a conversation's sub-agents that write files or run git.
+
+        See sub_agent_calls.py."""
         from ._sub_agent_calls import of_conversation
 
         return of_conversation(self, conversation_id)
@@ -337,22 +350,24 @@ class SqliteStore(StoreDatabase):
         return running_at(self, conversations, first, last)
 
     def redacted_share(self) -> float:
-        """Return how much of the store was redacted by the current rules, from 0 to 1."""
+        """Return how much of the store is redacted by the current rules, from 0 to 1."""
         from .redaction import share_done
 
         with self.explained():
             return share_done(self.connection)
 
     def drop_free_pages(self) -> None:
-        """Rewrite the database and its queue: deleted text may be left in free pages and in the
-        log. Raises LockedDatabaseError if another program reads the old pages."""
+        """Rewrite the database and its queue, so no deleted text is left in free pages or the log.
+
+        Raises LockedDatabaseError if another program reads the old pages."""
         from .queue_database import drop_free_pages
 
         drop_free_pages(self.path)
 
     def all_conversations(self, ids: Iterable[int] | None = None) -> list[Conversation]:
-        """Return all conversations, or those with these ids, excluded ones too: for a person who
-        forgets."""
+        """Return all conversations, or those with these ids, for a person who forgets.
+
+        Excluded conversations are included."""
         condition, values = where(Filter(), self.visible)
         if ids is not None:
             condition, values = f"{condition} AND c.id IN carray(?)", [*values, ids_of(ids)]
@@ -364,8 +379,10 @@ class SqliteStore(StoreDatabase):
         return [conversation_of(row) for row in self.rows(sql, values)]
 
     def mark_ready(self, now: int) -> int:
-        """Change active conversations that have been silent for longer than the gap to ready, too
-        short ones to skipped. Return how many. `now` is in milliseconds since the epoch."""
+        """Mark active conversations that have been silent for longer than the gap as ready.
+
+        Too short ones are marked as skipped. Return the number of both. `now` is in milliseconds
+        since the epoch."""
         with self.transaction() as connection:
             sql = (
                 "UPDATE memory_conversations SET "
@@ -383,8 +400,7 @@ class SqliteStore(StoreDatabase):
         )
 
     def conversation_ids(self, wanted: Filter) -> Sequence[int]:
-        """Return the ids of the conversations that fit, the earliest first, for reading them one by
-        one."""
+        """Return the ids of the conversations that fit, the earliest first, to read them singly."""
         condition, values = listed(wanted, self.visible, self.is_excluding())
         sql = (
             f"SELECT c.id FROM {CONVERSATIONS} WHERE {condition} ORDER BY c.first_message_at, "
@@ -411,8 +427,7 @@ class SqliteStore(StoreDatabase):
         return [conversation_of(row) for row in self.rows(sql, (*values, value))]
 
     def entries(self, conversation_id: int) -> Iterator[StoredEntry]:
-        """Yield the entries and tool uses of a conversation in file order, with those that a fork
-        copied."""
+        """Yield the entries and tool uses of a conversation in file order, with a fork's copies."""
         first, last = self.item_ids(conversation_id)
         for begin in range(first, last + 1, _READ_ITEMS):
             yield from self.items(begin, min(begin + _READ_ITEMS - 1, last))
@@ -423,15 +438,16 @@ class SqliteStore(StoreDatabase):
         return next(((first, last) for first, last in self.rows(sql, (conversation_id,))), (0, -1))
 
     def items(self, first: int, last: int) -> list[StoredEntry]:
-        """Return the items of one file from one id to another, except those that rules exclude."""
+        """Return the items of one file from one id to another, except excluded ones."""
         excluding = self.is_excluding()
         with self.explained():
             return items_between(self.connection, first, last, excluding=excluding)
 
     def search(self, query: str, wanted: Filter) -> Hits:
-        """Return the entries that fit a query best, best first, at most one for each conversation
-        unless there are few. Any text is a query. `Hits.unchecked` counts entries that were not
-        read for it."""
+        """Return the entries that fit a query best, the best first. Any text is a query.
+
+        There is at most one entry for each conversation, unless there are few. `Hits.unchecked`
+        counts entries that were not read for it."""
         excluding = self.is_excluding()
         with self.explained():
             index = SqliteSearchIndex(
@@ -443,7 +459,7 @@ class SqliteStore(StoreDatabase):
         return hits
 
     def _origins(self, wanted: Filter, excluding: bool) -> list[str]:
-        """Return the ids of sessions from which the wanted session copied items found there."""
+        """Return the ids of sessions from which the wanted session copied items that were found."""
         condition, values = where(Filter(session=wanted.session), self.visible)
         if excluding:
             condition += f" AND {item_shown('s.id')} AND {item_shown('s.original')}"
@@ -486,6 +502,6 @@ def _ids_of(conversations: Iterable[Conversation]) -> list[int]:
 
 
 def _drop_old_terms(connection: Connection) -> None:
-    """Make the search indexes drop the terms of removed texts, which they keep for a while."""
+    """Remove the terms of deleted texts from the search indexes, which keep them for a while."""
     for index in ("memory_search", "memories_search"):
         connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")

@@ -1,8 +1,8 @@
-"""The tables of what rules exclude, used by every query for people and agents: whole transcripts,
-single items.
+"""The tables of excluded transcripts and items, used by every query for people and agents.
 
 A writer updates the tables in the database. If these are behind the rules, or a user may see more
-than others, the reader creates temporary tables of the same names, which SQLite then prefers."""
+than others, the reader creates temporary tables of the same names, which SQLite then prefers.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SAID = f"""(
     WHERE id BETWEEN f.id << {ITEM_BITS} AND f.id << {ITEM_BITS} | {NUMBERS} AND role = 'user' ORDER BY id LIMIT 1
 )"""  # the first words in a transcript `f`
 _SHARED = "SELECT original FROM memory_shared_items WHERE id BETWEEN ? AND ?"
-GIVEN_TITLE = 3  # the rank of a title that a person gave; others quote the session
+GIVEN_TITLE = 3  # the rank of a title that a person gave; other titles quote the session
 # Conditions on `memory_conversations AS c` and `memory_file_states AS f`, if anything is excluded.
 LISTED = """
     NOT EXISTS (SELECT 1 FROM memory_excluded_files WHERE file_id = f.id AND NOT is_told) AND (
@@ -48,7 +48,7 @@ WHOLE = """
         SELECT 1 FROM memory_excluded_items WHERE item BETWEEN c.first_item AND c.last_item AND because = f.id
     )
 """
-# The files with an excluded item, whether it is theirs or was copied from another.
+# The files with an excluded item, which is their own or a copy from another file.
 FILES_WITH_EXCLUDED = f"""
     WITH items AS (
         SELECT item FROM memory_excluded_items WHERE NOT is_told
@@ -74,15 +74,17 @@ HIDDEN_MESSAGES = """(
 
 
 class VisibilityOverrides(NamedTuple):
-    """Exceptions from exclusion for one user: the sessions that they are in, and, for a person who
-    asked for it, the text of sessions that others see only as metadata."""
+    """Exceptions from exclusion for one user.
+
+    A user sees all of their own sessions. A person may also ask to see the text of sessions that
+    others see only as metadata."""
 
     own_sessions: tuple[str, ...] = ()
     with_private: bool = False
 
 
 class Exclusions:
-    """The exclusions of a connection. Without `rules`, those of the last write."""
+    """The exclusions of a connection. Without `rules`, the last write's apply."""
 
     def __init__(
         self,
@@ -98,8 +100,9 @@ class Exclusions:
         self._places: list[str] = []  # if the tables in the database are outdated
 
     def ready(self) -> bool:
-        """Check if anything is excluded, and bring the tables up to date with the rules. Raises the
-        errors of apsw."""
+        """Bring the tables up to date with the rules, and check if anything is excluded.
+
+        Raises the errors of apsw."""
         places = _known_places(self._connection)
         stamps = {place: stamp(place) for place in places}
         is_current = self._rules is None or (bool(places) and stamps == places)
@@ -116,8 +119,9 @@ class Exclusions:
         return self._has_any
 
     def settings(self) -> dict[str, Stamp]:
-        """Return the files with the rules that count, by path, each with its stamp. Raises the
-        errors of apsw."""
+        """Return the files with the rules that apply, by path, each with its stamp.
+
+        Raises the errors of apsw."""
         self.ready()
         places = self._places or list(_known_places(self._connection))
         return {place: stamp(place) for place in sorted(places) if place.endswith(".yaml")}
@@ -154,8 +158,7 @@ class Exclusions:
             self._places = []
 
     def _state(self, stamps: dict[str, Stamp]) -> object:
-        """Return a value that changes with the rules and with every write, over this connection or
-        another."""
+        """Return a value that changes with the rules and with every write, over any connection."""
         looked_at = {place: stamp(place) for place in self._places}
         return (
             stamps,
@@ -166,14 +169,16 @@ class Exclusions:
 
 
 def apply(connection: Connection, rules: StoreRules | None, files: Iterable[int] = ()) -> None:
-    """Update the tables within the caller's transaction: all if the rules have changed, else those
-    of these `files`, which were written. Without `rules` the next reader must check."""
+    """Update the tables within the caller's transaction.
+
+    All of them are updated if the rules have changed, else only the rows of `files`, which were
+    written. Without `rules`, the next reader must check."""
     if rules is None:
         connection.execute("DELETE FROM main.memory_rules")
         return
     known = _known_places(connection)
     is_current = not _have_changed(known)
-    # Stamp before reading the rules: a rule written meanwhile is read the next time.
+    # Take the stamps before reading the rules, so a rule written meanwhile is read the next time.
     stamps = known if is_current else {place: stamp(place) for place in {*known, *rules().places}}
     read = rules()
     if is_current:
@@ -196,7 +201,7 @@ def is_behind(connection: Connection) -> bool:
 
 
 def item_shown(item: str) -> str:
-    """Return the condition that an item, whose id is the expression `item`, is not excluded."""
+    """Return the condition that the item with the id expression `item` is not excluded."""
     return (
         f"NOT EXISTS (SELECT 1 FROM memory_excluded_files WHERE file_id = {item} >> {ITEM_BITS}) "
         f"AND NOT EXISTS (SELECT 1 FROM memory_excluded_items WHERE item = {item})"
@@ -204,8 +209,9 @@ def item_shown(item: str) -> str:
 
 
 def unless_private(expression: str, instead: str = "''") -> str:
-    """Return an expression about `memory_file_states AS f`, or `instead` if only metadata may be
-    shown."""
+    """Return `expression`, with `instead` for files of which only metadata may be shown.
+
+    Both are about `memory_file_states AS f`."""
     return (
         f"iif(EXISTS (SELECT 1 FROM memory_excluded_files WHERE file_id = f.id), {instead}, "
         f"{expression})"
@@ -213,8 +219,9 @@ def unless_private(expression: str, instead: str = "''") -> str:
 
 
 def title_shown() -> str:
-    """Return the title of `memory_file_states AS f`; if its text is private, only one that a person
-    gave it."""
+    """Return the title of `memory_file_states AS f`.
+
+    If its text is private, only a title that a person gave is returned."""
     return unless_private("f.title", f"iif(f.title_rank >= {GIVEN_TITLE}, f.title, '')")
 
 
@@ -223,7 +230,7 @@ def _judge(
 ) -> None:
     """Write the excluded items of these files.
 
-    An item of several files is excluded with any of them."""
+    An item in several files is excluded if it is excluded in any of them."""
     excluded: list[tuple[int, bool]] = []
     items: list[tuple[int, int, bool]] = []
     for file in files:
@@ -253,8 +260,7 @@ def _judge(
 def _said_elsewhere(
     connection: Connection, rules: ReadRules, file: RuleSubject
 ) -> list[tuple[int, int, bool]]:
-    """Return the items of a file that belong to an excluded directory other than its session's
-    first."""
+    """Return the items of a file from excluded directories other than the session's first one."""
     first, last = items_of_file(file.id)
     tables = ("memory_transcript_entries", "memory_tool_uses")
     parts = []
@@ -322,8 +328,7 @@ def _files(
 
 
 def title_by(said: str | None) -> str:
-    """Return the title of a session without one, by its first words, as `sessions` shows it and
-    rules name it."""
+    """Return a session's title from its first words, as `sessions` shows it and rules name it."""
     return for_title(title_of(said)) if said else ""
 
 

@@ -1,11 +1,13 @@
-"""The queue in the database: a row for each conversation and strategy, with how far the strategy
-is, and a mark while a process works on it. A strategy works in one process at a time
-(memory/queue.py): a mark that is there when that takes the part is of a process that has ended.
-Times are in milliseconds since the epoch.
+"""The queue in the database: a row for each conversation and strategy.
 
-A strategy gets the part of a conversation that it has not seen (seen_items.py). The ids of items
-tell which that is. Times may be equal, missing or out of order; they decide only if a transcript
-was ingested again and its ids changed."""
+A row has the progress of the strategy, and a mark while a process works on it. A strategy works in
+one process at a time (memory/queue.py), so a mark that a new worker finds was left by a process
+that has ended. Times are in milliseconds since the epoch.
+
+A strategy gets the part of a conversation that it has not seen (seen_items.py), known by the ids of
+the items. Times may be equal, missing or out of order. They decide only if a transcript was
+ingested again and its ids changed.
+"""
 
 import os
 from typing import Any, NamedTuple
@@ -30,7 +32,7 @@ _TAKE = """
     ON CONFLICT DO UPDATE SET owner = ?7, until_item = ?8, until_at = ?9,
     interruptions = interruptions + ?10
 """
-# In accounts that a process left open, the reserved tokens count, unless single calls were recorded.
+# In accounts that a process left open, the reserved tokens count, unless calls were recorded.
 _SETTLE = """
     UPDATE memory_spending SET is_settled = 1, input_tokens = iif(calls, input_tokens, reserved)
     WHERE NOT is_settled AND conversation_id = ? AND strategy = ?
@@ -42,8 +44,8 @@ _COLUMNS = (
 )
 _SKIPPED = "w.outcome = 'skipped' AND w.owner IS NULL"
 _DUE = "coalesce(w.next_try, 0) <= ?"
-# A conversation without a row is open too. If a file was read again, it is unknown before
-# `find_again` which of its items were seen.
+# A conversation without a row is open too. If a file was read again, only `find_again` tells which
+# of its items were seen.
 _OPEN = (
     "(c.status IN ({}) AND coalesce(w.seen_item, 0) < c.last_item AND coalesce(w.first_item, 1) OR "
     "c.first_item IN (SELECT first_item FROM memory_work WHERE strategy = ? AND "
@@ -55,8 +57,8 @@ class ConversationPart(NamedTuple):
     """The items of a conversation, from `first_item` to `until_item`, that a strategy has not seen.
 
     `result` is the strategy's result for them so far, or ''. The strategy failed `attempts` times,
-    and the process ended `interruptions` times while it worked. `is_again`: the part includes items
-    that were skipped before."""
+    and its process ended `interruptions` times during the work. `is_again` means that the part
+    includes items that were skipped before."""
 
     conversation: Conversation
     strategy: str
@@ -69,7 +71,7 @@ class ConversationPart(NamedTuple):
 
 
 class Retry(NamedTuple):
-    """A conversation that failed with a `problem`, and that its strategy gets again at a time."""
+    """A conversation that failed with a `problem`, and the time of the next attempt."""
 
     strategy: str
     conversation: Conversation
@@ -78,8 +80,9 @@ class Retry(NamedTuple):
 
 
 class StoredQueue(QueueDatabase):
-    """The queue, in which each strategy works in one process at a time. A conversation waits as
-    long as `rules` exclude anything of it. Methods raise DatabaseError."""
+    """The queue, in which each strategy works in one process at a time.
+
+    A conversation waits as long as `rules` exclude any part of it. Methods raise DatabaseError."""
 
     def __init__(self, path: str, rules: StoreRules | None = None, visible: Visible = None) -> None:
         super().__init__(path)
@@ -93,13 +96,14 @@ class StoredQueue(QueueDatabase):
         now: int,
         statuses: tuple[str, ...] = (),
     ) -> list[ConversationPart]:
-        """Return the parts that can be taken now, the oldest first, so a newer one may correct it.
+        """Return the parts that can be worked on now, the oldest first.
 
-        Conversations with one of `statuses` count as well as ready ones."""
+        In this order, a newer part can correct an older one. Conversations with one of `statuses`
+        count as well as ready ones."""
         return [_part(strategy, row) for row in self._rows(strategy, now, statuses)]
 
     def retries(self, strategy: str, now: int) -> list[Retry]:
-        """Return the conversations that wait for a retry, the next one first."""
+        """Return the conversations that wait for a retry, by the time of the retry."""
         condition, values = self._where()
         sql = (
             f"SELECT w.next_try, w.problem, {conversation_columns(excluding=False)} {_FROM} "
@@ -168,8 +172,9 @@ class StoredQueue(QueueDatabase):
             return part._replace(interruptions=part.interruptions + was_interrupted)
 
     def entries(self, part: ConversationPart) -> tuple[list[StoredEntry], bool]:
-        """Return the entries of a part in file order, and if memories were made of others of its
-        conversation."""
+        """Return the entries of a part in file order.
+
+        The second value is True if other entries of the conversation became memories."""
         connection = self.connection
         first, last = part.first_item, part.until_item
         with self.explained():
@@ -204,7 +209,7 @@ class StoredQueue(QueueDatabase):
     def put_back(
         self, part: ConversationPart, *, attempts: int = 0, next_try: int = 0, problem: str = ""
     ) -> None:
-        """Release an undone part, to be taken again from `next_try` on; a recorded result stays."""
+        """Release an unfinished part, to be retried from `next_try` on; a recorded result stays."""
         columns = "owner = NULL, attempts = ?, next_try = ?, problem = ?, interruptions = 0"
         with self.transaction() as connection:
             _update(connection, part, columns, (attempts, next_try, problem))
@@ -213,8 +218,10 @@ class StoredQueue(QueueDatabase):
     def finish(
         self, part: ConversationPart, outcome: str, reason: str, strategies: tuple[str, ...]
     ) -> None:
-        """Record that a part is archived or skipped, and so is its conversation if all `strategies`
-        are done with it and it has not grown."""
+        """Record that a part is archived or skipped.
+
+        Its conversation is finished too if all `strategies` are done with it and it has not grown.
+        """
         columns = (
             "owner = NULL, result = NULL, attempts = 0, interruptions = 0, next_try "
             "= 0, problem = '', "
@@ -228,9 +235,10 @@ class StoredQueue(QueueDatabase):
             _close(connection, part.conversation.id, strategies)
 
     def close_done(self, strategies: tuple[str, ...]) -> None:
-        """Close the conversations that all `strategies` are done with although they are not marked
-        so: a strategy that had not finished is no longer configured, or the file was ingested
-        again."""
+        """Close the conversations that all `strategies` are done with but that are still open.
+
+        They are open because an unfinished strategy was removed from the settings, or because the
+        file was ingested again."""
         marks = ", ".join("?" * len(strategies))
         sql = (
             f"SELECT c.id FROM {CONVERSATIONS} WHERE c.status IN ('ready', 'processing') AND "
@@ -259,8 +267,7 @@ class StoredQueue(QueueDatabase):
         statuses: tuple[str, ...],
         limit: int = -1,
     ) -> list[tuple[Any, ...]]:
-        """Return _COLUMNS of what waits, at most `limit`: the texts of no more conversations are
-        read."""
+        """Return _COLUMNS of at most `limit` waiting rows, to read no more texts than needed."""
         condition, values = self._where()
         all_statuses = ("ready", "processing", *statuses)
         is_open = _OPEN.format(", ".join("?" * len(all_statuses)))
@@ -317,8 +324,9 @@ def _release(connection: Connection, conversation_id: int) -> None:
 
 
 def _close(connection: Connection, conversation_id: int, strategies: tuple[str, ...]) -> None:
-    """Set the status of a conversation that all `strategies` are done with: archived if any made
-    memories of it."""
+    """Set the status of a conversation that all `strategies` are done with.
+
+    It is archived if any strategy made memories of it."""
     rows = fetch(
         connection,
         "SELECT w.strategy, w.outcome, w.reason, w.seen_item >= c.last_item AND w.owner IS NULL "

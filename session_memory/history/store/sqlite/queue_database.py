@@ -1,6 +1,7 @@
 """A connection to the store with its queue attached, so one statement reads both.
 
-A commit to both reaches the store first. Each of the two is atomic by itself."""
+A commit to both reaches the store first. It is atomic only for each of the two.
+"""
 
 import os
 import time
@@ -55,8 +56,7 @@ class QueueDatabase(StoreDatabase):
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Raise DatabaseError for whatever SQLite or a value in the database makes fail within the
-        block."""
+        """Raise DatabaseError for any failure of SQLite or of a stored value within the block."""
         import apsw
 
         try:
@@ -69,7 +69,7 @@ class QueueDatabase(StoreDatabase):
 
 
 def forget_item_ids(connection: Connection, *, of_all: bool = False) -> None:
-    """Drop the ids of items `of_all` files, or of those that are not in the store any more."""
+    """Remove the ids of items from rows of files no longer in the store, or from all rows."""
     sql = """
         UPDATE memory_work SET first_item = 0, seen_item = 0
         WHERE first_item AND (?1 OR NOT EXISTS (
@@ -117,8 +117,9 @@ def drop_free_pages(database: str) -> None:
 
 
 def _attach_queue(connection: Connection, database: str) -> sqlite.DatabaseError | None:
-    """Attach the queue, made if it is missing. If it can only be read, attach a copy in memory and
-    return why."""
+    """Attach the queue, created if missing.
+
+    If it is read-only, attach a copy in memory and return the reason."""
     path = path_of(database)
     obstacle: sqlite.DatabaseError | None
     try:
@@ -175,15 +176,15 @@ class TokenAccounts:
         self._database = database
 
     def of_day(self, now: int) -> int:
-        """Return the tokens that count against the day (UTC) of `now`, in milliseconds since the
-        epoch."""
+        """Return the tokens that count for the day (UTC) of `now`.
+
+        `now` is in milliseconds since the epoch."""
         sql = f"SELECT coalesce(sum({_COUNTED}), 0) FROM memory_spending WHERE day = ?"
         [(total,)] = self._database.rows(sql, (day_of(now),))
         return int(total)
 
     def by_model(self, since: str, until: str = "9") -> list[Usage]:
-        """Return the tokens of each model in the days (UTC) from one to another; reserved ones
-        count as input."""
+        """Return the tokens of each model between two days (UTC); reserved ones count as input."""
         sql = (
             f"SELECT sum(input_tokens + max(0, {_COUNTED} - input_tokens - output_tokens - "
             f"cached_tokens)), "
@@ -195,7 +196,7 @@ class TokenAccounts:
     def open(
         self, strategy: str, conversation_id: int, estimate: Usage, now: int, day_limit: int
     ) -> int | None:
-        """Reserve `estimate` in a new account; return its id, None if it exceeds the day's rest."""
+        """Reserve `estimate` in a new account, and return its id; None above the day's limit."""
         with self._database.transaction() as connection:
             if estimate.tokens and self.of_day(now) + estimate.tokens > day_limit:
                 return None
@@ -209,8 +210,10 @@ class TokenAccounts:
     def begin_call(
         self, account: int, estimate: Usage, day_limit: int, account_limit: int
     ) -> tuple[int, int] | None:
-        """Add a call that will spend at most `estimate`, and return None. If that does not fit, add
-        nothing, and return the tokens left of the day and of the account."""
+        """Add a call that will spend at most `estimate`, and return None.
+
+        If that exceeds a limit, add nothing, and return the tokens left of the day and of the
+        account."""
         with self._database.transaction() as connection:
             sql = f"SELECT {_SPENT}, reserved, day FROM memory_spending WHERE id = ?"
             spent, reserved, day = connection.execute(sql, (account,)).get
@@ -248,15 +251,17 @@ class TokenAccounts:
             )
 
     def settle(self, account: int, usage: Usage) -> None:
-        """Close an account. `usage` counts if no call was recorded; unreported calls as
-        estimated."""
+        """Close an account.
+
+        `usage` counts if no call was recorded. Calls without reported usage count as estimated."""
         with self._database.transaction() as connection:
             settle(connection, account, usage)
 
 
 def settle(connection: Connection, account: int, usage: Usage) -> None:
-    """See `TokenAccounts.settle`; within the caller's transaction. An account with nothing spent is
-    deleted."""
+    """Settle an account within the caller's transaction, see `TokenAccounts.settle`.
+
+    An account without any spending is deleted."""
     connection.execute(
         "UPDATE memory_spending SET is_settled = 1, input_tokens = iif(calls, input_tokens, ?1), "
         "output_tokens = iif(calls, output_tokens, ?2), cached_tokens = iif(calls, "
@@ -268,5 +273,5 @@ def settle(connection: Connection, account: int, usage: Usage) -> None:
 
 
 def day_of(now: int) -> str:
-    """Return the day (UTC) of a point in time in milliseconds since the epoch."""
+    """Return the day (UTC) of a time in milliseconds since the epoch."""
     return time.strftime("%Y-%m-%d", time.gmtime(now / 1000))

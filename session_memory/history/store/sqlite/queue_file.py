@@ -1,7 +1,8 @@
-"""The queue of strategies and the token accounts in a database of their own, `<store>.queue`.
+"""The queue of strategies and the token accounts, in a separate database `<store>.queue`.
 
 Its content cannot be rebuilt from transcripts, so it is never replaced. If it cannot be read,
-nothing is spent until a person has decided."""
+nothing is spent until a person has decided.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +50,7 @@ def has_queue(database: str) -> bool:
 
 
 def highest_conversation(database: str) -> int:
-    """Return the highest id of a conversation in the queue; 0 if there is none, or if it cannot be
-    read."""
+    """Return the highest id of a conversation in the queue; 0 if empty or unreadable."""
     import apsw
 
     if not has_queue(database):

@@ -1,7 +1,8 @@
 """Redacts texts that were stored under earlier rules for secrets, a few items at a time.
 
-The database records how far that is, with a checksum of the rules. If the rules change, it starts
-again."""
+The database records the progress, with a checksum of the rules. If the rules change, it starts
+again.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from ..values import ITEM_BITS
 
 BATCH_ITEMS = 2000
 HIGHEST_ITEM = (1 << 63) - 1
-# The columns of each table with text from elsewhere, the indexed one first.
+# The columns of each table that contain text from elsewhere; the indexed column comes first.
 _COLUMNS = {
     "memory_transcript_entries": ("content", "cwd"),
     "memory_tool_uses": ("argument", "name", "error", "cwd"),
@@ -23,8 +24,9 @@ _COLUMNS = {
 
 
 class Redaction(NamedTuple):
-    """The progress: items up to `until` are done by `rules`. `is_changed`: some text was
-    redacted."""
+    """The progress of redaction.
+
+    Items up to `until` are done by `rules`. `is_changed` means that some text was redacted."""
 
     rules: str
     until: int
@@ -79,8 +81,9 @@ def share_done(connection: Connection) -> float:
 
 
 def redact_some(connection: Connection, known: Redaction) -> Redaction:
-    """Redact the next items or, in the end, the files, within the caller's transaction; return the
-    new progress."""
+    """Redact the next items or, at the end, the files, within the caller's transaction.
+
+    Return the new progress."""
     rows = {}
     for table, columns in _COLUMNS.items():
         sql = f"SELECT id, {', '.join(columns)} FROM {table} WHERE id > ? ORDER BY id LIMIT ?"

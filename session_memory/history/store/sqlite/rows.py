@@ -32,8 +32,8 @@ _SAID = "\x01"  # before a title that is the user's first words
 def conversation_columns(excluding: bool) -> str:
     """Return the columns of values.Conversation, without excluded content.
 
-    The title is the session's, or else the user's first words, and `conversation_of` makes a title
-    of those."""
+    The title is the session's. Without one, it is the user's first words, which `conversation_of`
+    turns into a title."""
     title, source_file, cwd, messages = "f.title", "c.source_file", "f.cwd", "c.entry_count"
     shown = ""
     if excluding:
@@ -49,7 +49,7 @@ def conversation_columns(excluding: bool) -> str:
 
 
 def conversation_of(row: Sequence[Any]) -> Conversation:
-    """Return the conversation of a row, titled by its first words if it has no title."""
+    """Return the conversation of a row; without a title, it gets one from its first words."""
     conversation = Conversation._make(row)
     return (
         conversation._replace(title=first_words(conversation.title[1:]))
@@ -60,7 +60,9 @@ def conversation_of(row: Sequence[Any]) -> Conversation:
 
 @lru_cache(maxsize=1000)
 def first_words(said: str) -> str:
-    """Return a title made of the user's first words. Cached: a list of sessions repeats them."""
+    """Return a title made of the user's first words.
+
+    Cached, because listed sessions repeat them."""
     return shorten(one_line(title_of(said)), TITLE_CHARACTERS)
 
 
@@ -80,8 +82,10 @@ TOOL_USES = f"""
 def where(
     wanted: Filter, visible: Visible, times: tuple[str, str] = _TIMES
 ) -> tuple[str, list[Any]]:
-    """Return the condition on `memory_conversations AS c` and `memory_file_states AS f`, and its
-    values; `times` are the columns that the points in time are about."""
+    """Return the condition of a filter, and its values.
+
+    It is about `memory_conversations AS c` and `memory_file_states AS f`. `times` are the columns
+    that the limits of time apply to."""
     session = wanted.session
     patterns = project_patterns(
         wanted.project, lambda character: f"[{character}]" if character in "*?[" else character
@@ -103,15 +107,16 @@ def where(
 
 
 def is_visible(visible: Visible) -> tuple[bool, str, Sequence[str]]:
-    """Return the condition on `memory_file_states AS f` as `joined` takes it."""
+    """Return the condition for visible `memory_file_states AS f`, in the form for `joined`."""
     values = visible or ()
     return visible is not None, f"f.home IN ({', '.join('?' * len(values))})", values
 
 
 def _in_directories(wanted: Filter) -> tuple[str, list[str]]:
-    """Return the condition on `memory_file_states AS f` that a session was started in the
-    directories, or went on there: that is looked for only in the folders that the runtime has for
-    them."""
+    """Return the condition that a session was started in the directories or continued there.
+
+    It is about `memory_file_states AS f`. Sessions that continued there are found only in the
+    folders that the runtime has for these directories."""
 
     def is_in(column: str) -> str:
         start = "rtrim(path, '/') || '/'"
@@ -133,8 +138,7 @@ def _in_directories(wanted: Filter) -> tuple[str, list[str]]:
 
 
 def listed(wanted: Filter, visible: Visible, excluding: bool) -> tuple[str, list[Any]]:
-    """Return the same for listed conversations: without those that rules exclude, if
-    `excluding`."""
+    """Return the condition of `where`; if `excluding`, without excluded conversations."""
     condition, values = where(wanted, visible)
     return (f"{condition} AND {LISTED}" if excluding else condition), values
 
@@ -148,8 +152,9 @@ def items_of(connection: Connection, items: Iterable[int]) -> dict[int, StoredEn
 def items_between(
     connection: Connection, first: int, last: int, *, excluding: bool = False
 ) -> list[StoredEntry]:
-    """Return the items of one file with ids from `first` to `last`, in file order, including those
-    shared with another file. `excluding` omits what rules exclude."""
+    """Return the items of one file with ids from `first` to `last`, in file order.
+
+    Items shared with another file are included. If `excluding`, excluded items are left out."""
     entry, use, copy, original = (
         f"AND {item_shown(item)}" if excluding else ""
         for item in ("e.id", "t.id", "s.id", "s.original")

@@ -29,8 +29,9 @@ LITERAL_ITEMS = 20_000  # whose texts are scanned for text that is no term
 
 
 class KnownTables:
-    """Cache of the table of conversations: with a million entries, reading it takes as long as the
-    search."""
+    """A cache of the table of conversations.
+
+    With a million entries, reading the table takes as long as the search."""
 
     def __init__(self) -> None:
         self._version: tuple[int, int] | None = None
@@ -39,7 +40,8 @@ class KnownTables:
     def of(self, connection: Connection) -> ConversationTable:
         version = (connection.execute("PRAGMA data_version").get, connection.total_changes())
         if version != self._version:
-            # In the order of the rows, since that of an index reads each by itself.
+            # In the order of the rows, because the order of an index would read each row
+            # separately.
             sql = """
                 SELECT first_item, last_item - first_item + 1, coalesce(last_message_at, 0), text_bytes
                 FROM memory_conversations NOT INDEXED
@@ -52,8 +54,9 @@ class KnownTables:
 
 
 class SqliteSearchIndex:
-    """The index (see SearchIndex). `tables` belongs to the connection; `excluding` omits items that
-    rules exclude."""
+    """The index (see SearchIndex).
+
+    `tables` belongs to the connection; `excluding` leaves out excluded items."""
 
     def __init__(
         self,
@@ -95,7 +98,7 @@ class SqliteSearchIndex:
         shown = f" AND {item_shown('memory_search.rowid')}" if self._excluding else ""
         sql = "SELECT rowid FROM memory_search WHERE memory_search MATCH ?"
         execute = self._connection.execute
-        # all of them: a range, though it holds all, makes it 1.4 times as long
+        # no condition for all files: a range, even one with all items, takes 1.4 times as long
         if scope.files is None and not newest:
             return _column(execute(sql + shown, (match,)))
         sql += f" AND rowid BETWEEN ? AND ?{shown}"
@@ -196,7 +199,7 @@ class SqliteSearchIndex:
 
 
 def match_of(expression: Expression) -> str:
-    """Return an expression as FTS5 writes it, with all precedence in parentheses."""
+    """Return an expression in FTS5's syntax, with parentheses for all precedence."""
 
     def any_of(choices: Iterable[Words]) -> str:
         every = [
@@ -211,7 +214,7 @@ def match_of(expression: Expression) -> str:
 
 
 def terms_of(connection: Connection) -> Terms:
-    """Return the function that makes terms as the index does, with its tokenizer."""
+    """Return the function that splits text into terms with the index's tokenizer."""
     import apsw
 
     name, *arguments = TOKENIZER.split()
@@ -224,20 +227,22 @@ def terms_of(connection: Connection) -> Terms:
 
 
 def local_terms() -> Terms:
-    """Return the same without a store: a team's index has the tokenizer of every machine's own."""
+    """Return the same function without a store, for a team's index.
+
+    A team uses the tokenizer of each machine's own store."""
     import apsw
 
     return terms_of(apsw.Connection(":memory:"))
 
 
 def _column(cursor: Any) -> list[int]:
-    """Return the only column of all rows: not row by row, which takes longer than SQLite does."""
+    """Return the only column of all rows at once; row by row takes longer than the query itself."""
     value = cursor.get
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def index_size(connection: Connection) -> tuple[int, int]:
-    """Return the number of texts and of terms: the first varints of FTS5's first record."""
+    """Return the numbers of texts and of terms: the first varints of FTS5's first record."""
     numbers = [0]
     for byte in connection.execute("SELECT block FROM memory_search_data WHERE id = 1").get or b"":
         numbers[-1] = numbers[-1] << 7 | byte & 0x7F

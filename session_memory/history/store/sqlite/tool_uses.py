@@ -1,5 +1,8 @@
-"""Whole listings of the store: the tool uses of each conversation, from which patterns are found;
-hours and places of work; and the transcripts that a team may share, without what rules exclude."""
+"""Listings of the whole store: tool uses, times and places of work, and shareable transcripts.
+
+Patterns are found in the tool uses of each conversation. A team may share the transcripts, without
+what rules exclude.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
@@ -25,9 +28,10 @@ _HAS_ITEM = (
 
 
 class ConversationSteps(NamedTuple):
-    """A conversation and its steps in file order: its tool uses and, without text, its user
-    entries. Items that a fork copied (they count in the original) and items that rules exclude are
-    omitted."""
+    """A conversation and its steps in file order: its tool uses, and its user entries without text.
+
+    Excluded items are left out, and so are items that a fork copied, because they count in the
+    original."""
 
     conversation: Conversation
     steps: list[StoredEntry]
@@ -36,9 +40,10 @@ class ConversationSteps(NamedTuple):
 def conversation_steps(
     store: SqliteStore, wanted: Filter, *, failing: Callable[[str], object] | None = None
 ) -> Iterator[ConversationSteps]:
-    """Yield the conversations that fit, the latest first, at most `wanted.limit`; `failing`: only
-    those in which a tool use failed with an error of which it returns something true. Raises
-    DatabaseError."""
+    """Yield the conversations that fit, the latest first, at most `wanted.limit`.
+
+    With `failing`, only conversations with a failed tool use are yielded for whose error it returns
+    a true value. Raises DatabaseError."""
     excluding = store.is_excluding()
     condition, values = listed(wanted, store.visible, excluding)
     if failing:
@@ -65,8 +70,7 @@ def conversation_steps(
 
 
 class WorkHour(NamedTuple):
-    """An hour of a day (`2026-02-21`, local time): the conversations that began in it, and their
-    messages."""
+    """An hour of a day (`2026-02-21`, local time), its new conversations, and their messages."""
 
     day: str
     hour: int
@@ -75,8 +79,9 @@ class WorkHour(NamedTuple):
 
 
 class WorkPlace(NamedTuple):
-    """A directory in which sessions of a runtime were started, and the end of the last in
-    milliseconds (or None)."""
+    """A directory in which sessions of a runtime were started, and the last one's end.
+
+    The end is in milliseconds, or None."""
 
     directory: str
     runtime: str
@@ -85,8 +90,9 @@ class WorkPlace(NamedTuple):
 
 
 def work_hours(store: SqliteStore, wanted: Filter) -> list[WorkHour]:
-    """Return the hours in which conversations that fit began, the earliest first. Raises
-    DatabaseError."""
+    """Return the hours in which fitting conversations began, the earliest first.
+
+    Raises DatabaseError."""
     excluding = store.is_excluding()
     condition, values = listed(wanted, store.visible, excluding)
     messages = f"max(0, c.entry_count - {HIDDEN_MESSAGES})" if excluding else "c.entry_count"
@@ -119,10 +125,11 @@ def work_places(store: SqliteStore) -> list[WorkPlace]:
 
 
 class StoredFile(NamedTuple):
-    """A transcript in the store, as FileState has it; `given_title` is a title that a person gave
-    it, `known_title` the one by which rules may name it. The next item gets `next_number`; `ranges`
-    are the first and last numbers of existing items, and `hidden` those that rules exclude: all, if
-    `is_excluded`."""
+    """A transcript in the store, as in FileState.
+
+    `given_title` is a title that a person gave it, `known_title` the title by which rules may name
+    it. The next item gets `next_number`. `ranges` are the first and last numbers of existing items,
+    and `hidden` the numbers that rules exclude, or all if `is_excluded`."""
 
     id: int
     home: str
@@ -149,14 +156,15 @@ class StoredFile(NamedTuple):
 
 
 def store_id(store: SqliteStore) -> int:
-    """Return the number that the store has instead of all others. Raises DatabaseError."""
+    """Return the number that distinguishes this store from all others. Raises DatabaseError."""
     [(id,)] = store.rows("SELECT id FROM memory_store")
     return int(id)
 
 
 def stored_files(store: SqliteStore) -> list[StoredFile]:
-    """Return the transcripts of this machine, in the order in which they were first stored. Raises
-    DatabaseError."""
+    """Return the transcripts of this machine, in the order of their first ingestion.
+
+    Raises DatabaseError."""
     sql = f"""
         SELECT id, home, file_path, session_id, source, title, iif(title_rank >= {GIVEN_TITLE}, title, ''), {SAID},
             cwd, first_entry_timestamp, last_entry_timestamp, next_ordinal
@@ -195,7 +203,8 @@ def common_items(store: SqliteStore) -> list[tuple[int, int]]:
 
 
 def spans_from(store: SqliteStore, file_id: int, first: int) -> list[StoredSpan]:
-    """Return the conversations of a file that have items from the number `first` on, in order.
+    """Return the conversations of a file with items from number `first` on, in order.
+
     Raises DatabaseError."""
     sql = (
         "SELECT first_item, last_item, first_message_at, last_message_at, entry_count, text_bytes "

@@ -17,9 +17,11 @@ Place = tuple[str, str]  # the group and the root of a directory
 
 
 def unchanged_files(location: StoreLocation, now: int) -> int | None:
-    """Return the number of files if all are in the store and unchanged, none is gone, and no
-    conversation has ended since; None if anything must be done or reported, or in doubt. `now` is
-    in milliseconds since the epoch."""
+    """Return the number of files if nothing is new, else None.
+
+    Nothing is new if all files are in the store and unchanged, none is gone, and no conversation
+    has ended since. Return None also if anything must be reported, or in doubt. `now` is in
+    milliseconds since the epoch."""
     import apsw
 
     from .redaction import state  # a search goes on with what it has
@@ -43,8 +45,9 @@ def unchanged_files(location: StoreLocation, now: int) -> int | None:
 def count_unchanged(
     connection: Connection, location: StoreLocation, now: int, *, with_faults: bool = True
 ) -> int | None:
-    """Return the same over an open database; `with_faults` counts unchanged failed files. Raises
-    apsw's errors."""
+    """Return the same for an open database; `with_faults` counts unchanged failed files too.
+
+    Raises apsw's errors."""
     if gap_minutes(connection) != location.settings.conversation_gap_minutes:
         return None
     if _any(connection, _ENDED, now - location.settings.gap) or is_behind(connection):
@@ -82,8 +85,9 @@ def _unchanged_in(
     unreadable: Unreadable,
     now: int,
 ) -> int | None:
-    """Count the transcripts in a directory, removed from `known` and `unread`; None if any is new
-    or changed."""
+    """Count the transcripts in a directory; return None if any is new or changed.
+
+    They are removed from `known` and `unread`."""
     files = 0
     if directory.is_expected():
         for inner, status in directory.transcripts(unreadable):
@@ -91,7 +95,8 @@ def _unchanged_in(
             stamp = known.pop(key, None)
             noted = unread.pop(key, None)
             is_known = stamp == stamp_of(status) or not (stamp or status.st_size)
-            # a failed file that may be retried counts while it is unchanged, with its permissions
+            # a failed file that may be retried counts as unchanged while its content and
+            # permissions stay the same
             if not is_known:
                 failed, noted_at = noted or (None, 0)
                 has_changed = (
@@ -105,8 +110,8 @@ def _unchanged_in(
 
 BUSY_MILLISECONDS = 1000
 RETRY_MILLISECONDS = 24 * 3_600_000  # before a failed file is retried, unless it changes
-# Of all groups at once, in the order of the rows: by the index of a group, each row would be looked
-# up by itself, which takes seven times as long.
+# For all groups at once, in the order of the rows: the index of a group would look up each row
+# separately, which takes seven times as long.
 _IDLE = """
     SELECT home, root, file_path, inode, file_size, last_modified FROM memory_file_states NOT INDEXED
     WHERE status = 'idle' AND source != 'archive'
@@ -126,8 +131,9 @@ _ENDED = (
 
 
 def gap_minutes(connection: Connection) -> int:
-    """Return the silence after which conversations were cut: the database keeps it as its
-    `user_version`."""
+    """Return the gap, in minutes, with which conversations were cut.
+
+    The database stores it as its `user_version`."""
     rows: list[tuple[int]] = connection.execute("PRAGMA user_version").fetchall()  # type: ignore[assignment]
     return rows[0][0] or StoreSettings().conversation_gap_minutes
 
@@ -137,8 +143,7 @@ def _any(connection: Connection, sql: str, *values: object) -> bool:
 
 
 def _known(connection: Connection) -> dict[Place, dict[str, Stamp]]:
-    """Return the stamps of the files that are in the store, by their group and root, then by
-    key."""
+    """Return the stamps of the files in the store, by group and root, then by key."""
     known: dict[Place, dict[str, Stamp]] = {}
     rows: Any = connection.execute(_IDLE)
     for home, root, key, inode, size, modified in rows:
@@ -147,7 +152,7 @@ def _known(connection: Connection) -> dict[Place, dict[str, Stamp]]:
 
 
 def _unread(connection: Connection) -> dict[Place, dict[str, tuple[Stamp, int]]]:
-    """Return the same of failed files, with when each failure was noted."""
+    """Return the stamps of failed files, each with the time of the failure."""
     unread: dict[Place, dict[str, tuple[Stamp, int]]] = {}
     rows: Any = connection.execute(_UNREAD)
     for home, root, key, inode, size, modified, noted_at in rows:

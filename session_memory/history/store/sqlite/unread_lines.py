@@ -1,9 +1,11 @@
-"""Hashes the lines that ingest did not: those of files that an earlier version ingested, that rules
-excluded, or whose key was lost; and the lines of sub-agents, for the session that started them,
-with the call that did. The calls of sub-agents are kept likewise (sub_agent_calls.py).
+"""Hashes the lines that ingest left out.
 
-That call names no file, so each line of a sub-agent is hashed a second time, with the name of its
-file. A row of `memory_unread_lines` says which of this a file waits for.
+These are lines of files that an earlier version ingested, that rules excluded, or whose key was
+lost. They are also the lines of sub-agents, which belong to the call of the session that started
+the sub-agent. The calls of sub-agents are stored likewise (sub_agent_calls.py).
+
+That starting call names no file, so each line of a sub-agent is hashed twice: alone, and with the
+name of its file. A row of `memory_unread_lines` tells what a file still waits for.
 """
 
 import os
@@ -62,8 +64,8 @@ _OWNER = (
     "SELECT f.id FROM memory_file_states AS f WHERE f.home = ? AND f.session_id = ? AND "
     "f.next_ordinal > 0"
 )
-# Transcripts of sub-agents that are ingested for themselves have no items of their own. They are
-# read again with all of a session, since its lines may have been removed with theirs.
+# Separately ingested transcripts of sub-agents have no items of their own. They are read again with
+# the rest of the session, because their lines may have been removed with the session's.
 _SUB_AGENTS = (
     "INSERT OR IGNORE INTO memory_unread_lines SELECT id, 0 FROM memory_file_states "
     "WHERE next_ordinal = 0"
@@ -71,9 +73,11 @@ _SUB_AGENTS = (
 
 
 class _Edit(NamedTuple):
-    """One call of a sub-agent and the lines that it wrote: in which file, since when the sub-agent
-    ran (milliseconds; if it stands in its session's transcript, when it called), and the session
-    that it names as its own, '' for none. The call's item is not known yet."""
+    """One call of a sub-agent and the lines that it wrote; its item is not known yet.
+
+    `at` is when the sub-agent began, or when it called if it is in its session's transcript
+    (milliseconds). `name` is the name of the file, and `owner` the session that the call names as
+    its own, or ''."""
 
     at: int
     name: str
@@ -83,7 +87,8 @@ class _Edit(NamedTuple):
 
 
 def add_missing(store: SqliteStore, seconds: float) -> None:
-    """Hash lines for so many seconds; the next call continues. A transcript that is gone has none.
+    """Hash lines for `seconds`; the next call continues. A deleted transcript has no lines.
+
     Raises DatabaseError."""
     deadline = time.monotonic() + seconds
     shown = ""
@@ -123,7 +128,7 @@ def add_missing(store: SqliteStore, seconds: float) -> None:
 def _remove_excluded(store: SqliteStore) -> None:
     """Remove the lines of files that rules exclude in part.
 
-    These files wait, so a file gets its lines again once no rule excludes it."""
+    These files wait, so they get their lines again once no rule excludes them."""
     waiting = "SELECT file_id FROM memory_unread_lines WHERE since IS NULL"
     ids = [file_id for (file_id,) in store.rows(f"{_EXCLUDED} EXCEPT {waiting}")]
     if not ids:
@@ -154,7 +159,7 @@ def _entries_of(path: str, home: str, session_id: str, end: int, key: bytes) -> 
 def _lines_of(
     connection: Connection, file_id: int, entries: Iterable[NewEntry]
 ) -> list[tuple[int, int]]:
-    """Return the lines of entries with the ids of their items, those of this file."""
+    """Return the lines of this file's entries, with the ids of their items."""
     tools = [tool for entry in entries for tool in entry.tools if tool.lines]
     keys = [tool.key for tool in tools] + [key_of(f"{tool.key} {tool.argument}") for tool in tools]
     if not keys:
@@ -169,8 +174,9 @@ def _lines_of(
 
 
 def _insert_edits(connection: Connection, file_id: int, edits: Sequence[_Edit], key: bytes) -> None:
-    """Write the lines and the calls of a sub-agent, each with the last call of its session before
-    it began."""
+    """Write the lines and the calls of a sub-agent.
+
+    They belong to the last call of the session before the sub-agent began."""
     calls = fetch(connection, _CALLS, items_of_file(file_id))
     lines: list[tuple[int, int]] = []
     made: list[SubAgentCall] = []
@@ -189,9 +195,10 @@ def _insert_edits(connection: Connection, file_id: int, edits: Sequence[_Edit], 
 def _transcripts(
     path: str, root: str, forgotten: ForgottenSessions, *, is_empty: bool, since: int
 ) -> Iterator[list[_Edit]]:
-    """Yield the edits in each transcript of the session's sub-agents; of a file without items in
-    this one, which may be a sub-agent's. None is read outside the root, and what cannot be read has
-    none."""
+    """Yield the edits in each transcript of the session's sub-agents.
+
+    If `is_empty`, the file has no items and may be a sub-agent's transcript itself. Transcripts
+    outside the root or unreadable ones are left out."""
     with suppress(OSError), Opened(path) as descriptor:
         runtime = runtime_of(descriptor)
         for transcript in [path] if is_empty else runtime.sub_agents(path) if runtime else []:
@@ -241,8 +248,9 @@ def _edits(
 
 
 def _edit(runtime: Runtime, tool: ToolUse, entry: Entry, record: dict[str, Any]) -> _Edit | None:
-    """Return a call of an entry if it writes lines or files or runs git; of no session and time
-    yet."""
+    """Return an entry's call, without session and time, or None.
+
+    None means that it neither writes lines or files nor runs git."""
     lines = written_by(runtime, tool, record)
     runs_git = tool.kind == "command" and "git " in tool.argument
     if not (lines or runs_git or edited_files(tool.kind, tool.argument, entry.cwd)):

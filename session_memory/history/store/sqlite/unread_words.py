@@ -1,10 +1,10 @@
-"""Finds transcripts with words of a person that an earlier version left out, and has them ingested
-again.
+"""Finds transcripts with a person's words that an earlier version left out, to read them again.
 
 A row of `memory_unread_words` is a file that an earlier version ingested. Each transcript is read
-once. If it has a message of a person that the store lacks, its file is forgotten, and the next
-ingestion takes it in as a whole. The same goes for a message that the store has with a program's
-block. Sessions whose transcript is gone stay as they are."""
+once. If it has a person's message that the store lacks, or stored with a program's block, its file
+is forgotten, and the next ingestion reads it as a whole. Sessions with a deleted transcript stay as
+they are.
+"""
 
 from __future__ import annotations
 
@@ -43,9 +43,10 @@ _BEFORE_WORDS = ("<", "[[ ##", '"<')  # how messages begin that may have a progr
 def forget_incomplete(
     store: SqliteStore, directories: Iterable[SourceDirectory], seconds: float
 ) -> int:
-    """Forget the files that lack words of a person, as far as so many seconds allow; return their
-    number. To be called before an ingestion of `directories`: only their files are forgotten.
-    Raises DatabaseError."""
+    """Forget the files that lack words of a person, for at most `seconds`; return their number.
+
+    Call this before an ingestion of `directories`, because only their files are forgotten. Raises
+    DatabaseError."""
     deadline = time.monotonic() + seconds
     places = {
         (directory.home, directory.root) for directory in directories if directory.is_expected()
@@ -72,8 +73,9 @@ def forget_incomplete(
 
 
 def _lacks_words(store: SqliteStore, path: str, home: str, end: int) -> bool:
-    """Check if the first `end` bytes of a transcript have words that the store lacks; False if it
-    cannot be read."""
+    """Check if the first `end` bytes of a transcript have words that the store lacks.
+
+    Return False if it cannot be read."""
     try:
         with Opened(path) as descriptor:
             said = _said(descriptor, home, end)
@@ -90,7 +92,7 @@ def _lacks_words(store: SqliteStore, path: str, home: str, end: int) -> bool:
 
 
 def _said(descriptor: int, home: str, end: int) -> Iterator[tuple[int, str]]:
-    """Yield the key and the text of each message of a person, and of each command that they ran."""
+    """Yield the key and the text of each message and each command of a person."""
     runtime = runtime_of(descriptor)
     if runtime is None:
         return
@@ -109,7 +111,7 @@ def _said(descriptor: int, home: str, end: int) -> Iterator[tuple[int, str]]:
 
 
 def _has_block(stored: str | None, text: str) -> bool:
-    """Check if a stored message has a block that is not part of the person's words."""
+    """Check if a stored message has a block that is not the person's."""
     return (
         stored is not None
         and stored.startswith(_BEFORE_WORDS)

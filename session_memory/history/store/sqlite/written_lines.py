@@ -1,9 +1,9 @@
-"""The lines that items wrote, as keyed hashes, found by `why`. unread_lines.py hashes those that
-ingest did not.
+"""The lines that items wrote, as keyed hashes, for `why`.
 
-The key is outside the store's directory, so a copy of the directory does not reveal which lines
-were written. It never goes to a team. A store whose key is lost gets another, and its lines are
-read again from the transcripts."""
+unread_lines.py hashes lines that ingest left out. The key is outside the store's directory, so a
+copy of the directory does not reveal which lines were written. It never goes to a team. A store
+that lost its key gets another, and its lines are read again from the transcripts.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +29,10 @@ MOST_ITEMS = 64  # with one line: more say nothing of who wrote it
 
 
 class WrittenLine(NamedTuple):
-    """An item that wrote a line: `hash` of the line, when (milliseconds or None), the argument of
-    its call (a path or a command), and the file that has the item."""
+    """An item that wrote a line.
+
+    It has the `hash` of the line, the time (milliseconds or None), the argument of the call (a path
+    or a command), and the file that contains the item."""
 
     hash: int
     item: int
@@ -42,8 +44,7 @@ class WrittenLine(NamedTuple):
 
 
 class TimedCall(NamedTuple):
-    """An edit or a command: the item, the directory that it was made in, and its outcome ('' if
-    unknown)."""
+    """An edit or a command: the item, its working directory, and its outcome ('' if unknown)."""
 
     item: WrittenLine
     directory: str
@@ -51,13 +52,12 @@ class TimedCall(NamedTuple):
 
 
 def _key_path(database: str) -> str:
-    """Return the path of the key: above `store/`, the directory of the database."""
+    """Return the path of the key, above `store/`, the directory of the database."""
     return f"{os.path.dirname(os.path.dirname(database))}/{KEY_FILE}"
 
 
 def key_for(store: SqliteStore) -> bytes:
-    """Return the key of a store that is written to; make one if there is none. Raises
-    DatabaseError, OSError."""
+    """Return the key of a store for writing, created if missing. Raises DatabaseError, OSError."""
     known = known_key(store.path)
     if known:
         # the key is written first, so it is never lost
@@ -92,8 +92,9 @@ def _key_of_0_3(database: str) -> str:
 
 
 def writers(store: SqliteStore, hashes: Iterable[int]) -> list[WrittenLine]:
-    """Return the items that wrote these lines, the earliest first, without what failed or rules
-    exclude; none of a line that more than MOST_ITEMS wrote. Raises DatabaseError."""
+    """Return the items that wrote these lines, the earliest first, without failed or excluded ones.
+
+    A line that more than MOST_ITEMS items wrote has none. Raises DatabaseError."""
     shown = f"AND {item_shown('t.id')}" if store.is_excluding() else ""
     visible, values = joined(is_visible(store.visible))
     sql = f"""
@@ -110,8 +111,9 @@ def writers(store: SqliteStore, hashes: Iterable[int]) -> list[WrittenLine]:
 
 
 def calls_between(store: SqliteStore, since: int, until: int) -> list[TimedCall]:
-    """Return the edits and commands made between two times, the earliest first, without excluded
-    ones: at most MOST_CALLS, the latest. Raises DatabaseError."""
+    """Return the edits and commands between two times, the earliest first, without excluded ones.
+
+    Of more than MOST_CALLS, only the latest are returned. Raises DatabaseError."""
     shown = f"AND {item_shown('t.id')}" if store.is_excluding() else ""
     visible, values = joined(is_visible(store.visible))
     sql = f"""
@@ -129,7 +131,7 @@ def calls_between(store: SqliteStore, since: int, until: int) -> list[TimedCall]
 
 
 def is_without_lines(connection: Connection, file_id: int) -> bool:
-    """Check if no line of a file was hashed yet; its new lines are then hashed with the others."""
+    """Check if no line of a file has been hashed; its new lines then wait for the others."""
     sql = "SELECT 1 FROM memory_unread_lines WHERE file_id = ? AND since IS NULL"
     return bool(fetch(connection, sql, (file_id,)))
 
@@ -142,8 +144,9 @@ def insert(connection: Connection, lines: Sequence[tuple[int, int]]) -> None:
 
 
 def remove(connection: Connection, first: int, last: int, new_ids: dict[int, int]) -> None:
-    """Remove the lines of the items from `first` to `last`; those of items with new ids move. A
-    scan without the index that forgetting makes."""
+    """Remove the lines of the items from `first` to `last`, except that new ids keep theirs.
+
+    This scans the table without the index that forgetting makes."""
     sql = "SELECT line, item FROM memory_written_lines WHERE item BETWEEN ? AND ?"
     rows = fetch(connection, sql, (first, last))
     connection.executemany("DELETE FROM memory_written_lines WHERE line = ? AND item = ?", rows)
