@@ -136,7 +136,7 @@ def _context(root: str, session: str, event: Any) -> Context:
     """Return the context of a session whose name the host knows. Raises EventError, ConfigError."""
     home = named_home(root, os.environ)
     if home is None:
-        raise EventError(f"{root} holds no named sessions")
+        raise EventError(f"{root} has no named sessions")
     own_path = event.get("transcript_path")
     if not is_name(session) or not isinstance(own_path, str) or not own_path:
         raise EventError(

@@ -268,34 +268,40 @@ FOLLOWING_RULES = {
 FORGETTING = {
     "messages": ("history.store.forgetting:note_messages", "nothing is forgotten yet"),
     "tombstones": ("history.store.forgetting:note_tombstones", "nothing is forgotten yet"),
-    "memories": ("memory.upkeep:forget", "memories keep it"),
-    "archives": ("history.archives.upkeep:forget", "archives keep it"),
+    "memories": ("memory.upkeep:forget", "memories still contain it"),
+    "archives": ("history.archives.upkeep:forget", "archives still contain it"),
     "rewritten": (
         "history.archives.upkeep:write_again",
-        "archives of sessions that went on keep it",
+        "archives of sessions that continued still contain it",
     ),
-    "conversations": ("history.store.forgetting:delete_conversations", "the store keeps it"),
-    "kept": ("history.copies.upkeep:forget", "kept transcripts keep it"),
+    "conversations": (
+        "history.store.forgetting:delete_conversations",
+        "the store still contains it",
+    ),
+    "kept": ("history.copies.upkeep:forget", "kept transcripts still contain it"),
     "copies": (
         "app.upkeep.state_files:forget_mirrors",
-        "copies of the runtime's sessions keep it",
+        "copies of the runtime's sessions still contain it",
     ),
     "cursors": (
         "app.upkeep.state_files:forget_state",
-        "cursors keep titles of it until the next prompt",
+        "cursors contain its titles until the next prompt",
     ),
     "titles": (
         "app.upkeep.state_files:forget_titles",
-        "cursors keep titles made of it until the next prompt",
+        "cursors contain titles made from it until the next prompt",
     ),
-    "graph": ("extras.graph.upkeep:forget", "the knowledge graph keeps its facts"),
+    "graph": ("extras.graph.upkeep:forget", "the knowledge graph still contains its facts"),
     "team": (
         "extras.team.upkeep:forget",
-        "the team's copy stays until the next push",
+        "the team's store contains it until the next push",
     ),
     "set_aside": (
         "history.store.forgetting:delete_stores_set_aside",
-        "damaged files that were set aside may keep it",
+        "damaged files that were set aside may still contain it",
     ),
-    "free_pages": ("history.store.forgetting:drop_free_pages", "free pages of the store keep it"),
+    "free_pages": (
+        "history.store.forgetting:drop_free_pages",
+        "free pages of the store may still contain it",
+    ),
 }

@@ -38,6 +38,4 @@ def described(error: Exception) -> str:
 
 def no_room(path: str | None) -> str:
     """Return the message for a file that could not be written because its device is full."""
-    return (
-        f"no space left on the device that holds {path}" if path else "no space left on the device"
-    )
+    return f"no space left on the device with {path}" if path else "no space left on the device"

@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     home, name = find_location(arguments.home, os.environ).caller_home, current(arguments.key)
     if arguments.unset and (not name or arguments.value is not None):
         raise WrongCallError(
-            "--unset goes with one key", "for example: session-memory config scope --unset"
+            "--unset needs exactly one key", "for example: session-memory config scope --unset"
         )
     if arguments.value is not None or arguments.unset:
         return _change(home, name, arguments, terminal)

@@ -162,7 +162,7 @@ class Costs(Result):
                 brief(model, NAME_CHARACTERS) or _NO_NAME for model in sorted(self.total.unpriced)
             )
             terminal.note(
-                f"no price is known of {models}: session-memory costs --update-prices may know it"
+                f"no price is known for {models}: session-memory costs --update-prices may know it"
             )
 
     def as_json(self) -> dict[str, Any]:

@@ -432,7 +432,7 @@ def _named(
             for conversation in _shown(opened, by_session.values())[-SHOWN:]
         ]
         hint = "\n".join(["give the whole id of one:", *shown])
-        raise SessionMemoryError(f"{counted(len(by_session), 'session')} go by {session!r}", hint)
+        raise SessionMemoryError(f"{counted(len(by_session), 'session')} match {session!r}", hint)
     return next(iter(by_session), "")
 
 
@@ -568,7 +568,9 @@ class ForgottenSelection(Result):
     def show(self, terminal: Terminal) -> None:
         how = "Forgotten only in part" if self.unfinished else "Forgotten"
         terminal.line(f"{how}: {_amounts(self.chosen)}.")
-        _show_transcripts(self.visible, "stay, and are not read for it again", terminal)
+        _show_transcripts(
+            self.visible, "stay, and are never read again for these sessions", terminal
+        )
 
     def as_json(self) -> dict[str, Any]:
         return _as_json(self.chosen, self.visible, self.unfinished)

@@ -235,7 +235,7 @@ class Ingested(Result):
         report = self.report
         terminal.line(self._summary(terminal))
         if report.gone:
-            terminal.line(f"{counted(report.gone, 'file')} gone; the store keeps their entries.")
+            terminal.line(f"{counted(report.gone, 'file')} deleted; the store keeps their entries.")
         if report.unreadable:
             terminal.line(
                 f"{counted(report.unreadable, 'record')} could not be read and were left out."
@@ -245,7 +245,7 @@ class Ingested(Result):
             others = len(report.foreign) - SHOWN_FOREIGN
             more = f" and {others} more" if others > 0 else ""
             number = counted(len(report.foreign), "file")
-            terminal.note(f"{number} left out, being {FOREIGN}: {paths}{more}")
+            terminal.note(f"{number} left out ({FOREIGN}): {paths}{more}")
         for path, why in report.problems[:SHOWN_PROBLEMS]:
             terminal.note(f"{terminal.short(path)}: {why}")
         if len(report.problems) > SHOWN_PROBLEMS:

@@ -94,7 +94,7 @@ def _check(arguments: argparse.Namespace) -> None:
             f"memories {action}: --undo belongs to forget", "session-memory memories forget --undo"
         )
     if not arguments.undo and bool(words) == (action == "list"):
-        problem = "nothing was named" if not words else f"list takes nothing: {words[0]!r}"
+        problem = "nothing was named" if not words else f"list takes no words: {words[0]!r}"
         raise WrongCallError(f"memories {action}: {problem}", "see session-memory memories --help")
     if arguments.shared and action == "forget":
         hint = "forget it on the machine that it comes from; that also removes it from the team"

@@ -56,13 +56,15 @@ class FoundHabits(Result):
                 f"{counted(habits.conversations, 'conversation')}."
             )
             _show_commands(terminal, habits.commands[: self.limit])
-            _show_lines(terminal, "In which order (✗ failed)", self._orders())
-            _show_lines(terminal, "Changed together (changes in all)", self._together())
+            _show_lines(terminal, "Steps that follow each other (✗: failed)", self._orders())
+            _show_lines(
+                terminal, "Files changed together (number of changes of each)", self._together()
+            )
 
     def _orders(self) -> list[str]:
         return [
             f"{habit.times:>4} times  {for_prompt(' → '.join(habit.tools))}: "
-            f"the last succeeds {(habit.times - habit.failures) / habit.times:.0%}"
+            f"the last step succeeds {(habit.times - habit.failures) / habit.times:.0%}"
             for habit in self.habits.orders[: self.limit]
         ]
 

@@ -84,7 +84,7 @@ class LastEntries(Result):
     def show(self, terminal: Terminal) -> None:
         session, entries, folds = self.session, self.entries, not self.with_tools
         if not entries:
-            terminal.line(f"{session.name}: nothing was said yet.")
+            terminal.line(f"{session.name}: it has no messages yet.")
             return
         said = sum([bool(entry.text) for entry in entries])
         shown = counted(said, "message") if folds else counted(len(entries), "entry", "entries")

@@ -230,7 +230,7 @@ def _chosen(sessions: list[KeptSession], wanted: str, *, is_earlier: bool) -> Ke
         )
     shown = "\n".join([f"  {_line(session)}" for session in matching[:SHOWN]])
     raise SessionMemoryError(
-        f"{counted(len(matching), 'kept session')} go by {wanted!r}",
+        f"{counted(len(matching), 'kept session')} match {wanted!r}",
         f"give the id of one:\n{shown}",
     )
 

@@ -150,7 +150,7 @@ class StoreCheck(CheckResult):
             terminal.note(f"{terminal.short(path)} is not in the store: {problem}")
         if len(self.unread) > SHOWN:
             others = counted(len(self.unread) - SHOWN, "other file")
-            terminal.note(f"nor are {others}: see --json")
+            terminal.note(f"{others} are not in the store either: see --json")
         if self.compressed:
             what = counted(self.compressed, "transcript")
             terminal.note(

@@ -140,7 +140,7 @@ def check_disabled(target: Target) -> list[Finding]:
                     WRONG,
                     "settings",
                     f"{path}: {switch}, so no hook runs there",
-                    "take that out, if you may",
+                    "remove that, if you may change the file",
                 )
             )
         if str(path) == managed and values.get(install.ONLY_MANAGED_HOOKS) is True:

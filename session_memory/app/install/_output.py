@@ -80,14 +80,17 @@ class InstallReport(Result):
 def _show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
     terminal.heading("What would be changed:" if done.is_dry_run else "Installed:")
     _show_program(done, terminal, called_as)
-    terminal.item("upkeep", f"copies conversations into ~/{MEMORY_DIR}; off:")
+    terminal.item("upkeep", f"copies conversations into ~/{MEMORY_DIR}; to turn it off:")
     # not wrapped: it is to be copied
     terminal.line(f"{' ' * 15}{command_of(done, terminal)} config upkeep off")
     kept = archive_bytes(
         {(target.runtime, target.config_dir) for target in done.targets if target.kind == "runtime"}
     )
     if kept:
-        terminal.item("archives", f"the text of all sessions so far, about {byte_size(kept)}; off:")
+        terminal.item(
+            "archives",
+            f"the text of all sessions so far, about {byte_size(kept)}; to turn them off:",
+        )
         terminal.line(f"{' ' * 15}{command_of(done, terminal)} config archive_history off")
     for note in done.notes:
         text, *commands = note.split("\n")
@@ -234,10 +237,10 @@ def _show_program(done: Installed, terminal: Terminal, called_as: str) -> None:
         )
     app = terminal.short(str(done.paths.app))
     python = "" if environment.state == "missing" else f", with Python {environment.version}"
-    terminal.item("program", f"{app}{python}{'' if done.program.is_app_changed else ', as it was'}")
+    terminal.item("program", f"{app}{python}{'' if done.program.is_app_changed else ', unchanged'}")
     terminal.item(
         "command",
-        terminal.short(f"{done.paths.link}{'' if done.program.is_link_made else ', as it was'}"),
+        terminal.short(f"{done.paths.link}{'' if done.program.is_link_made else ', unchanged'}"),
     )
     if not done.is_dry_run:
         _show_missing(environment, terminal, called_as)
@@ -257,7 +260,7 @@ def _show_missing(environment: Environment, terminal: Terminal, called_as: str) 
     where = (
         ""
         if environment.remedy or NO_PIP in environment.problems.values()
-        else ", with a package index in reach"
+        else ", while a package index can be reached"
     )
     terminal.note(f"To install them{where}:")
     for command in filter(None, (environment.remedy, f"{called_as}{extras}")):
@@ -286,7 +289,7 @@ def _show_home(target: Target, plan: HomePlan, terminal: Terminal, *, is_dry_run
             terminal.note(target.runtime.install.AFTER_INSTALL)
     if plan.switched_off:
         terminal.note(
-            f"{plan.switched_off} in these settings, so our hooks do not run. The setting was left as it is."
+            f"{plan.switched_off} in these settings, so our hooks do not run. The setting was not changed."
         )
     for note in plan.notes:
         terminal.note(terminal.short(note))

@@ -248,7 +248,7 @@ def _started(
 
 
 def _failure(done: subprocess.CompletedProcess[bytes]) -> str:
-    said = done.stderr.decode(errors="replace").strip().splitlines() or ["it did not say why"]
+    said = done.stderr.decode(errors="replace").strip().splitlines() or ["it gave no reason"]
     return f"it exited with {done.returncode}: {said[-1]}"
 
 

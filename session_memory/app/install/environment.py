@@ -271,7 +271,7 @@ def _wanted(parts: list[str], lock_file: Path) -> list[str]:
 
 def _last_line(output: str) -> str:
     return (
-        [line.strip() for line in output.splitlines() if line.strip()] or ["it did not say why"]
+        [line.strip() for line in output.splitlines() if line.strip()] or ["it gave no reason"]
     )[-1]
 
 

@@ -172,12 +172,12 @@ def _answer(served: Served, message: object) -> Message | None:
     if not isinstance(message, dict) or not isinstance(message.get("method"), str):
         if isinstance(message, dict) and ("result" in message or "error" in message):
             return None  # an answer, though we ask nothing
-        return _failed(None, _RequestError(INVALID_REQUEST, "a request has a method"))
+        return _failed(None, _RequestError(INVALID_REQUEST, "a request must have a method"))
     if "id" not in message:
         return None  # a notification: none changes anything here
     request_id = message["id"]
     if not isinstance(request_id, (str, int)) or isinstance(request_id, bool):
-        return _failed(None, _RequestError(INVALID_REQUEST, "an id is a text or a whole number"))
+        return _failed(None, _RequestError(INVALID_REQUEST, "an id must be a string or an integer"))
     params = message.get("params")
     try:
         result = _result(served, message["method"], params if isinstance(params, dict) else {})

@@ -83,7 +83,7 @@ def _read(tool: Tool, given: object) -> dict[str, Any]:
     properties = schema["properties"]
     takes = f"it takes {', '.join(properties)}" if properties else "it takes no arguments"
     if not isinstance(given, dict):
-        raise _WrongArgumentError(f"arguments are an object; {takes}")
+        raise _WrongArgumentError(f"arguments must be an object; {takes}")
     for key in given:
         if key not in properties and key in ARGUMENTS[tool.name]:
             raise _WrongArgumentError(f"only main may use the argument `{key}`; {takes}")
@@ -111,14 +111,14 @@ def _value(key: str, value: object, wanted: Schema) -> str | int | None:
     if wanted["type"] == "integer":
         number = None if isinstance(value, bool) else whole_number(value)
         if number is None:
-            raise _WrongArgumentError(f"`{key}` is a whole number")
+            raise _WrongArgumentError(f"`{key}` must be a whole number")
         return number
     # such as an id or an interval
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         number = whole_number(value)
         return str(value if number is None else number)
     if not isinstance(value, str):
-        raise _WrongArgumentError(f"`{key}` is a text")
+        raise _WrongArgumentError(f"`{key}` must be a text")
     return as_string(value).strip().lower() if "enum" in wanted else as_string(value)
 
 

@@ -130,7 +130,7 @@ class HomeBackend(Backend):
             kept = self._keep(current, save_as or "")
             write_atomically(_pointer(current), encode({"sessionId": target.id}).encode())
             return (
-                f"Done: the next message to {current.session.name!r} goes on with {session.name!r}. "
+                f"Done: the next message to {current.session.name!r} continues {session.name!r}. "
                 f"Finish your answer. "
                 f"This conversation is kept{f' as {save_as!r}' if save_as else ''} "
                 f"(id {current.id}){kept}."

@@ -106,7 +106,7 @@ def log(
     Long entries lose their ends; if there are too many, the oldest are left out. `skip` counts the
     later entries left out on request. `is_all` means that none are earlier."""
     if not entries:
-        nothing = f"it has no messages before the last {skip}" if skip else "nothing was said yet"
+        nothing = f"it has no messages before the last {skip}" if skip else "it has no messages yet"
         return f"{_label(session)}: {nothing}."
     room = RESULT_CHARACTERS - _HEADING_CHARACTERS
     shown = [_safe(entry, room - _CUT_CHARACTERS) for entry in entries]

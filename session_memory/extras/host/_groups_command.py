@@ -229,12 +229,12 @@ class RemovedGroup(Result):
         folder, paused = self.group.folder, ", ".join(self.paused)
         if self.is_dry_run:
             terminal.line(
-                f"{folder} would answer no longer in {self.group.jid}. Its files would stay."
+                f"{folder} would no longer answer in {self.group.jid}. Its files would stay."
             )
             if paused:
                 terminal.line(f"Would be paused: {paused}")
             return
-        terminal.line(f"{folder} answers no longer in {self.group.jid}.")
+        terminal.line(f"{folder} no longer answers in {self.group.jid}.")
         if paused:
             terminal.line(f"Paused: {paused}")
         terminal.line(
@@ -406,8 +406,8 @@ def add_task_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
     )
     for name, text in (
         ("pause", "pause a task"),
-        ("unpause", "have a task go on"),
-        ("drop", "take a task away"),
+        ("unpause", "resume a task"),
+        ("drop", "cancel a task"),
     ):
         subparser = action(name, text)
         subparser.add_argument("task", metavar="TASK", help="its id, as `tasks` shows it")
@@ -501,7 +501,7 @@ class DroppedTask(Result):
 
     def show(self, terminal: Terminal) -> None:
         if self.task is None:
-            terminal.line(f"{self.id} is gone")
+            terminal.line(f"{self.id} was deleted")
             return
         task = self.task
         terminal.line(f"Would be deleted: {task.id}, {_when(task)}: {short(task.prompt)}")
@@ -522,7 +522,7 @@ def _milliseconds(seconds: str) -> str:
         number = math.nan
     if not shortest <= number <= longest:
         raise ScheduleError(
-            f"--every {short(seconds)}: it needs seconds from {shortest} to {longest}",
+            f"--every {short(seconds)}: it must be {shortest} to {longest} seconds",
             "such as 3600",
         )
     return str(round(number * 1000))

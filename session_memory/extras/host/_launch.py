@@ -59,7 +59,8 @@ def launch(layout: Layout, group: Group, config: HostSettings, variables: Iterab
     command = list(config.agent_command)
     if command and config.sandbox != "none":
         raise SandboxError(
-            "host.sandbox and host.agent_command are both set", "a command brings its own wall"
+            "host.sandbox and host.agent_command are both set",
+            "set only one of them: agent_command isolates the agent itself",
         )
     if command == [""]:
         raise SandboxError("host.agent_command is not a list of words", "repair it in config.yaml")

@@ -68,7 +68,7 @@ class Ledger(HostDatabase):
             for group in self.groups():
                 if group.jid == jid or group.folder.casefold() == folder.casefold():
                     raise UnknownGroupError(
-                        f"group {group.folder} has the chat {group.jid} already"
+                        f"group {group.folder} already has the chat {group.jid}"
                     )
             self.add_group(registered, self._iso())
             self._meet(jid, name)
@@ -94,7 +94,7 @@ class Ledger(HostDatabase):
             for other in self.groups():
                 if other.jid == changed.jid and other.folder != folder:
                     raise UnknownGroupError(
-                        f"group {other.folder} has the chat {changed.jid} already"
+                        f"group {other.folder} already has the chat {changed.jid}"
                     )
             self._meet(changed.jid, changed.name)
             self.change_group(folder, changed)

@@ -129,7 +129,7 @@ class Schedule:
 
     def start_due(self) -> list[str]:
         """Make a prompt of each due task and set its next time, in one transaction. Return a line
-        for each task that ended because its schedule has no next time. Runs missed while no host
+        for each task that ended because its schedule never occurs again. Runs missed while no host
         ran are made up once. A task with an unfinished run is not started again."""
         ended: list[str] = []
         now = self._now()
@@ -142,7 +142,7 @@ class Schedule:
                     following = next_time(task.schedule_type, task.schedule_value, now, due)
                 except ScheduleError as error:
                     self._end(task, str(error))
-                    ended.append(f"{task.group}: {task.id} is ended: {error}")
+                    ended.append(f"{task.group}: {task.id} has ended: {error}")
                     continue
                 if not self._database.has_open_prompt(task.id):
                     self._database.add_prompt(
@@ -266,7 +266,7 @@ def _next_of_cron(expression: str, now: float) -> float:
                 earliest = min(earliest, again)
         return min(earliest, candidate)
     except CroniterBadDateError:
-        raise ScheduleError(f"{shown} has no next time", "choose a day that exists") from None
+        raise ScheduleError(f"{shown} never occurs", "choose a day that exists") from None
     except (ValueError, KeyError, OverflowError) as error:
         raise ScheduleError(
             f"{shown}: {shorten(str(error), 2 * _VALUE_CHARACTERS)}", "such as 0 8 * * 1-5"

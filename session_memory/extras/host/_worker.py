@@ -194,7 +194,7 @@ class Worker:
             self._pointer = None if task else self._sessions.usable(self.group.name)
             tell = self._events.put_nowait
             self._agent = self._start(self.group, self._name(), self._pointer, tell)
-            goes_on = f"continues session {self._pointer}" if self._pointer else "begins a session"
+            goes_on = f"continues session {self._pointer}" if self._pointer else "starts a session"
             self._log.event(f"{self.group.name}: agent started, {goes_on}")
         if prompt.task:
             self._log.event(f"{self.group.name}: {prompt.task} begins")

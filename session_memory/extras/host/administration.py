@@ -112,8 +112,8 @@ class HostAdministration:
             and int(value) < SHORTEST_SECONDS * 1000
         ):
             raise RefusedError(
-                f"an interval has at least {SHORTEST_SECONDS * 1000} milliseconds",
-                "take a longer one",
+                f"an interval must be at least {SHORTEST_SECONDS * 1000} milliseconds",
+                "choose a longer one",
             )
 
     @contextmanager

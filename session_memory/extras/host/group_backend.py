@@ -61,7 +61,7 @@ class GroupBackend(Backend):
 
     def why(self, what: str) -> str:
         if self.administration is not None:
-            raise RefusedError("a group has no repository", "go on without it")
+            raise RefusedError("a group has no repository", "continue without it")
         return super().why(what)
 
     def sessions(self) -> list[ListedSession]:

@@ -76,7 +76,7 @@ class HostSettings(Section):
     telegram_api: str = key(
         Kind.URL,
         "https://api.telegram.org",
-        "The Bot API, or your own server of it.",
+        "The address of Telegram's Bot API, or of your own Bot API server.",
     )
 
     @property

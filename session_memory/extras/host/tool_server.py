@@ -29,7 +29,7 @@ def served(arguments: argparse.Namespace) -> Served | None:
     SessionMemoryError."""
     if bool(arguments.host) != bool(arguments.group):
         raise WrongCallError(
-            "--host and --group need each other", "session-memory mcp --host DIR --group NAME"
+            "--host and --group must be used together", "session-memory mcp --host DIR --group NAME"
         )
     if arguments.ipc:
         return _through_files(arguments.ipc)

@@ -94,7 +94,7 @@ def _of(backend: Backend) -> Administration:
     """Return the host's services for the agent's group. Raises RefusedError without a host."""
     administration: Administration | None = getattr(backend, "administration", None)
     if administration is None:
-        raise RefusedError("there is no host here", "go on without it")
+        raise RefusedError("there is no host here", "continue without it")
     return administration
 
 
@@ -139,7 +139,7 @@ def _chats_text(listed: list[ListedChat], now: float) -> str:
 def _chat_line(chat: ListedChat, now: float) -> str:
     """Return a chat on one line, with its group."""
     last = epoch_seconds(chat.last_activity)
-    active = f"last active {age(now - last)}" if last else "nothing said yet"
+    active = f"last active {age(now - last)}" if last else "no messages yet"
     known = f'"{short(chat.name)}", chat {short(chat.chat)}, {active}'
     if not chat.group:
         return f"no group ({known})"

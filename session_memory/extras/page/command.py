@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _export(arguments: argparse.Namespace) -> int:
     if not arguments.export:
-        raise WrongCallError("--out goes with --export", "name the session: --export SESSION")
+        raise WrongCallError("--out needs --export", "name the session: --export SESSION")
     parser = argparse.ArgumentParser()
     export.add_arguments(parser)
     words = [arguments.export, "--full", "--format", "html", "--out", arguments.out]

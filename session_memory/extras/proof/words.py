@@ -54,7 +54,7 @@ def told_lines(proof: Proof) -> list[str]:
     lines = [
         f"{counted(sums.updates, 'update')}{memories}, about {sums.tokens:,} tokens, since "
         f"{since}. {sums.arrived:,} "
-        f"arrived: the transcript shows the text, and the conversation went on from it ({shown})."
+        f"arrived: the transcript shows the text, and the conversation continued from it ({shown})."
     ]
     number = sum(sums.lines.values())
     kinds = [
@@ -123,14 +123,14 @@ def sum_lines(proof: Proof) -> list[str]:
         lines.append(
             f"Read twice: of the files that several sessions read, about {sums.read:,} tokens, "
             f"{share_of(sums.identical, sums.read)} had been read by another session before, "
-            "word for word. That is an upper bound, which nobody has saved."
+            "word for word. That is the most that could be saved; nothing was saved yet."
         )
     if proof.hooks_a_day:
         seconds = proof.hooks_a_day * HOOK_MILLISECONDS / 1000
         lines.append(
             f"Hooks: about {seconds:.1f} s a day, an estimate: {proof.hooks_a_day:,.0f} prompts "
             f"and edits a day, at "
-            f"{HOOK_MILLISECONDS} ms each. Nothing records the time itself."
+            f"{HOOK_MILLISECONDS} ms each. The real time is not recorded."
         )
     return lines
 

@@ -305,7 +305,7 @@ class TeamPreview(Result):
         if self.no_project:
             how = "`session-memory team project NAME` there names one"
             terminal.line(
-                "Not shared, since in no repository with a remote, and no project: "
+                "Not shared, because the directory has no repository with a remote and no project name: "
                 f"{self.no_project}; {how}."
             )
         if self.by_rules:
@@ -372,7 +372,8 @@ def _project(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if arguments.name is not None:
         if root in (os.path.realpath(user_dir or "/"), "/"):
             raise SessionMemoryError(
-                f"{root} is not a project: all your work is below it", "go into a directory of one"
+                f"{root} is not a project: all your work is below it",
+                "change to the directory of a project",
             )
         names = {path: name for path, name in {**names, root: arguments.name}.items() if name}
         set_key(location.home.config_file, ("team", "projects"), names)
@@ -396,7 +397,7 @@ class NamedProject(Result):
 
     def show(self, terminal: Terminal) -> None:
         named = f"is the project {brief(self.project, NAME_CHARACTERS)}"
-        is_called = named if self.project else "has no name any more"
+        is_called = named if self.project else "no longer has a name"
         terminal.line(f"{terminal.short(self.root)} {is_called}.")
 
 

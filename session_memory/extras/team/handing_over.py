@@ -34,11 +34,13 @@ def hand_to_team(
         shared.root, shared.project
     )
     readers = (
-        "all members read it"
+        "all members can read it"
         if shared.share == "team"
-        else "only your own machines read it, by your rules"
+        else "by your rules, only your own machines can read it"
     )
-    consequence = f"who starts a session of {shared.project} on the branch {handoff.branch} is told"
+    consequence = (
+        f"anyone who starts a session of {shared.project} on the branch {handoff.branch} is told"
+    )
     terminal.line(f"{text}\nThis goes to {place_of(team.url)}: {readers}, and {consequence}.")
     is_sent = is_confirmed or (terminal.can_ask() and terminal.ask("Send it?"))
     if is_sent:

@@ -108,7 +108,7 @@ def _opened(backend: Backend) -> Iterator[SharedStore]:
     location = backend.location()
     url = shared_url(location.home) if location else ""
     if location is None or not url:
-        raise RefusedError("this machine has not joined a team", "go on without it")
+        raise RefusedError("this machine has not joined a team", "continue without it")
     visible = location.visible or tuple(
         {watched.home for watched in location.watched if watched.home}
     )

@@ -260,7 +260,7 @@ def _task(handoff: Handoff) -> str:
         ("First asked", handoff.first_request, FIRST_CHARACTERS),
         (then, between, FIRST_CHARACTERS),
         ("Last asked", handoff.last_request, LAST_CHARACTERS),
-        ("Which agreed to", handoff.agreed, PART_CHARACTERS),
+        ("This request agreed to", handoff.agreed, PART_CHARACTERS),
     )
     return "\n\n".join(f"{label}:\n{_quoted(text, most)}" for label, text, most in parts if text)
 

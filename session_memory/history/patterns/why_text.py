@@ -137,7 +137,7 @@ def _told_of(origin: Asked) -> list[str]:
     )
     if origin.proposal:
         lines.append(f"  agreed to: “{for_prompt(origin.proposal)}”")
-    lines += [f"  on the way: “{for_prompt(decision)}”" for decision in origin.decided]
+    lines += [f"  decided on the way: “{for_prompt(decision)}”" for decision in origin.decided]
     title = f" “{one_line(for_prompt(origin.title))}”" if origin.title else ""
     lines.append(
         f"  {origin.runtime} session {_short_id(origin.session_id)}{title}, {_moment(origin.at)}"
@@ -165,7 +165,7 @@ def _block(reason: Reason) -> str:
     if origin := reason.asked:
         lines += [f"“{_quoted(origin.words)}”"] if origin.words else []
         lines += [f"agreed to: “{_quoted(origin.proposal)}”"] if origin.proposal else []
-        lines += [f"on the way: “{_quoted(decision)}”" for decision in origin.decided]
+        lines += [f"decided on the way: “{_quoted(decision)}”" for decision in origin.decided]
         session = f"{origin.runtime} session {name_for_people(origin.session_id)}"
         if origin.command:
             said = "made the commit" if reason.is_by_commit else "wrote the file"

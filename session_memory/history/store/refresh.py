@@ -80,7 +80,7 @@ def open_store(
         if not store.obstacle:
             made = complete(store.connection, store.path)
             if made and note:
-                note(f"the store lacked {', '.join(made)}: rebuilt")
+                note(f"the store lacked {', '.join(made)}, which were rebuilt")
             rebuild_conversations(store, settings.conversation_gap_minutes)
             store.apply_rules()
     except DatabaseError as error:

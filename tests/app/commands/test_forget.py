@@ -468,7 +468,7 @@ def test_a_damaged_file_that_an_earlier_version_set_aside_is_named_until_it_is_g
     done = person.run("forget", OLD, "--yes")
     assert done.returncode == 1
     assert (
-        f"set aside may keep it: delete them by hand: ~/.session-memory/store/{aside.name}"
+        f"set aside may still contain it: delete them by hand: ~/.session-memory/store/{aside.name}"
         in done.stderr
     )
     aside.unlink()

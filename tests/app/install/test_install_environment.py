@@ -49,7 +49,7 @@ def test_without_a_package_index_all_that_needs_none_is_installed(bare_machine: 
         "Not installed: orjson, pyyaml, apsw, shtab, watchfiles, jinja2, markdown-it-py, pygments, starlette, uvicorn (no package"
         in said
     )
-    assert "To install them, with a package index in reach: python3" in said
+    assert "To install them, while a package index can be reached: python3" in said
     assert "nothing is stored or searched" in said
     assert '- "ship it" (1m ago, 2 messages): last: "Shipped."' in done.stdout
     assert bare_machine.hook_command().startswith(

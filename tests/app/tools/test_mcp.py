@@ -104,14 +104,15 @@ class TestServer:
     def test_a_place_that_is_none_is_one_line_and_a_hint(self, tmp_path: Path) -> None:
         for words, said in (
             (["--host", "/nowhere", "--group", "a"], "session-memory: /nowhere: no host"),
-            (["--host", "/nowhere"], "session-memory: --host and --group need each other"),
-            (["--group", "a"], "session-memory: --host and --group need each other"),
+            (["--host", "/nowhere"], "session-memory: --host and --group must be used together"),
+            (["--group", "a"], "session-memory: --host and --group must be used together"),
             (["--ipc", "/nowhere"], "session-memory: /nowhere: no tasks/ in there"),
         ):
             done = run_here(words, {"HOME": "/nonexistent"}, tmp_path, main)
-            assert (done.returncode, done.stdout) == (2 if "need each other" in said else 1, ""), (
-                words
-            )
+            assert (done.returncode, done.stdout) == (
+                2 if "must be used together" in said else 1,
+                "",
+            ), words
             assert done.stderr.startswith(said + "\n  ")
             assert done.stderr.count("\n") == 2
 

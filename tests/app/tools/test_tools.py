@@ -111,7 +111,7 @@ class TestDefinitions:
         assert (
             answer.text == "reached"
             or "`" in answer.text
-            or "arguments are an object" in answer.text
+            or "arguments must be an object" in answer.text
             or "it changes nothing" in answer.text
         )
 
@@ -215,7 +215,7 @@ class TestSwitching:
         assert f'"Japan trip" (id {first})' in home.ask("list_sessions").text
         told = home.ask("resume_session", id="Japan trip", save_as="Taxes")
         assert told.text.startswith(
-            "Done: the next message to 'main' goes on with 'Japan trip'. Finish your answer. "
+            "Done: the next message to 'main' continues 'Japan trip'. Finish your answer. "
         )
         assert f"This conversation is kept as 'Taxes' (id {second}), archived in " in told.text
         assert home.session_id("main") == first

@@ -167,7 +167,7 @@ class TestReading:
         for skip in (3, 4, 5):
             told = home.ask("read_session", name="discord", skip=skip).text
             assert told.endswith(f"it has no messages before the last {skip}.")
-        assert home.ask("read_session", name="empty").text.endswith(": nothing was said yet.")
+        assert home.ask("read_session", name="empty").text.endswith(": it has no messages yet.")
 
     def test_tags_and_invisible_characters_are_made_harmless(self, home: Home) -> None:
         home.session(

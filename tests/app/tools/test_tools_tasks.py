@@ -107,7 +107,7 @@ class TestTasks:
         [
             (
                 {"schedule_value": "0 0 30 2 *"},
-                "the cron expression '0 0 30 2 *' has no next time.",
+                "the cron expression '0 0 30 2 *' never occurs.",
             ),
             (
                 {"schedule_type": "once", "schedule_value": "2020-01-01T00:00"},
@@ -115,7 +115,7 @@ class TestTasks:
             ),
             (
                 {"schedule_type": "interval", "schedule_value": "1000"},
-                "an interval has at least 60000 milliseconds.",
+                "an interval must be at least 60000 milliseconds.",
             ),
             (
                 {"schedule_type": "interval", "schedule_value": "nan"},
@@ -201,7 +201,7 @@ class TestMain:
         )
         assert (
             told.text
-            == 'Done: work ("Office", chat telegram:3, nothing said yet, answers messages that match `@bert`)'
+            == 'Done: work ("Office", chat telegram:3, no messages yet, answers messages that match `@bert`)'
         )
         assert host.ledger.group("work") == ("telegram:3", "Office", "work", "@bert", True)
         assert (
@@ -216,12 +216,12 @@ class TestMain:
             (
                 "register_group",
                 {"group": "work", "chat": "telegram:1"},
-                "group work has the chat chat:work already",
+                "group work already has the chat chat:work",
             ),
             (
                 "register_group",
                 {"group": "new", "chat": "chat:work"},
-                "group work has the chat chat:work already",
+                "group work already has the chat chat:work",
             ),
             ("update_group", {"group": "nobody", "trigger": ""}, "there is no group 'nobody'."),
             ("update_group", {"group": "work"}, "update_group: it changes nothing;"),
@@ -229,7 +229,7 @@ class TestMain:
             (
                 "update_group",
                 {"group": "work", "chat": "chat:family"},
-                "group family has the chat chat:family already",
+                "group family already has the chat chat:family",
             ),
         ],
     )

@@ -308,8 +308,7 @@ def test_a_callback_in_a_directory_without_named_sessions_answers_nothing(home: 
     inside.mkdir()
     assert call(session_updates_hook(inside, "discord"), prompt(home)) == {}
     assert (
-        f"{inside} holds no named sessions"
-        in (inside / ".session-memory/state/hook.log").read_text()
+        f"{inside} has no named sessions" in (inside / ".session-memory/state/hook.log").read_text()
     )
 
 

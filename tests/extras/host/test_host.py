@@ -340,7 +340,7 @@ class TestWhatTheHostTells:
         ]
         told = [re.sub(r"[0-9.]+ s$", "N s", line.partition(f"  {group}: ")[2]) for line in lines]
         assert "message from Anna, 12 characters" in told
-        assert "agent started, begins a session" in told
+        assert "agent started, starts a session" in told
         assert "answered in N s" in told
         assert told.index(f"{task} begins") < told.index(f"{task} done in N s")
         assert all(re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d  \S", line) for line in lines)
@@ -381,9 +381,9 @@ class TestWhatTheHostTells:
         whole = host.due(group, "water m-can-2", "isolated")
         host.wait(lambda: host.ledger.schedule.runs(whole), "run of the other task")
         (run,) = host.ledger.schedule.runs(broken.id)
-        assert (run.status, "has no next time" in str(run.error)) == ("error", True)
+        assert (run.status, "never occurs" in str(run.error)) == ("error", True)
         assert host.ledger.schedule.task(broken.id).status == "completed"
-        assert f"{group}: {broken.id} is ended: " in host.output()
+        assert f"{group}: {broken.id} has ended: " in host.output()
 
 
 class TestIsolation:

@@ -388,13 +388,13 @@ class TestCommands:
         for words, said in (
             (("say", "nobody", "hello"), "there is no group 'nobody'\n  there are main"),
             (("add", "../main"), "'../main' is not a valid name for a group"),
-            (("add", "main"), "group main has the chat local:main already"),
+            (("add", "main"), "group main already has the chat local:main"),
             (("schedule", "main", "x", "--cron", "soon"), "the cron expression 'soon'"),
-            (("schedule", "main", "x", "--cron", "0 0 30 2 *"), "has no next time"),
+            (("schedule", "main", "x", "--cron", "0 0 30 2 *"), "never occurs"),
             *(
                 (
                     ("schedule", "main", "x", f"--every={text}"),
-                    f"--every {text}: it needs seconds from 1 to",
+                    f"--every {text}: it must be 1 to",
                 )
                 for text in ("nan", "inf", "1e400", "0.2", "-5", "soon")
             ),

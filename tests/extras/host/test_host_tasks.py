@@ -34,7 +34,7 @@ def given(ledger: Ledger, clock: Clock) -> Prompt:
 
 def test_a_time_that_will_not_come_is_refused_when_it_is_given(ledger: Ledger) -> None:
     for kind, value, said in (
-        ("cron", "0 0 30 2 *", "the cron expression '0 0 30 2 *' has no next time"),
+        ("cron", "0 0 30 2 *", "the cron expression '0 0 30 2 *' never occurs"),
         ("cron", "* * * * * *", "does not have the five fields"),
         ("cron", "x" * 5000, "does not have the five fields"),
         ("interval", "999", "is not an interval in milliseconds"),
@@ -67,7 +67,7 @@ def test_a_task_in_the_table_that_is_never_due_again_ends_and_the_others_go_on(
     )
     clock.now += 61
     (line,) = ledger.schedule.start_due()
-    assert line.startswith(f"main: {broken.id} is ended: the cron expression")
+    assert line.startswith(f"main: {broken.id} has ended: the cron expression")
     assert [prompt.task for prompt in ledger.open_prompts("main")] == [whole.id]
     (run,) = ledger.schedule.runs(broken.id)
     assert (run.status, str(run.error) in line) == ("error", True)

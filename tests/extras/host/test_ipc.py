@@ -194,7 +194,7 @@ class TestRequests:
                 ),
                 (
                     b'{"tool": "list_sessions", "arguments": 7}',
-                    "list_sessions: arguments are an object",
+                    "list_sessions: arguments must be an object",
                 ),
                 (
                     b'{"tool": "list_sessions"}' + b" " * REQUEST_BYTES,

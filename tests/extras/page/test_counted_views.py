@@ -283,7 +283,7 @@ def test_the_costs_of_what_is_excluded_are_not_told(machine: StoreUser) -> None:
     machine.config("sessions: {a: {ignore: true}}")
     with ServedPage(machine) as page:
         assert (
-            "No transcript from this period states its usage"
+            "No transcript from this period records its token usage"
             in page.view("/costs/counted?since=all").text
         )
 

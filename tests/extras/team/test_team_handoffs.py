@@ -71,7 +71,7 @@ def test_a_session_is_handed_over_after_a_preview_and_offered_once_on_its_branch
     ann, bob = machines
     preview = hands_over(ann)
     assert (
-        f"all members read it, and who starts a session of {PROJECT} on the branch fix/login is told."
+        f"all members can read it, and anyone who starts a session of {PROJECT} on the branch fix/login is told."
         in preview.stdout
     )
     assert "Not sent." in preview.stdout
@@ -141,7 +141,7 @@ def test_what_only_ones_own_machines_may_read_is_offered_to_nobody_else(
 ) -> None:
     ann, bob = machines
     ann.shares("mine")
-    assert "only your own machines read it" in hands_over(ann, "--yes").stdout
+    assert "by your rules, only your own machines can read it" in hands_over(ann, "--yes").stdout
     bob.upkeep()
     assert begins(bob, "b1") == ""
 

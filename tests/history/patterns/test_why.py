@@ -228,7 +228,7 @@ def test_what_was_decided_on_the_way_is_quoted(work):
         work.edit("a", f"price = 1\n{LINE}"),
     )
     work.write(f"price = 1\n{LINE}\n")
-    assert f"on the way: “{decided}”" in work.why("cart.py:2")
+    assert f"decided on the way: “{decided}”" in work.why("cart.py:2")
 
 
 def test_a_commit_and_what_is_staged_name_their_session(work):

@@ -147,7 +147,7 @@ def run(machine: StoreUser, *words: str) -> subprocess.CompletedProcess[str]:
 
 CASES = {
     written_by_another: "another process is writing to ~/.session-memory/store/memory.db",
-    full: "no space left on the device that holds " if can_mount() else "",
+    full: "no space left on the device with " if can_mount() else "",
     limited: "",  # SQLite says no more than that it was an error
     read_only: ".session-memory/store/",
 }

@@ -70,7 +70,7 @@ def test_a_server_that_is_restarted_in_the_middle_of_a_push_has_what_was_written
 def test_a_full_disk_at_the_server_is_said_and_what_is_new_waits(scene, team):
     with no_room_for(team, "item"), pytest.raises(FullTeamError) as raised:
         team.push(scene)
-    assert "has no room" in str(raised.value)
+    assert "is full" in str(raised.value)
     assert raised.value.hint == "new sessions wait here"
     assert items(team) == 0
     assert team.push(scene).items == SESSIONS * ITEMS

@@ -52,7 +52,7 @@ class BotApi:
     def __init__(self, api_url: str, token: str) -> None:
         if not _TOKEN.fullmatch(token):
             raise BotApiError(
-                "the bot's token has not the form 123456:ABC-DEF that BotFather gives"
+                "the bot's token does not have the form of BotFather's tokens, such as 123456:ABC-DEF"
             )
         self.bot_id = token.partition(":")[0]
         self._token = token
@@ -111,7 +111,9 @@ class BotApi:
         except ValueError:
             answer = None
         if not isinstance(answer, dict):
-            raise BotApiError(f"{method}: {code}, and no JSON", code if code >= 400 else 0)
+            raise BotApiError(
+                f"{method}: {code}, and the answer is not JSON", code if code >= 400 else 0
+            )
         if answer.get("ok") is True and "result" in answer:
             return answer["result"]
         code = answer["error_code"] if isinstance(answer.get("error_code"), int) else code

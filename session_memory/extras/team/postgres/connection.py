@@ -131,14 +131,14 @@ def explained(
         yield
     except (errors.DiskFull, errors.OutOfMemory) as error:
         raise FullTeamError(
-            f"{place_of(url)} has no room: {_first_line(error)}", "new sessions wait here"
+            f"{place_of(url)} is full: {_first_line(error)}", "new sessions wait here"
         ) from error
     except errors.LockNotAvailable as error:
         raise UnreachableTeamError(
             f"{place_of(url)}: another member keeps its tables locked", "try again soon"
         ) from error
     except (errors.UndefinedTable, errors.InvalidSchemaName) as error:
-        raise TeamError(f"{place_of(url)} has no team's store", _NO_TEAM) from error
+        raise TeamError(f"{place_of(url)} has no team store", _NO_TEAM) from error
     except errors.InsufficientPrivilege as error:
         raise TeamError(f"{place_of(url)}: {_first_line(error)}", forbidden) from error
     except psycopg.OperationalError as error:

@@ -198,7 +198,7 @@ def _check_member(connection: TeamConnection, place: str) -> SchemaState:
     state = schema_state(connection)
     if not state.version:
         raise TeamError(
-            f"{place} has no team's store",
+            f"{place} has no team store",
             "the database administrator must run session-memory team init URL",
         )
     if state.is_older:
@@ -217,7 +217,7 @@ def _check_member(connection: TeamConnection, place: str) -> SchemaState:
     if not is_held:
         hint = (
             f"join as a user of your own: session-memory team init URL --member NAME, where "
-            f"URL is that of {user}"
+            f"URL is the URL of {user}"
         )
         raise TeamError(
             f"{place}: the database's user {user} can see everything, because row rules do not apply to it",

@@ -32,7 +32,7 @@ _UNDONE, _UNFINISHED = ".salvage", ".salvaging"
 _REASONS = {
     sqlite.CorruptDatabaseError.WHY: "was corrupt",
     sqlite.OutdatedDatabaseError.WHY: "was made by an earlier version",
-    sqlite.ForeignDatabaseError.WHY: "was not ours",
+    sqlite.ForeignDatabaseError.WHY: "was not a file of session-memory",
 }
 
 
@@ -182,12 +182,12 @@ def aside_lines(store: sqlite.Database) -> list[str]:
                 f"were kept"
             )
             lost = (
-                f"{counted(counts[2], 'item')} could not be read, and came from transcripts and "
+                f"{counted(counts[2], 'item')} could not be read, and were taken from transcripts and "
                 f"archives if these had"
             )
             what = f"{kept}, {lost} them" if counts[2] else f"{kept}: all that it had"
         lines.append(
-            f"the store {why} once, and the old file is now {path}; {what}. Delete that file if "
+            f"the store {why}, and the old file is now {path}; {what}. Delete that file if "
             f"nothing is missing"
         )
     return lines
