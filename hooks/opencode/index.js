@@ -11,6 +11,9 @@ const MOST_CHARACTERS = 64 * 1024;
 // The tools whose calls the hook is asked about, with the argument that says what they do.
 const CALLS = { edit: "filePath", write: "filePath", apply_patch: "patchText", bash: "command" };
 
+// Commands that may run git or a package manager, as `may_act` in session_memory/common/text/acting_commands.py.
+const MAY_ACT = /git|\b(?:npm|pnpm|yarn|bun|npx|bunx|pip|pip3|pipx|uv|uvx|poetry|conda|cargo|go|gem|bundle|composer|brew|deno|dotnet) /;
+
 export const SessionMemory = async ({ directory }) => {
 	const subAgents = new Set(); // the ids of their sessions, which are told nothing
 	const starts = new Map(); // what a session is told with its next prompt, by its id: a promise
@@ -47,7 +50,7 @@ export const SessionMemory = async ({ directory }) => {
 		"tool.execute.before": async ({ tool, sessionID, callID }, { args }) => {
 			const key = CALLS[tool];
 			const argument = key && args?.[key];
-			const isOne = typeof argument === "string" && (key !== "command" || argument.includes("git"));
+			const isOne = typeof argument === "string" && (key !== "command" || MAY_ACT.test(argument));
 			if (!isOne || subAgents.has(sessionID)) return;
 			const call = { tool_name: tool, tool_input: { [key]: argument }, tool_use_id: callID };
 			const text = await ask("pre_tool_use.py", "tool.execute.before", sessionID, call);

@@ -18,6 +18,9 @@ const STAMPED = ["hooks/pi_prompt.py", "package.json", "session_memory/__init__.
 const CALLS: Record<string, string> = { edit: "path", write: "path", bash: "command" };
 const FILE_TOOLS = ["read", "edit", "write"]; // it is asked where the file is that a failed call of these meant
 
+// Commands that may run git or a package manager, as `may_act` in session_memory/common/text/acting_commands.py.
+const MAY_ACT = /git|\b(?:npm|pnpm|yarn|bun|npx|bunx|pip|pip3|pipx|uv|uvx|poetry|conda|cargo|go|gem|bundle|composer|brew|deno|dotnet) /;
+
 type Event = Record<string, unknown>;
 
 export default function (pi: ExtensionAPI): void {
@@ -73,7 +76,7 @@ export default function (pi: ExtensionAPI): void {
 		const given = event.input as Event;
 		const key = CALLS[event.toolName];
 		const argument = key && given[key];
-		if (typeof argument !== "string" || (key === "command" && !argument.includes("git"))) return undefined;
+		if (typeof argument !== "string" || (key === "command" && !MAY_ACT.test(argument))) return undefined;
 		const call = { tool_name: event.toolName, tool_input: { [key]: argument }, tool_use_id: event.toolCallId };
 		const entry = new Entry("pre_tool_use.py");
 		const { held, text } = asCallAnswer(await entry.ask(() => ({ ...origin("tool_call", ctx), ...call, can_ask: ctx.hasUI })));

@@ -1,15 +1,15 @@
-"""Memories about the file or the git command of a tool call, from the index that prompts read
-(`prompt_memories`).
+"""Memories about the file or the git or package command of a tool call, from the index that prompts
+read (`prompt_memories`).
 
-A decision, a preference or a rejection that names files, directories or git commands has three more
-columns there:
+A decision, a preference, a rejection or a fact has four more columns there:
 
-    [..., places, said, sessions]
+    [..., places, said, sessions, cues]
 
-`places` are what it names: `$git push`, `^src/db.py` for a file of the repository, `^src/db/` for a
-directory of it, `/db.py` for any file with a path that ends so. The index lists the memory by the
-last part of each. `said` is the quotation, with who said it when, and `sessions` those that it
-comes from: they know it."""
+`places` are what it names, unless it is a fact: `$git push`, `^src/db.py` for a file of the
+repository, `^src/db/` for a directory of it, `/db.py` for any file with a path that ends so. The
+index lists the memory by the last part of each. `said` is the quotation, with who said it when, and
+`sessions` those that it comes from: they know it. `cues` (`_cues`) are terms that a command may
+have."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from ..awareness.activity.actions import EDIT
 from ..awareness.activity.call_log import MEMORY
 from ..awareness.events.prompt import joined
 from ..common.system.files import without_links
+from ..common.text.acting_commands import acts_in
 from ..common.text.paths import resolved
-from .prompt_index_reader import composed, found_in, listed_in, value_at
+from .prompt_index_reader import AT_CALLS, COLUMNS, CUE, composed, found_in, listed_in, value_at
+from .prompt_memories import terms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
 
 CHARACTERS = 300  # with a call, the introduction included
 COMMAND, ROOTED = "$", "^"
-_COLUMNS = 11  # of a memory that names something
 
 
 def at_call(context: Context) -> Callable[[CallDelivery], None] | None:
@@ -47,7 +48,7 @@ def at_call(context: Context) -> Callable[[CallDelivery], None] | None:
         for call in context.runtime.tool_calls(context.event)
     ]
     own_ids = (context.session, context.session_id)
-    memories = _about_calls(home.memories_dir, calls, home.user_dir, own_ids)
+    memories = about_calls(home.memories_dir, calls, home.user_dir, own_ids)
     return (lambda delivery: _add(context, delivery, memories)) if memories else None
 
 
@@ -81,7 +82,7 @@ def at_sub_agent(
     They are about the files that its task names, else about the task's words. Raises as
     `found_in`."""
     home, room = context.home, most - len(joined(delivery.text, " "))
-    about = _about_calls(home.memories_dir, [(path, "") for path in paths], home.user_dir)
+    about = about_calls(home.memories_dir, [(path, "") for path in paths], home.user_dir)
     text, keys = composed(about, room)
     if not keys:
         from .prompt_memories import PromptedSession, relevant
@@ -117,7 +118,27 @@ def _git_commands(command: str) -> list[str]:
     return places
 
 
-def _about_calls(
+def _keys(command: str) -> list[str]:
+    """Return the keys by which the index lists memories about a command."""
+    words = [word for act in acts_in(command) for word in (*act.words, *act.names)]
+    return [*_git_commands(command), *[CUE + term for word in words for term in terms(word)]]
+
+
+def _has_cue(memory: list[Any], command: str) -> bool:
+    """Check if an act of the command has a cue of the memory.
+
+    A name counts if the memory has each of its words: `react-dom` is not `react`."""
+    known = {*terms(memory[9])}
+    for act in acts_in(command):
+        names = [{*terms(name)} for name in act.names]
+        act_terms = {AT_CALLS, *[term for word in act.words for term in terms(word)]}
+        act_terms.update(*[words for words in names if words <= known])
+        if any([act_terms.issuperset(cue) for cue in memory[COLUMNS - 1]]):
+            return True
+    return False
+
+
+def about_calls(
     directory: str, calls: Iterable[tuple[str, str]], user_dir: str, own_ids: Collection[str] = ()
 ) -> list[tuple[str, str]]:
     """Return the memories in `directory` about calls, each with its key and line.
@@ -130,12 +151,12 @@ def _about_calls(
         calls_by_place: dict[int, list[tuple[str, str]]] = {}
         for path, command in calls:
             parts = [f"/{part}" for part in path.split("/") if part]
-            for key in _git_commands(command) if command else parts:
+            for key in _keys(command) if command else parts:
                 for at in listed_in(descriptor, head, key)[1:]:
                     calls_by_place.setdefault(at, []).append((path, command))
         return [(value_at(descriptor, at), of) for at, of in calls_by_place.items()]
 
-    named = [(memory, of) for memory, of in found_in(directory, find) if len(memory) == _COLUMNS]
+    named = [(memory, of) for memory, of in found_in(directory, find) if len(memory) == COLUMNS]
     ranked = [
         (_rank(memory, of, user_dir), memory)
         for memory, of in named
@@ -180,6 +201,8 @@ def _rank(memory: list[Any], calls: list[tuple[str, str]], user_dir: str) -> int
             )
             if is_named:
                 ranks.append(2 if place.endswith("/") else 1)
+        if command and _has_cue(memory, command):
+            ranks.append(2)
     return min(ranks, default=0)
 
 

@@ -54,6 +54,18 @@ _UNKNOWN = """
         SELECT 1 FROM memory_file_states AS f WHERE f.home = i.home AND f.session_id = session
     )
 """
+# Texts of the latest conversations in a directory.
+_TEXTS_BELOW = """
+    SELECT substr(i.{column}, 1, ?) FROM (
+        SELECT c.first_item, c.last_item FROM memory_file_states AS f
+        JOIN memory_conversations AS c ON c.file_id = f.id
+        WHERE (f.cwd = ? OR f.cwd >= ? AND f.cwd < ?)
+            AND f.id NOT IN (SELECT file_id FROM memory_excluded_files)
+        ORDER BY c.id DESC LIMIT 100
+    ) AS c CROSS JOIN {table} AS i ON i.id BETWEEN c.first_item AND c.last_item
+    WHERE i.{condition} LIMIT ?
+"""
+MOST_TEXTS, TEXT_CHARACTERS = 500, 500  # texts of each kind, and how much of each
 WEIGHTS = (3.0, 2.0, 1.0, 0.5)  # of a word in the title, the subject, the text and the quotation
 _RANK = f"bm25(memories_search, {', '.join(map(str, WEIGHTS))})"
 
@@ -278,6 +290,24 @@ class MemoryIndex(StoreDatabase):
                 )
             )
         return placed
+
+    def texts_below(self, directory: str) -> list[str]:
+        """Return recent prompts and commands, shortened, of sessions in a directory or below.
+
+        Those of excluded sessions are left out."""
+        above = directory.rstrip("/")
+        inside = (f"{above}/", f"{above}0")  # the character after /
+        return [
+            text
+            for table, column, condition in (
+                ("memory_transcript_entries", "content", "role = 'user'"),
+                ("memory_tool_uses", "argument", "kind = 'command'"),
+            )
+            for (text,) in self.rows(
+                _TEXTS_BELOW.format(table=table, column=column, condition=condition),
+                (TEXT_CHARACTERS, directory, *inside, MOST_TEXTS),
+            )
+        ]
 
     def missing(self, home: str) -> list[IndexedMemory]:
         """Return the memories that were on no page the last time."""

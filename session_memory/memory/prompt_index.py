@@ -10,7 +10,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from ..common.text.sanitize import for_prompt
 from ..history.git.branches import Branches
 from ..history.search.query import STOP_WORDS
 from ..history.store.sqlite.exclusions import Stamp
+from ._cues import DIRECTIVES, WordUse, cues_of, keys_of
 from .call_memories import COMMAND, ROOTED, key_of
 from .doubts import files_named, settled_after, unmerged_branch
 from .format import BY_AGENT, BY_PERSON, EPISODE, REJECTED, is_by_agent, short_hash, time_text
@@ -55,8 +56,13 @@ _NOT_ABOUT = frozenset(term for word in STOP_WORDS for term in terms(word))
 _SILENT = f" {' '.join(sorted(_NOT_ABOUT))} ".encode().ljust(TEXTS_AT - SILENT_AT)
 _IN_MOST = frozenset(term for word in _COMMON_WORDS.split() for term in terms(word)) - _NOT_ABOUT
 
-# A tool call gets memories of these kinds.
-_NOUNS = {"decision": "decision", "preference": "preference", REJECTED: "rejection"}
+# A tool call gets memories of these kinds; a call that edits a file gets only DIRECTIVES.
+_NOUNS = {
+    "decision": "decision",
+    "preference": "preference",
+    REJECTED: "rejection",
+    "fact": "fact",
+}
 _BY_RULES = (
     "extractive"  # up to 0.3, by rules that were too often wrong (bench/research/extraction)
 )
@@ -78,17 +84,21 @@ def renew(directory: str, index: MemoryIndex, home: str, visible: Sequence[Place
         known = b""
     if _head(visible, settings) != _sources(known):
         memories = index.memories(MemoryFilter(home=home, is_untrusted=False))
-        write_atomically(path, content(memories, settings, user_dir(os.environ)))
+        home_dir = user_dir(os.environ)
+        write_atomically(path, content(memories, settings, home_dir, index.texts_below))
 
 
 def content(
-    memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp], user_dir: str = ""
+    memories: Sequence[IndexedMemory],
+    settings: Mapping[str, Stamp],
+    user_dir: str = "",
+    texts_below: Callable[[str], Iterable[str]] = lambda directory: (),
 ) -> bytes:
     """Return the index as bytes.
 
     Buckets come last, once the offsets of the memories are known. A repository at `user_dir` or
-    above it is not a project."""
-    watched = _Watched(user_dir)
+    above it is not a project. `texts_below` has prompts and commands of a directory's sessions."""
+    watched = _Watched(user_dir, texts_below)
     about = [_about(memory, watched) for memory in memories]
     stored = bytearray(_sized(_head(memories, settings)))
     listed = {term: [weight] for term, weight in _weights(about).items()}
@@ -107,11 +117,12 @@ def content(
             shorten(for_prompt(_text(memory)), TEXT_CHARACTERS),
             *watched.of(memory),
         ]
-        if of.places:
+        if of.places or of.cues:
             columns += [
                 of.places,
                 for_prompt(_said(memory)),
                 sorted({origin.session for origin in memory.origins}),
+                of.cues,
             ]
         stored += _sized(columns)
         for term in sorted(of.terms):
@@ -158,24 +169,27 @@ def _sources(known: bytes) -> dict[str, Any]:
 
 
 class _About(NamedTuple):
-    """The terms of a memory's title, those only in its text, and the places that it names."""
+    """The terms of a memory's title, those only in its text, its places and its cues."""
 
     title: set[str]
     rest: set[str]
     places: list[str]
+    cues: list[list[str]]
 
     @property
     def terms(self) -> set[str]:
         """All by which the index lists it."""
-        return {*self.title, *self.rest, *map(key_of, self.places)}
+        return {*self.title, *self.rest, *map(key_of, self.places), *keys_of(self.cues)}
 
 
 class _Watched:
     """State of the machine that memories depend on, looked up for each memory that has a
     condition."""
 
-    def __init__(self, user_dir: str) -> None:
+    def __init__(self, user_dir: str, texts_below: Callable[[str], Iterable[str]]) -> None:
         self._user_dir = user_dir
+        self._texts_below = texts_below
+        self._usages: dict[str, WordUse] = {}
         self._branches = Branches(user_dir)
         self._deadline = time.monotonic() + GIT_SECONDS
         self._worktrees: dict[str, Worktree | None] = {}
@@ -184,24 +198,22 @@ class _Watched:
         """Return the places that a memory names, by which tool calls find it (see call_memories).
 
         It must be a decision, a preference or a rejection that more than rules made."""
-        directory = (
-            max(memory.origins, key=lambda origin: origin.at or 0).directory
-            if memory.origins
-            else ""
-        )
-        if (
-            memory.kind not in _NOUNS
-            or not directory
-            or all(origin.strategy == _BY_RULES for origin in memory.origins)
-        ):
+        directory = _directory(memory)
+        if memory.kind not in DIRECTIVES or not directory or _is_by_rules(memory):
             return []
-        worktree = self._worktree(directory)
-        root = worktree.root if worktree and worktree.root else directory
+        root = self._root(directory)
         places = [_place(name, directory, root) for name in files_named(memory)[0]]
         places += [f"{COMMAND}git {word}" for word in _GIT.findall(memory.whole_text)]
         return list(
             dict.fromkeys([place for place in places if place and not _UNSAFE.search(place)])
         )
+
+    def usage(self, memory: IndexedMemory) -> WordUse:
+        """Return how often words occur in the memory's project."""
+        root = self._root(_directory(memory))
+        if root not in self._usages:
+            self._usages[root] = WordUse(self._texts_below(root) if root else (), _IN_MOST)
+        return self._usages[root]
 
     def of(self, memory: IndexedMemory) -> list[Any]:
         """Return a memory's columns in the index, from the hurdle on."""
@@ -218,6 +230,10 @@ class _Watched:
                 find_worktree(directory, self._user_dir) if directory else None
             )
         return self._worktrees[directory]
+
+    def _root(self, directory: str) -> str:
+        worktree = self._worktree(directory)
+        return worktree.root if worktree and worktree.root else directory
 
     def _project(self, directory: str) -> str:
         worktree = self._worktree(directory)
@@ -246,7 +262,19 @@ def _about(memory: IndexedMemory, watched: _Watched) -> _About:
     """Return a memory's topic; an episode's text does not count, because it covers many topics."""
     title = set(terms(memory.title)) - _NOT_ABOUT
     text = set() if memory.kind == EPISODE else set(terms(f"{memory.subject} {memory.text}"))
-    return _About(title, text - title - _NOT_ABOUT, watched.places(memory))
+    cues = [] if _is_by_rules(memory) else cues_of(memory, watched.usage(memory), _NOT_ABOUT)
+    return _About(title, text - title - _NOT_ABOUT, watched.places(memory), cues)
+
+
+def _directory(memory: IndexedMemory) -> str:
+    """Return the directory of the latest session that a memory comes from; '' if unknown."""
+    latest = max(memory.origins, key=lambda origin: origin.at or 0, default=None)
+    return latest.directory if latest else ""
+
+
+def _is_by_rules(memory: IndexedMemory) -> bool:
+    """Check if only rules made a memory, or a person without a session."""
+    return all(origin.strategy == _BY_RULES for origin in memory.origins)
 
 
 def _text(memory: IndexedMemory) -> str:

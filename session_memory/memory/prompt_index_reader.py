@@ -13,7 +13,8 @@ bucket for each of its other words.
 # `key` is its id with the version of its content, `total` the weight of all its terms. In projects
 # other than `projects`, if there are any, it has to fit `hurdle` times as well. It may be outdated,
 # and is left out, once one of its `files` was written after the time `settled`, or if another branch
-# than `branch` ('' for any) is checked out. `call_memories` explains the remaining values.
+# than `branch` ('' for any) is checked out. `call_memories` explains the remaining values. Of its cues
+# (`_cues`), the index lists each by one of its terms, behind CUE.
 
 from __future__ import annotations
 
@@ -30,12 +31,15 @@ if TYPE_CHECKING:
     Found = TypeVar("Found")
 
 PROMPT_INDEX = ".prompt-index"  # in the directory of memories; `extension_points` has it too
-MAGIC = b"session-memory 6"
+MAGIC = b"session-memory 7"
 BUCKETS = 1021
 NUMBER_BYTES = 4
 SILENT_AT = len(MAGIC) + NUMBER_BYTES * (BUCKETS + 1)
 TEXTS_AT = SILENT_AT + 1024
 
+CUE = "!"  # begins the key by which a memory with a cue is listed
+AT_CALLS = ""  # in a cue that counts only with calls, as no prompt has this term
+COLUMNS = 12  # of a memory that tool calls may get
 SHORTEST = 60  # a memory shortened to less is not informative
 WHOLE = 100  # weighs a term at most
 

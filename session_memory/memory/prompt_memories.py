@@ -8,7 +8,16 @@ from __future__ import annotations
 from ..sessions.settings.compiled import PROMPT_CHARACTERS as USUAL_CHARACTERS
 from ..sessions.settings.compiled import stamp
 from ..sessions.transcripts.entries import REMEMBERED
-from .prompt_index_reader import SHORTEST, SILENT_AT, composed, found_in, listed_in, value_at
+from .prompt_index_reader import (
+    COLUMNS,
+    CUE,
+    SHORTEST,
+    SILENT_AT,
+    composed,
+    found_in,
+    listed_in,
+    value_at,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +36,9 @@ MOST_INJECTED = 3
 TELLING = 56
 LEAST_WORTH, STRONG = 135, 0.28  # for at least two terms, one of which is telling
 LEAST_COMMON_TERMS, STRONG_COMMON = 3, 0.38  # for terms of which none is telling
+# A cue is enough in a prompt with at most so many terms for each of its own: fewer if none is telling.
+CUED_TERMS, CUED_TERMS_COMMON = 4, 3
+LONGEST_CUED = 12  # terms of a prompt in which cues are looked for
 
 _ENDINGS = {
     "ments",
@@ -181,18 +193,33 @@ def _stem(word: str) -> str:
 
 def _found(descriptor: int, head: bytes, prompt: str, session: PromptedSession) -> list[list[Any]]:
     """Return the memories that fit well and may be injected, best first."""
-    total = 0
+    weights: dict[str, int] = {}
     places: list[tuple[int, list[int]]] = []
     once: set[int] = set()
     enough: set[int] = set()  # with at least two shared terms: only these are read
     for term in _first_terms(prompt, head[SILENT_AT:]):
         weight, *listed = listed_in(descriptor, head, term)
-        total += weight
+        weights[term] = weight
         if listed:
             places.append((weight, listed))
             having = set(map(abs, listed))
             enough |= once & having
             once |= having
+    fitting = _fitting(descriptor, places, enough, sum(weights.values()), session)
+    known = {memory[1] for memory in fitting}
+    cued = _cued(descriptor, head, weights, session) if len(weights) <= LONGEST_CUED else []
+    return fitting + [memory for memory in cued if memory[1] not in known]
+
+
+def _fitting(
+    descriptor: int,
+    places: list[tuple[int, list[int]]],
+    enough: set[int],
+    total: int,
+    session: PromptedSession,
+) -> list[list[Any]]:
+    """Return the memories that share at least two terms with the prompt and fit well, best
+    first."""
     if not enough:
         return []
     worth, shared = _shared(places, enough)
@@ -209,6 +236,36 @@ def _found(descriptor: int, head: bytes, prompt: str, session: PromptedSession) 
             if fit >= least and not _is_outdated(memory, session):
                 fitting.append((fit, memory))
     return [memory for _, memory in sorted(fitting, key=lambda pair: -pair[0])]
+
+
+def _cued(
+    descriptor: int, head: bytes, weights: dict[str, int], session: PromptedSession
+) -> list[list[Any]]:
+    """Return the memories of the session's project with a cue among the prompt's terms, best
+    first."""
+    places = [at for term in weights for at in listed_in(descriptor, head, CUE + term)[1:]]
+    if not places:
+        return []
+    injected = session.injected()
+    cued = []
+    for at in sorted(dict.fromkeys(places), key=places.count)[-CANDIDATES:]:
+        memory = value_at(descriptor, at)
+        share = max([_share(cue, weights) for cue in memory[COLUMNS - 1]])
+        if share and memory[1] not in injected:
+            projects = memory[4]
+            is_here = not projects or not session.directory or session.place()[0] in projects
+            if is_here and not _is_outdated(memory, session):
+                cued.append((share, memory))
+    return [memory for _, memory in sorted(cued, key=lambda pair: -pair[0])]
+
+
+def _share(cue: list[str], weights: dict[str, int]) -> float:
+    """Return a cue's share of a prompt's terms; 0 if it is not there or too little."""
+    if any([term not in weights for term in cue]):
+        return 0.0
+    is_telling = max([weights[term] for term in cue]) >= TELLING
+    most = len(cue) * (CUED_TERMS if is_telling else CUED_TERMS_COMMON)
+    return len(cue) / len(weights) if len(weights) <= most else 0.0
 
 
 def _first_terms(prompt: str, silent: bytes) -> Iterable[str]:

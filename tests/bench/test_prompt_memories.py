@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bench.research.prompt_memories.calls import MEMORIES, told_with
+from bench.research.prompt_memories.calls import read as read_with_patterns
 from bench.research.prompt_memories.prompts import (
     ABOUT,
     OTHER_FORMS,
@@ -43,3 +45,13 @@ def test_another_memory_than_the_right_one_is_seen_to_be_wrong(tmp_path):
     )
     assert [answer.is_right for answer in answers] == [True, False]
     assert not ask(KNOWN[:2], [Prompt(UNRELATED, "/srv/shop", one.title)], tmp_path)[0].is_right
+
+
+def test_a_memory_that_is_told_with_a_command_of_another_pattern_is_seen_to_be_wrong(tmp_path):
+    commands = [("one", "git commit -m 'Use dayjs'"), ("one", "npm i dayjs"), ("two", "ls")]
+    memories = read_with_patterns(MEMORIES)
+    told = told_with(commands, memories, tmp_path)
+    assert {"We use luxon for dates, not dayjs"} < {telling.title for telling in told}
+    assert all(telling.is_right for telling in told)
+    others = {id: (memory, "docker") for id, (memory, _) in memories.items()}
+    assert not any(telling.is_right for telling in told_with(commands, others, tmp_path))

@@ -33,6 +33,7 @@ SETS = (HERE / "developed.txt", HERE / "unseen.txt")
 ABOUT, OTHER_FORMS, UNRELATED = "?", "~", "-"
 MARCH = 1_772_323_200_000  # of 2026, in milliseconds since the epoch
 CHARACTERS = 200
+BY_RULES = ("episode", "solution")  # the kinds of memories that are made without a model
 
 
 class Prompt(NamedTuple):
@@ -115,6 +116,7 @@ def real_prompts(transcripts: Path, directories: Iterable[str]) -> list[Prompt]:
 def _memory(line: str, directory: str, number: int) -> IndexedMemory:
     kind, _, said = line.partition(": ")
     title, _, text = said.partition(" :: ")
-    origin = Origin(MARCH, f"session-{number}", number + 1, "extractive", 1, directory)
+    strategy = "extractive" if kind in BY_RULES else "summary"
+    origin = Origin(MARCH, f"session-{number}", number + 1, strategy, 1, directory)
     subject = directory.rpartition("/")[2]
     return new_memory(kind, title, text, subject, title, origin, is_untrusted=False)

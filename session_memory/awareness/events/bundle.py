@@ -53,6 +53,7 @@ _PARTS = (
     ("awareness.activity.actions",),
     ("awareness.activity.call_log",),
     ("awareness.events.tool_call",),
+    ("common.text.acting_commands",),
     ("sessions.transcripts.lines",),
     ("sessions.transcripts.mirror",),
     ("sessions.transcripts.edits",),

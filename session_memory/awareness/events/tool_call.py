@@ -34,11 +34,13 @@ ASKER = "session-memory"  # the dialog names the program that asks
 
 
 def is_answered(event: Event, runtime: Runtime) -> bool:
-    """Check if the call edits a file or may run git."""
-    calls = runtime.tool_calls(event)
-    return any(
-        [bool(call.argument) and (call.kind == _EDIT or "git" in call.argument) for call in calls]
-    )
+    """Check if the call edits a file, or may run git or a package manager."""
+    calls = [call for call in runtime.tool_calls(event) if call.argument]
+    if any([call.kind == _EDIT for call in calls]):
+        return True
+    from ...common.text.acting_commands import may_act
+
+    return any([may_act(call.argument) for call in calls])
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:

@@ -1,5 +1,6 @@
 """Text as values, without files.
 
+acting_commands: what git and package commands do
 format: text on one line, shortened at the end of a word
 json_comments: JSON with comments, made strict
 json_edit: edits in JSON text that keep all other bytes

@@ -68,8 +68,7 @@ class CodexInstall(SettingsHooks):
             return Hook(hook.event, hook.matcher, {**hook.entry, "timeout": _END_SECONDS})
         if hook.event != self.runtime.TOOL_EVENT:
             return hook if self.answers(hook.event) else None
-        entry = {key: value for key, value in hook.entry.items() if key != "if"}
-        return Hook(hook.event, _TOOLS[hook.matcher or ""], entry)
+        return Hook(hook.event, _TOOLS[hook.matcher or ""], hook.entry)
 
     def untrusted_hooks(self, settings_dir: str) -> list[str]:
         """Return the events of hooks in hooks.json that config.toml does not mark as trusted.
