@@ -1,12 +1,12 @@
-"""Approval: calls that the user is asked about if the settings say so.
+"""Approval: calls about which the user is asked, if the settings say so.
 
 These are an edit of a file that another session has edited and not committed, or of lines that
-conflict with another branch, and a git command that reaches such edits or moves another session's
+conflict with another branch, and a git command that affects such edits or moves another session's
 worktree.
 
-A session whose transcript was not written to in the last ACTIVE_SECONDS counts only for edits that
-a git command reaches. A session with more new entries than can be read at once may have made such
-an edit."""
+A session that wrote nothing in the last ACTIVE_SECONDS matters only for edits that a git command
+affects. A session with more new entries than can be read at once may have made such edits.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ STASH_SECONDS = 5.0  # from a call to the stash that it makes
 DECODED_BYTES = 32 * 1024 * 1024  # of all transcripts: if that is not enough, the user is asked
 READ_BYTES = 256 * 1024 * 1024
 RESULT_BYTES = 2 * 1024 * 1024  # at the end of a transcript, searched for the result of a call
-_MOST_QUOTED = 1000  # characters of a command; a command may be so long that the time ran out
+_MOST_QUOTED = 1000  # the longest command, in characters; a longer one may have run out of time
 _FORCED = ("--hard", "--force", "--discard-changes")
 _WITH_NEW = ("--include-untracked", "--all")
 _NEW_BRANCH = ("-b", "-B", "--orphan", "--detach", "-d")
@@ -57,10 +57,10 @@ _NEW_BRANCH = ("-b", "-B", "--orphan", "--detach", "-d")
 class Objection:
     """A reason to ask about a call.
 
-    The session with the key `session` and this `report` edited the file at `path` at `time`, or
-    with path '' was active then in the worktree. If it `is_removed`, the session removed the file;
-    if it `is_doubtful`, the file changed during one of its commands. `command` is the git command
-    in question as it was typed. If it `is_possible`, not all entries of the session could be read.
+    The session with the key `session` and this `report` edited the file at `path` at `time`; with
+    path '' it was active then in the worktree. `is_removed` means that it removed the file,
+    `is_doubtful` that the file changed during one of its commands. `command` is the git command in
+    question, as typed. `is_possible` means that not all entries of the session could be read.
     Without a report, nothing was read in time, unless the objection is about a `conflict` with
     another branch that upkeep found. `ref` is a stash or branch of the session that a command takes
     away."""
@@ -87,7 +87,9 @@ class Objection:
 
 
 class ObjectionSearch:
-    """Search for objections to a call of the session `own` in what `sessions` did until `now`."""
+    """A search for objections to a call of the session `own`.
+
+    It covers the activity of `sessions` until `now`."""
 
     def __init__(
         self, own_session: OwnSession, sessions: list[Session], settings: Settings, now: float
@@ -154,8 +156,9 @@ class ObjectionSearch:
         return None
 
     def _sharing(self, effect: ShellEffect) -> Objection | None:
-        """Return the active session whose stash or branch a git command takes away. Raises
-        OSError."""
+        """Return the active session whose stash or branch a git command takes away.
+
+        Raises OSError."""
         worktree, home = self._worktree(effect.path), self._own.home
         if worktree is None or home is None:
             return None
@@ -182,7 +185,7 @@ class ObjectionSearch:
     def _uncommitted(
         self, reach: Reach, worktree: Worktree, sessions: list[Changed]
     ) -> Objection | None:
-        """Return the last uncommitted edit by one of the sessions that `reach` covers."""
+        """Return the last uncommitted edit by one of the sessions within `reach`."""
         index = ActionIndex(CallLog(self._own.cursor_file), "approval", ReadCursors())
         everyone, budget = (
             [session for session, _ in self._sessions],
@@ -218,9 +221,9 @@ class ObjectionSearch:
     def _seen_edit(
         self, changed: Changed, path: str, time: float, worktree: Worktree
     ) -> Objection | None:
-        """Return the edit as its transcript and the disk show it;
+        """Return the edit as its transcript and the disk show it, or None.
 
-        None if it was refused or hidden."""
+        It is None if the edit was refused or is hidden."""
         for report, new in self._read(changed, time - 1):
             key = new.session.key
             paths = {"": self._own.path, key: new.session.path}
@@ -257,9 +260,7 @@ class ObjectionSearch:
         return max(objections, key=lambda objection: objection.time, default=None)
 
     def _read(self, changed: Changed, oldest: float) -> list[tuple[Report, NewEntries]]:
-        """Return a session's activity since the time `oldest` that the rules permit.
-
-        It is at most one report."""
+        """Return a session's permitted activity since the time `oldest`, as at most one report."""
         own_session, budget = self._own, Budget(DECODED_BYTES, READ_BYTES)
         read, _ = read_changed(own_session, [changed], ReadCursors(), self._now, oldest, 1, budget)
         reports = reports_of(read, own_session, self._settings, self._now)
@@ -282,7 +283,7 @@ class ObjectionSearch:
 
 
 def _shows(action: FileAction, session: str, evidence: Evidence) -> bool:
-    """Check if an edit or removal by another session was done, and shows on the disk."""
+    """Check if another session's edit or removal was carried out and is visible on the disk."""
     end, has_failed = evidence.end(session, action)
     if end is None or (has_failed and not action.is_command):
         return False
@@ -299,7 +300,7 @@ def _shows(action: FileAction, session: str, evidence: Evidence) -> bool:
 def _is_committed(path: str, edited_at: float, evidence: Evidence) -> bool:
     """Check if an edit of a file was committed: the file equals its version in HEAD.
 
-    If git cannot tell, a later commit that may have changed the file counts."""
+    If git cannot tell, a later commit that may have changed the file is enough."""
     is_committed = evidence.is_as_committed(path)
     if is_committed is not None:
         return is_committed
@@ -312,8 +313,7 @@ def _is_committed(path: str, edited_at: float, evidence: Evidence) -> bool:
 
 
 def _has_stashed(report: Report, time: float) -> bool:
-    """Check if a session began a `git stash` in the second when a stash was made, or just
-    before."""
+    """Check if a session began a `git stash` in the second a stash was made, or just before."""
     actions = [action for action in actions_of(report.entries) if action.kind == GIT]
     times = [
         action.time
@@ -326,7 +326,8 @@ def _has_stashed(report: Report, time: float) -> bool:
 def unjudged(command: str, path: str = "", modified: float = 0.0) -> Objection:
     """Return the objection to a git command or an edit that could not be judged in time.
 
-    The user knows better. For an edit, the file is at `path` and was `modified` at that time."""
+    The user can judge it better. For an edit, the file is at `path` and was `modified` at that
+    time."""
     objection = Objection("", None, modified, path)
     objection.command = command[:_MOST_QUOTED]
     return objection
@@ -360,7 +361,7 @@ def reason_of(objection: Objection, directory: str, now: float) -> str:
 
 
 def was_allowed(own_session: OwnSession, call_id: str) -> bool:
-    """Check if a call succeeded, as the end of a transcript shows: the user has allowed it."""
+    """Check at the end of a transcript if a call succeeded, so the user has allowed it."""
     records, wanted = own_session.runtime.records, call_id.encode()
     for path in (own_session.path, *own_session.sub_agents()):
         for line in read_end(path, RESULT_BYTES).split(b"\n"):
@@ -381,12 +382,12 @@ def was_allowed(own_session: OwnSession, call_id: str) -> bool:
 
 
 class Reach:
-    """The reach of a command.
+    """The effect of a command on others.
 
-    It reaches the uncommitted work below one of `paths` (absolute; '' for the whole worktree). With
-    `moves` it also reaches the sessions in the worktree, which is then at another commit. For a
-    `commit`, it reaches only the files that the commit includes; with `is_tracked` only files that
-    git tracks."""
+    It affects uncommitted work below one of `paths` (absolute; '' for the whole worktree). With
+    `moves` it also affects the sessions in the worktree, which is at another commit afterwards. A
+    `commit` affects only the files that it includes, and one with `is_tracked` only files that git
+    tracks."""
 
     def __init__(
         self,
@@ -402,7 +403,7 @@ class Reach:
         self.is_tracked = is_tracked
 
     def covers(self, path: str, evidence: Evidence) -> bool:
-        """Check if it reaches uncommitted changes of the file at `path`."""
+        """Check if the command affects uncommitted changes of the file at `path`."""
         if not any(
             [not place or f"{path}/".startswith(place.rstrip("/") + "/") for place in self.paths]
         ):
@@ -416,7 +417,7 @@ class Reach:
 def reach_of(
     words: tuple[str, ...], directory: str, is_there: Callable[[str], bool]
 ) -> Reach | None:
-    """Return the reach of a git command in `directory`; None if it is harmless to others.
+    """Return the effect of a git command in `directory`; None if it is harmless to others.
 
     `words` are the command from the subcommand on. `is_there` checks if a path exists."""
     command, arguments = words[0], words[1:]
@@ -448,7 +449,7 @@ def reach_of(
 
 
 def _stashed(arguments: tuple[str, ...], directory: str) -> Reach:
-    """Return the reach of `stash`, which includes untracked files only with an option."""
+    """Return the effect of `stash`, which includes untracked files only with an option."""
     if "--" in arguments:
         return Reach(_paths(arguments[arguments.index("--") + 1 :], directory))
     takes_new = any([has_flag(word, "ua") or word in _WITH_NEW for word in arguments])
@@ -456,7 +457,7 @@ def _stashed(arguments: tuple[str, ...], directory: str) -> Reach:
 
 
 def _moving(command: str, arguments: tuple[str, ...]) -> Reach:
-    """Return the reach of a command that moves the worktree.
+    """Return the effect of a command that moves the worktree.
 
     If forced, it also overwrites all uncommitted work."""
     is_forced = any(
@@ -468,9 +469,9 @@ def _moving(command: str, arguments: tuple[str, ...]) -> Reach:
 def _checked_out(
     command: str, arguments: tuple[str, ...], directory: str, is_there: Callable[[str], bool]
 ) -> Reach | None:
-    """Return the reach of `checkout` or `restore`.
+    """Return the effect of `checkout` or `restore`.
 
-    A branch moves the worktree; paths overwrite uncommitted work."""
+    With a branch it moves the worktree; with paths it overwrites uncommitted work."""
     if "--" in arguments:
         return Reach(_paths(arguments[arguments.index("--") + 1 :], directory), is_tracked=True)
     if command == "restore":

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 HOUSEKEEPING = ("git add", "mkdir", "rm", "rmdir", "touch")
 MOST_NAMED = 3
-# Calls, the last ones, whose results are searched; earlier ones are assumed to be done
+# so many of the last calls have their results searched; earlier calls are assumed to be done
 MOST_SEARCHED = 24
 
 
 def note_outcomes(summary: SessionSummary, runtime: Runtime, path: str) -> None:
     """Note how the calls in `summary` ended, and count them again.
 
-    They come from the transcript at `path`. These calls did nothing: a refused or interrupted call,
-    a failed edit or read, and a call of the last message without a result, because it may be
+    The results come from the transcript at `path`. Some calls did nothing: a refused or interrupted
+    call, a failed edit or read, and a call in the last message without a result, which may be
     waiting for permission."""
     evidence, last = Evidence({"": runtime}, {"": path}, None, ""), summary.last
     for entry, tool, _ in summary.calls[-MOST_SEARCHED:]:
@@ -59,8 +59,8 @@ def add_sub_agents(report: Report, new: NewEntries, transcripts: list[str]) -> N
 def names_of(ran: list[ToolUse]) -> list[str]:
     """Return short names of a session's last commands, such as `npm test (failed)`.
 
-    A commit's name includes its message: `git commit "Fix the cart"`. If all commands only look or
-    keep house, return their number."""
+    A commit's name includes its message: `git commit "Fix the cart"`. If all commands only look
+    around or keep house, return their number."""
     failed: dict[str, bool] = {}
     looked = 0
     for tool in reversed(ran):

@@ -1,6 +1,7 @@
-"""Finds sessions that may have changed a file in hand by searching for its name as bytes.
+"""Finds sessions that may have changed a file in hand, by searching for its name as bytes.
 
-A prompt has time to search all sessions that wrote something, but to read only a few."""
+A prompt has time to search all sessions with new entries, but to read only a few.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 _PART_BYTES = 1024 * 1024
 _WANTED = (MESSAGES | CALLS, MESSAGES | CALLS | SUB_AGENTS)
-# a file that another command removes is named, a directory may not be
+# a command names the files that it removes, but may not name their directory
 _COMMANDS = (b"git ", b"mv ", b"rm -")
 _REWRITERS = [mark.encode() for mark in REWRITERS]
 _ESCAPED = (b"\\n", b"\\t")  # white space in JSON
@@ -41,7 +42,7 @@ class WorkSearch:
 
     It also finds sessions that may have moved HEAD. `cursors` are the reader's. A transcript
     without a cursor is searched back to `oldest`, in seconds since 1970. `active` has the keys of
-    sessions that certainly did something since they were last read."""
+    sessions with certain activity since they were last read."""
 
     def __init__(
         self, reader: OwnSession, work: OwnWork, cursors: ReadCursors, oldest: float
@@ -61,7 +62,7 @@ class WorkSearch:
         self.active: set[str] = set()
 
     def concerned(self, changed: Iterable[Changed]) -> tuple[set[str], list[str]]:
-        """Return the keys of sessions that may concern the work, and of those not searched."""
+        """Return the keys of sessions that may concern the work, and of unsearched sessions."""
         keys: set[str] = set()
         left = {session.key: None for session, _ in changed}
 
@@ -91,7 +92,7 @@ class WorkSearch:
         return any([self._is_sub_agent_concerned(path, runtime) for path in beside])
 
     def _parts(self, session: Session, descriptor: int, runtime: Runtime) -> Iterator[bytes]:
-        """Yield the lines of a transcript that were not read yet, in parts. Raises OSError."""
+        """Yield the unread lines of a transcript, in parts. Raises OSError."""
         status, cursor = os.fstat(descriptor), self._cursors.get(session.key)
         start = cursor.resume_offset(descriptor, status) if cursor else None
         if cursor is None or start is None:
@@ -103,7 +104,7 @@ class WorkSearch:
             yield from _lines_between(descriptor, start, status.st_size)
 
     def _is_sub_agent_concerned(self, path: str, runtime: Runtime) -> bool:
-        """Check the part of a sub-agent's transcript that was not read yet. Raises OSError."""
+        """Check the unread part of a sub-agent's transcript. Raises OSError."""
         status, start = status_at(path), self._offsets.get(path, 0)
         if (
             status is None
@@ -125,8 +126,8 @@ class WorkSearch:
     def _are_about_work(self, lines: list[bytes], runtime: Runtime) -> bool:
         """Check if a call in `lines` may change a file in hand.
 
-        It edits or removes a file with such a name, or may be a git command that includes one. Few
-        lines contain the necessary bytes, and only these are decoded."""
+        The call edits or removes a file of that name, or may be a git command that includes one.
+        Few lines contain the necessary bytes, and only these are decoded."""
         marked = []
         calls = [(runtime.records.without_results(line), line) for line in lines]
         if self._has_name(b"\n".join([call for call, _ in calls])):
@@ -172,7 +173,7 @@ class WorkSearch:
 def _has_command(call: bytes) -> bool:
     """Check if a call may run git, remove or move a directory, or rewrite unnamed files."""
     key = call.find(b"ommand")
-    # before the other key; without that key, in all but the last byte
+    # before the other key; without that key, anywhere but in the last byte
     shorter = call.find(b"cmd", 0, key)
     if key < 0 and shorter < 0:
         return False
@@ -216,7 +217,7 @@ def _lines_between(descriptor: int, start: int, end: int) -> Iterator[bytes]:
 
 
 def _lines_since(descriptor: int, size: int, since: float, runtime: Runtime) -> Iterator[bytes]:
-    """Yield the lines back to the time `since` in parts, the last one first. Raises OSError."""
+    """Yield the lines back to the time `since`, in parts from the last one on. Raises OSError."""
     for lines in windows_backward(descriptor, 0, size):
         yield b"\n".join([line for _, line in lines])
         for record in objects_in(lines[0][1]):

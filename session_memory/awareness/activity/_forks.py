@@ -1,4 +1,7 @@
-"""Forks: sessions that begin as a copy of another one's entries, which are not reported again."""
+"""Forks: sessions that begin with a copy of another session's entries.
+
+Copied entries are not reported again.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def forked_before(path: str, runtime: Runtime, oldest: float, now: float) -> float | None:
-    """Return when a fork began to continue on its own; `now` if it has only copies yet.
+    """Return when a fork continued on its own; `now` if it has only copies so far.
 
     Return None for a session that is not a fork. Copies from before `oldest` do not count."""
     try:
@@ -39,7 +42,7 @@ def drop_copies(
 ) -> list[NewEntries]:
     """Remove from `read` the entries that a session at first sight copied from another one.
 
-    The other one is `own_session` or a known one of `sessions`. Sessions for which this fails
+    The other one is `own_session` or one of `sessions` with a cursor. Sessions for which this fails
     are left out, because their entries may be copies."""
     first_seen = [new for new in read if new.is_first_sight and new.entries]
     times = [
@@ -77,7 +80,7 @@ def _own_entries(
     own_session: OwnSession,
     oldest: float,
 ) -> list[Entry]:
-    """Return the entries that no other session has: without the ids `seen` and its kin's ids."""
+    """Return the entries whose ids are neither `seen` nor in a session of the same origin."""
     kin = _kin(new, sessions, cursors)
     known = seen.union(
         *[_ids(own_session.runtime_of(relative), relative.path, oldest) for relative in kin]
@@ -88,8 +91,8 @@ def _own_entries(
 def _kin(new: NewEntries, sessions: Iterable[Session], cursors: ReadCursors) -> list[Session]:
     """Return the sessions that a session may be a copy of.
 
-    They have the same beginning or, if it was forked after a compaction, their last seen entries
-    are among its own."""
+    They have the same beginning. After a fork of a compacted session, their last seen entries are
+    among this session's entries."""
     first = new.cursor.first
     checksums = {id_checksum(entry.id) for entry in new.entries if entry.id}
     kin = []
@@ -103,8 +106,7 @@ def _kin(new: NewEntries, sessions: Iterable[Session], cursors: ReadCursors) -> 
 
 
 def _ids(runtime: Runtime, path: str, oldest: float) -> set[str]:
-    """Return the ids of a transcript's last entries back to the time `oldest`; none without a
-    file."""
+    """Return the ids of a transcript's last entries, back to the time `oldest`."""
     try:
         return {entry.id for entry in entries_back_to(runtime, path, oldest) if entry.id}
     except OSError:

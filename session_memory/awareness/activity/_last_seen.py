@@ -1,7 +1,8 @@
 """Compares the time when this session last read or wrote a file with the file's own time.
 
-Used for a call whose check against other sessions ran out of time. Only the end of this session's
-transcript is read."""
+It serves calls whose check against other sessions ran out of time, so only the end of this
+session's transcript is read.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +28,10 @@ _SETS = (MESSAGES | CALLS | RESULTS, MESSAGES | CALLS | RESULTS | SUB_AGENTS)
 
 
 def may_differ(session: OwnSession, path: str, status: stat_result | None) -> bool:
-    """Check if a file may differ from what the session last read or wrote.
+    """Check if a file may differ from the version that the session last read or wrote.
 
-    `status` is None for a missing file. A missing file that the session does not know is new; any
-    other unknown file may differ."""
+    `status` is None for a missing file. A missing file without any call of the session is new; any
+    other file without a call may differ."""
     last = max(
         [_last_in(at, path, session) for at in (session.path, *session.sub_agents())], default=0.0
     )

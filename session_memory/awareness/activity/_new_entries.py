@@ -1,4 +1,4 @@
-"""New entries of the changed sessions: after each cursor, or at first sight of the last hours."""
+"""New entries of changed sessions: after each cursor, or at first sight from the last hours."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ PROMPT_BYTES = 4 * 1024 * 1024  # decoded at most, of which about half for one s
 SKIPPED_BYTES = 64 * 1024 * 1024  # read at most: most of a transcript is not decoded
 BACK_BYTES = 2 * 1024 * 1024  # searched for copies
 MOST_UNREAD = 16  # parts of one transcript that are left for the next time
-# read of sessions that are seen first, if their last day is that long
+# read at most this much of all sessions at first sight
 FIRST_SIGHT_BYTES = 1536 * 1024
 TITLE_CHARACTERS = 200
 PROMPT_CHARACTERS = 100  # of a request if it is the title
 SECRET_CHARACTERS = 400  # read beyond that, so no secret is cut in two and missed
-RECENT_IDS = 4  # the last entries' ids, which find their place in a rewritten file
+RECENT_IDS = 4  # the number of last entries whose ids locate them in a rewritten file
 
 
 class Budget:
-    """Bytes that may still be `decoded` and `read`, of all transcripts.
+    """Bytes that may still be `decoded` and `read`, over all transcripts.
 
-    At most `of_one` bytes of one transcript are decoded. `first_sight` is how much may be read of
+    At most `of_one` bytes are decoded per transcript. `first_sight` limits how much is read of
     sessions at first sight."""
 
     def __init__(
@@ -69,9 +69,9 @@ class NewEntries:
     `title` is a pair of rank and text ('' if there is none). `cursor` is after the entries if a
     whole line was read (`is_read`). `runtime` is the session's. Bytes before the offset `lowest`
     were not read now; bytes before `titled` were searched for titles. `is_partial` means that older
-    entries were left unread, which the cursor notes for the next time; `is_first_sight` that there
-    was no cursor. `bytes_read` is how much was read; `unreadable` is how many records could not be
-    decoded."""
+    entries were left unread, which the cursor notes for the next time; `is_first_sight` means that
+    there was no cursor. `bytes_read` counts the bytes read, `unreadable` the records that could not
+    be decoded."""
 
     def __init__(self, session: Session, runtime: Runtime) -> None:
         self.session = session
@@ -99,11 +99,11 @@ def read_changed(
     *,
     all_of: Collection[str] = (),
 ) -> tuple[list[NewEntries], int]:
-    """Return the new entries of the first sessions, and how many sessions were not read.
+    """Return the new entries of the first sessions, and the number of sessions not read.
 
-    Reading stops when `most` sessions have entries, PROMPT_BYTES were decoded, SKIPPED_BYTES were
-    read, or no time is left; a `budget` has other limits. Sessions with the keys `all_of` are read
-    as far back as the budget permits, others at first sight less far."""
+    Reading stops when `most` sessions have entries, when PROMPT_BYTES were decoded or SKIPPED_BYTES
+    read, or when no time is left; a `budget` sets other limits. Sessions with the keys `all_of` are
+    read as far back as the budget permits, other sessions at first sight less far."""
     sessions_read: list[NewEntries] = []
     deadline = own_session.deadline
     budget = budget or Budget(first_sight=FIRST_SIGHT_BYTES)
@@ -144,7 +144,7 @@ def _note_faults(new: NewEntries, deadline: Deadline) -> None:
 def may_have_news(
     own_session: OwnSession, session: Session, cursor: ReadCursor | None, oldest: float
 ) -> bool:
-    """Check if a transcript has an entry after `cursor`, or without one, since the time `oldest`.
+    """Check if a transcript has an entry after `cursor`, or without a cursor since `oldest`.
 
     Only the end is read. Return True if one window does not decide it. Raises OSError."""
     with Opened(session.path) as descriptor:
@@ -183,7 +183,7 @@ def entries_back_to(runtime: Runtime, path: str, oldest: float) -> list[Entry]:
 
 
 def cursors_at_end(changed: list[Changed], now: float, deadline: Deadline) -> ReadCursors:
-    """Return a cursor at the end of each of the sessions, by its key."""
+    """Return a cursor at the end of each session's transcript, by the session's key."""
     cursors = ReadCursors()
 
     def take(session_and_status: Changed) -> None:
@@ -200,11 +200,11 @@ def cursors_at_end(changed: list[Changed], now: float, deadline: Deadline) -> Re
 
 
 def read_other_titles(new: NewEntries) -> None:
-    """Search once for a title in bytes that were never read, because a rule may name it.
+    """Search once for a title in bytes that were never read, because a rule may name the title.
 
     Raises OSError."""
     end = new.cursor.offset
-    # otherwise all of it was read, but some owners were not searched
+    # otherwise all bytes were read, but not searched for some owners
     if new.lowest or end <= BRIEF_OWNER_BYTES:
         end = new.lowest
     if new.entries and new.titled < end:
@@ -265,12 +265,12 @@ class _Reader:
     def read(
         self, cursor: ReadCursor | None, now: float, oldest: float, first_sight: int | None
     ) -> None:
-        """Read after `cursor`, and the parts left unread before.
+        """Read after `cursor`, and the parts left unread earlier.
 
         Without a cursor, read the entries written since `oldest` (seconds since 1970). If
-        `first_sight` is given, read about that many bytes of it, or more if they contain no
-        dialogue. If the file is not the cursor's, read it from its end back to the last entry that
-        was seen."""
+        `first_sight` is given, read about that many bytes, or more until they contain a dialogue.
+        If the file is not the cursor's, read it from its end back to the last entry already seen.
+        """
         new, descriptor = self._new, self._descriptor
         status = os.fstat(descriptor)
         if cursor and cursor.title:
@@ -289,8 +289,8 @@ class _Reader:
             new.entries = _behind(parsed, cursor.ids, seen)
             is_known = any(_is_among(entry, cursor.ids[-1:]) for entry in parsed)
             if cursor.ids and not new.entries and not is_known:
-                # Still being rewritten (Pi does that to its older files, line by line): missing
-                # entries are not new when they return.
+                # The file is still being rewritten (Pi does that to its older files, line by line),
+                # so entries that are missing now are not new when they return.
                 new.cursor = cursor.copy()
                 new.cursor.take_stamp(behind)
                 return
@@ -304,7 +304,7 @@ class _Reader:
         self._remember(parsed, cursor or ReadCursor())
 
     def _read_on(self, cursor: ReadCursor, start: int, end: int) -> list[Entry]:
-        """Return the entries in `[start, end)`, after the entries left unread before."""
+        """Return the entries in `[start, end)`, after the entries that were left unread earlier."""
         self._new.titled = cursor.titled or 0
         entries = self.read_back(start, end, 0)
         for low, high, since in reversed(cursor.unread):
@@ -324,9 +324,9 @@ class _Reader:
     ) -> list[Entry]:
         """Return the entries in `[start, end)`, read backward.
 
-        Reading stops at the time `since` (0 for all) or, if given, after about `enough` bytes, 0
-        for the first dialogue. The rest is noted as unread. `is_new` is false for a part that was
-        left unread before."""
+        Reading stops at the time `since` (0 for all) or, if given, after about `enough` bytes (0
+        for the first dialogue). The rest is noted as unread. `is_new` is false for a part left
+        unread earlier."""
         new, descriptor, budget = self._new, self._descriptor, self._budget
         reader = TranscriptReader(new.runtime, first_line(descriptor), owner=self._owner)
         entries: list[Entry] = []
@@ -357,8 +357,8 @@ class _Reader:
     def read_head(self) -> None:
         """Note the transcript's beginning in the cursor.
 
-        That is the first entry's id, the start directory, and the best known title, else the first
-        prompt."""
+        It consists of the first entry's id, the start directory, and the best known title, else the
+        first prompt."""
         new = self._new
         head = TranscriptHead(new.runtime, self._descriptor, self._owner)
         new.title = kept_title(head.best_title(new.title))
@@ -368,7 +368,9 @@ class _Reader:
         new.cursor.title = new.title
 
     def _remember(self, parsed: list[Entry], before: ReadCursor) -> None:
-        """Note in the new cursor the last ids, to compare a rewritten file with, and the title."""
+        """Note the title and the last ids in the new cursor.
+
+        The ids locate the cursor in a rewritten file."""
         new, cursor = self._new, self._new.cursor
         ids = [
             id_checksum(entry.id) if entry.id else _content_checksum(entry)
@@ -378,7 +380,8 @@ class _Reader:
         cursor.seen = max([entry.timestamp or 0 for entry in parsed] + [before.seen])
         if new.title[1]:
             cursor.title = new.title
-            # otherwise the head is read again, for the prompt that names a session without a title
+            # otherwise the head is read again, to find the prompt that names a session without a
+            # title
             if before.first is not None:
                 cursor.take_beginning(before)
 
@@ -389,10 +392,10 @@ def _not_before(oldest: float, entries: list[Entry]) -> list[Entry]:
 
 
 def _is_much(entries: list[Entry], read: int, most: int) -> bool:
-    """Check if `entries`, in the last `read` bytes, are a dialogue and enough was read.
+    """Check if `entries`, from the last `read` bytes, are a dialogue and enough was read.
 
-    Enough was read if one more window, twice as large as all before it, would go beyond `most`
-    bytes."""
+    Enough was read if another window, twice as large as all before it, would exceed `most` bytes.
+    """
     if 3 * read < most:
         return False
     return any(e.role == "user" for e in entries) and any(
@@ -401,7 +404,7 @@ def _is_much(entries: list[Entry], read: int, most: int) -> bool:
 
 
 def _behind(entries: list[Entry], last_seen: Collection[int], seen: float) -> list[Entry]:
-    """Return a rewritten file's entries after the last in `last_seen`, else from `seen` on."""
+    """Return a rewritten file's entries after the last id in `last_seen`, else after `seen`."""
     for index in range(len(entries) - 1, -1, -1):
         if _is_among(entries[index], last_seen):
             return entries[index + 1 :]
@@ -409,7 +412,7 @@ def _behind(entries: list[Entry], last_seen: Collection[int], seen: float) -> li
 
 
 def _is_among(entry: Entry, checksums: Collection[int]) -> bool:
-    """Compare by id and by content: Pi adds ids to the entries of its oldest files."""
+    """Compare by id and by content, because Pi adds ids to the entries of its oldest files."""
     return (bool(entry.id) and id_checksum(entry.id) in checksums) or _content_checksum(
         entry
     ) in checksums

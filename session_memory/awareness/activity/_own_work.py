@@ -1,6 +1,7 @@
 """Own work: this session's side of the collisions at a prompt.
 
-It is the files in hand, and the branch or commit."""
+It consists of the files in hand, and the branch or commit.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +20,20 @@ if TYPE_CHECKING:
 
 
 class OwnWork:
-    """This session's work: its `state` after reading on; None if it has no transcript yet.
+    """This session's work.
 
-    `worktree` is its current worktree. `heads` are the branch or commit at the last update and now,
-    None if HEAD has not moved or no update is known. `own` is the stored state of the session, with
-    the branch or commit. `shared_git_dir` is git's directory of the worktree, or of the last one if
-    that is gone; `notes` belong to its repository. `sub_agents` are the offsets in the sub-agents'
-    transcripts at the last update."""
+    `state` is the state after reading on; None without a transcript. `worktree` is the current
+    worktree. `heads` are the branch or commit at the last update and now; None if HEAD has not
+    moved or no update is known. `own` is the stored state of the session, with the branch or
+    commit. `shared_git_dir` is git's directory of the worktree, or of the last one if that is gone;
+    `notes` belong to its repository. `sub_agents` are the offsets in the sub-agents' transcripts at
+    the last update."""
 
     def __init__(self, session: OwnSession, kept: SessionState, now: float, oldest: float) -> None:
         """Read on in the transcript.
 
-        `kept` is the session's state; at first the transcript is read back to `oldest`. Raises
-        OSError if the transcript cannot be read."""
+        `kept` is the session's state. The first time, the transcript is read back to `oldest`.
+        Raises OSError if the transcript cannot be read."""
         before = kept.own or OwnState()
         self.worktree = find_worktree(session.directory, session.user_dir)
         git_dir = self.worktree.git_dir if self.worktree else ""
@@ -77,7 +79,7 @@ class OwnWork:
         return state
 
     def _noted(self, session: OwnSession, now: float) -> RefNotes | None:
-        """Note what the worktrees share, and return the notes. Raises OSError."""
+        """Record the stashes, branches and worktrees, and return the notes. Raises OSError."""
         if not self.shared_git_dir or session.home is None:
             return None
         from .collisions.ref_notes import note
@@ -86,8 +88,7 @@ class OwnWork:
 
     @property
     def may_share(self) -> bool:
-        """Check if a shared stash, branch or worktree is gone, or this session may have made
-        one."""
+        """Check if a stash, branch or worktree is gone, or if this session may have made one."""
         if self.notes is None or self.state is None:
             return False
         from .actions import GIT
@@ -101,7 +102,7 @@ class OwnWork:
         return self.state.working_set.actions if self.state else ()
 
     def moved(self) -> SessionState:
-        """Return the own state and, if they have changed, the collisions to keep."""
+        """Return the session's own state and, if they have changed, the collisions to store."""
         changes = SessionState(own_state=self.own)
         if self.state is not None:
             self.own.has_open_calls = bool(self.state.open_actions)

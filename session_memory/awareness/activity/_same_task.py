@@ -1,8 +1,9 @@
-"""Sessions that are at work on what a session's first prompt asks for.
+"""Sessions that are at work on the task of a session's first prompt.
 
-A session counts if a turn of it is running. The evidence is the number of an issue, in both
-requests or in the name of the other worktree's branch, or the stem of both worktrees' branches, or
-the same prompt."""
+A session counts if one of its turns is running. Evidence of the same task is the same prompt, the
+same stem of both worktrees' branches, or the number of an issue, which is in both requests or in
+the name of the other worktree's branch.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from .report import Report
 
 SHORTEST_SAME = 40  # characters of a prompt that cannot be the same by chance
-MISTAKE_SECONDS = 600  # in this time, two sessions of a directory probably got it by mistake
+# a second session that gets the same prompt within this time in one directory probably got it by
+# mistake
+MISTAKE_SECONDS = 600
 MOST_LINES = 2
 _BEGINNING_BYTES = 256 * 1024
 _END_BYTES = 64 * 1024
@@ -37,9 +40,11 @@ def lines_about(
     now: float,
     is_first: bool,
 ) -> list[str]:
-    """Return a line for each session that is at work on the task of the session `reader` at its
-    first prompt, at most MOST_LINES, and for each other one in its directory that just got the same
-    prompt. There is none of the former if an agent has answered in it already, as in a fork."""
+    """Return lines about sessions on the same task, and about sessions with the same prompt.
+
+    At the first prompt, at most MOST_LINES sessions that are at work on its task get a line, unless
+    an agent has already answered in this session, as in a fork. At every prompt, each session in
+    this directory that just got the same prompt gets a line."""
     from .collisions._lines import called
 
     is_at_task = is_first and _ANSWER not in _beginning(reader.path)
@@ -62,15 +67,14 @@ def lines_about(
 
 
 def same_prompt_at(prompt: str, report: Report, now: float, place: str) -> str:
-    """Return the words about a session at a `place` that got the same prompt; '' if it did not."""
+    """Return the words about a session at a `place` that got the same prompt, or ''."""
     if not is_same_prompt(prompt, report, now):
         return ""
     return f"got the same prompt {age(now - (report.prompted_at(prompt) or 0.0))}{place}"
 
 
 def _is_mistaken(reader: OwnSession, report: Report, new: NewEntries, now: float) -> bool:
-    """Check if a session in the same directory just got the prompt too, and its user is still
-    there."""
+    """Check if a session in this directory just got the same prompt, and its user has not left."""
     if not is_same_prompt(reader.prompt, report, now):
         return False
     if now - (report.prompted_at(reader.prompt) or 0.0) > MISTAKE_SECONDS:
@@ -87,8 +91,9 @@ def _beginning(path: str) -> bytes:
 
 
 def _is_at_work(report: Report, new: NewEntries, now: float) -> bool:
-    """Check that a turn is running. A session that has just answered may wait for its user, who
-    goes on here."""
+    """Check that a turn is running.
+
+    A session that has just answered may be waiting for a user who now continues in this session."""
     from ...sessions.transcripts.turns import is_at_work
 
     status, last = status_at(new.session.path), report.entries[-1:]
@@ -98,8 +103,10 @@ def _is_at_work(report: Report, new: NewEntries, now: float) -> bool:
 
 
 def _was_left(new: NewEntries) -> bool:
-    """Return whether the user left a session: its process has ended, if the runtime notes that, or
-    the user interrupted its last turn."""
+    """Return whether the user left a session.
+
+    The user left it if its process has ended, as far as the runtime records that, or if the user
+    interrupted its last turn."""
     for line in reversed(read_end(new.session.path, _END_BYTES).split(b"\n")):
         if b'"type":"user"' in line or b'"type":"assistant"' in line:
             return _INTERRUPTED in line or new.runtime.has_left(new.session.path)
@@ -107,7 +114,7 @@ def _was_left(new: NewEntries) -> bool:
 
 
 class _Task:
-    """The task of the session `reader`, as its first prompt and its branch name it."""
+    """The task of the session `reader`, known from its first prompt and its branch."""
 
     def __init__(self, reader: OwnSession, now: float) -> None:
         self._reader = reader
@@ -117,7 +124,7 @@ class _Task:
         self._branch = _branch_of(self._worktree)
 
     def shared_with(self, report: Report, place: str) -> str:
-        """Return what a session at a `place` has in common with this task; '' for nothing."""
+        """Return what a session at a `place` has in common with this task, or ''."""
         prompt = self._reader.prompt
         if len(" ".join(prompt.split())) >= SHORTEST_SAME:
             same = same_prompt_at(prompt, report, self._now, place)
@@ -135,7 +142,7 @@ class _Task:
         return self._same_branch(report)
 
     def _same_branch(self, report: Report) -> str:
-        """Return what a session's branch in another worktree has in common with this task."""
+        """Return what the branch of a session's other worktree has in common with this task."""
         worktree = self._worktree_of(report)
         branch = _branch_of(worktree)
         if not branch or worktree is None or self._worktree is None:
@@ -162,6 +169,6 @@ class _Task:
 
 
 def _branch_of(worktree: Worktree | None) -> str:
-    """Return the branch of a worktree; '' for a commit, or a branch on which everybody works."""
+    """Return the branch of a worktree; '' for a commit, or for a branch that everybody uses."""
     branch = head_of(worktree.git_dir) if worktree else ""
     return "" if branch in USUAL_BRANCHES or is_commit(branch) else branch

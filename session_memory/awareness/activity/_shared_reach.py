@@ -1,4 +1,4 @@
-"""Finds the stashes, branches and worktrees that a git command takes away in a repository."""
+"""Finds the stashes, branches and worktrees of a repository that a git command takes away."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _RESET_BRANCH = ("-B", "-C", "--force-create")
 def reached_refs(words: tuple[str, ...], refs: Iterable[SharedRef]) -> list[SharedRef]:
     """Return the stashes and branches among `refs` that a git command takes away.
 
-    It may also take only a branch's commits. `words` are the command's; `refs` has the newest stash
-    first."""
+    A command that takes only commits from a branch counts too. `words` are the command's; `refs`
+    begin with the newest stash."""
     stashes = [ref for ref in refs if ref.kind == STASH]
     verb, arguments = "".join(words[:1]), words[1:]
     if (verb == "stash" and arguments[:1] == ("clear",)) or (
@@ -40,7 +40,7 @@ def reached_refs(words: tuple[str, ...], refs: Iterable[SharedRef]) -> list[Shar
 def _taken_branches(verb: str, arguments: tuple[str, ...]) -> list[str]:
     """Return the branches that a command deletes or moves.
 
-    The commit that a branch moves to, and its former name, do not count."""
+    The name that a branch had before, and the commit it moves to, are not among them."""
     names = [word for word in arguments if not word.startswith("-")]
     if verb == "push":
         pushed = [name.lstrip("+").rpartition(":")[2] for name in names[1:]]
@@ -69,7 +69,7 @@ def _taken_by_branch(arguments: tuple[str, ...], names: list[str]) -> list[str]:
 
 
 def removed_worktree(words: tuple[str, ...], directory: str) -> str:
-    """Return the directory that `git worktree remove` or `move` takes away; '' if it does not."""
+    """Return the directory that `git worktree remove` or `move` takes away, or ''."""
     if words[:1] != ("worktree",) or words[1:2] not in (("remove",), ("move",)):
         return ""
     paths = [word for word in words[2:] if word and not word.startswith("-")]

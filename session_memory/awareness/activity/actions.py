@@ -1,5 +1,4 @@
-"""Actions of a session on files and with git: one value for each file or git command of a tool
-call."""
+"""Actions of a session on files and with git: one value per file or git command of a call."""
 
 from __future__ import annotations
 
@@ -34,8 +33,7 @@ READ_ONLY = (
 _SETS_BRANCHES = frozenset(
     ("-m", "-M", "--move", "-f", "--force", "-C", "-d", "-D", "--delete", "-df", "-fd")
 )
-# Beginnings and continuations of programs that rewrite files named by globs, variables, `find` or
-# settings.
+# How commands begin or continue that rewrite files named by globs, variables, `find` or settings.
 REWRITERS = {
     "sed -": ("i", "E -i", "Ei", "-in-place"),
     "perl -": ("pi", "i", "0pi"),
@@ -52,16 +50,17 @@ READ_BYTES = 16 * 1024 * 1024  # of one sub-agent at most
 class FileAction:
     """One action of a tool call.
 
-    `kind` is READ, EDIT or REMOVE of the file at `path`, GIT with the `words` of a git command in
-    the directory `path`, NAMED for a command that may write any file with the name `path`, or
+    `kind` is READ, EDIT or REMOVE of the file at `path`; GIT with the `words` of a git command in
+    the directory `path`; NAMED for a command that may write any file with the name `path`; or
     COMMAND for any command, which is then its only word. `is_command` means that a command did it,
-    `is_doubtful` that only the file's time can show if it did; `command` is its command line, '' if
+    `is_doubtful` that only the file's time can show if it did. `command` is the command line, '' if
     unknown.
 
-    `time` is when the call was made, in seconds since 1970. `offset` and `call_id` find it in its
-    transcript, and its result after it. The transcript is the session's, or for a sub-agent's call
-    the one at `transcript`. `is_elsewhere` marks an action on another machine's copy of the file;
-    `copy` is the copy's path in another `worktree` of the repository, both '' if there is none."""
+    `time` is when the call was made, in seconds since 1970. `offset` and `call_id` locate it in its
+    transcript, with its result after it. The transcript is the session's, or for a sub-agent's call
+    the one at `transcript`. `is_elsewhere` marks an action on another machine's copy of the file.
+    `copy` is the path of the file's copy in another `worktree` of the repository; both are ''
+    without one."""
 
     __slots__ = (
         "call_id",
@@ -128,8 +127,8 @@ def actions_of(
 ) -> list[FileAction]:
     """Return the actions of the tool calls in `entries`, in their order.
 
-    If `is_wanted` is given, only the commands that it accepts are parsed; each of the others gives
-    only its COMMAND."""
+    If `is_wanted` is given, only commands that it accepts are parsed; any other command gives only
+    its COMMAND action."""
     actions: list[FileAction] = []
     for entry in entries:
         if entry.timestamp is None:
@@ -181,8 +180,9 @@ def is_read_only(words: tuple[str, ...]) -> bool:
 
 
 def may_concern(command: str, names: Iterable[str]) -> bool:
-    """Check, before a command is parsed, if it may change a file with one of these names, or run
-    git."""
+    """Check an unparsed command for the names of files and for git.
+
+    Return True if the command may change a file with one of these names, or run git."""
     is_any = "git " in command or "rm " in command or "mv " in command or _rewrites(command)
     return is_any or any([name in command for name in names])
 
@@ -197,7 +197,7 @@ def _rewrites(command: str) -> bool:
 def actions_elsewhere(entries: Iterable[Entry], root: str) -> list[FileAction]:
     """Return the edits on another machine, by the files' paths in the repository at `root` here.
 
-    The commands run there are unknown."""
+    The commands that ran there are unknown."""
     return [
         FileAction(
             EDIT, f"{root}/{tool.argument}", (entry.timestamp, entry.offset, ""), is_elsewhere=True
@@ -209,7 +209,9 @@ def actions_elsewhere(entries: Iterable[Entry], root: str) -> list[FileAction]:
 
 
 def is_of_agent(transcript: str, agent: str) -> bool:
-    """Check if a transcript is this sub-agent's; its id ends the name, as in `agent-<id>.jsonl`."""
+    """Check if a transcript belongs to a sub-agent.
+
+    The sub-agent's id is the end of its name, as in `agent-<id>.jsonl`."""
     return transcript.removesuffix(".jsonl").endswith((f"-{agent}", f"/{agent}"))
 
 
@@ -223,8 +225,8 @@ def sub_agent_actions(
 ) -> list[FileAction]:
     """Return the actions of sub-agents that their session's `gate` permits.
 
-    They come after `offsets`, which advance; at first sight, since the time `oldest`. `is_wanted`
-    is as in `actions_of`."""
+    They come after `offsets`, which advance. At first sight they are read since the time `oldest`.
+    `is_wanted` is as in `actions_of`."""
     actions: list[FileAction] = []
     for path in transcripts:
         try:

@@ -1,7 +1,9 @@
 """Collisions and conflicts for a tool call, in the files that the call is about to edit.
 
-A turn may last half an hour without a prompt. Other sessions' activity since the last prompt is
-found from the state that the prompt left. Here it is only read, not locked or written."""
+A turn may last half an hour without a prompt. So a call looks for the activity since the last
+prompt, starting from the state that the prompt left. That state is only read here, not locked or
+written.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,12 @@ if TYPE_CHECKING:
 
 
 class CallDelivery:
-    """The text to report with a call, in a `with` block.
+    """The text to report with a call, for use in a `with` block.
 
     `text` is '' if there is none. `reason` is the reason to ask the user before the call, or ''.
     `edit` is the newest edit in the text for a status line. `is_start` means that a sub-agent gets
-    the text at its start. The text counts as reported when the block ends without an exception.
-    During the block, no other call of the session reports anything."""
+    the text at its start. The text counts as reported if the block ends without an exception.
+    Meanwhile no other call of the session reports anything."""
 
     def __init__(
         self,
@@ -49,17 +51,18 @@ class CallDelivery:
         self._settled = settled or []
 
     def acquire(self) -> None:
-        """Keep other calls of the session from reporting until the block ends. Raises LockedError,
-        OSError."""
+        """Keep other calls of the session from reporting until the block ends.
+
+        Raises LockedError, OSError."""
         self._log.acquire()
 
     def settle(self, key: str, time: float, *, is_reported: bool = False) -> None:
-        """Settle another key when the block ends. Raises LockedError, OSError."""
+        """Settle one more key at the end of the block. Raises LockedError, OSError."""
         self._log.acquire()
         self._settled.append((key, time, is_reported))
 
     def settled(self, beginning: str, time: float) -> list[str]:
-        """Return the rest of the keys that begin so and are settled until `time`."""
+        """Return the ends of the keys that have this beginning and are settled until `time`."""
         times_by_key = self._log.settled.items()
         return [
             key[len(beginning) :]
@@ -81,10 +84,10 @@ class CallDelivery:
 class CallSearch:
     """A search for collisions of the `calls` of one `agent` with the work of `sessions`.
 
-    Each call is the path of the file that it is about to edit and its id ('' if unknown). The
-    search covers the time since the last update of the session `own`; at the start of a sub-agent,
-    which knows of no update, also the time before. `agent` is '' for the session itself. `now` is
-    in seconds since 1970."""
+    Each call is the path of the file that it is about to edit, and its id ('' if unknown). The
+    search covers the time since the last update of the session `own`. A starting sub-agent has seen
+    no update, so its search covers the time before too. `agent` is '' for the session itself. `now`
+    is in seconds since 1970."""
 
     def __init__(
         self,
@@ -107,15 +110,16 @@ class CallSearch:
         self._state = SessionState() if is_start else _reported_state(own_session)
         self._own_state = self._state.own or OwnState()
         self._cursors = self._state.cursors
-        # As far back as a prompt reads sessions without a cursor. A call made before the last
-        # prompt may be written after it, and entries that did not fit into it are waiting.
+        # Read as far back as a prompt reads sessions without a cursor. A call from before the last
+        # prompt may be written after it, and entries that did not fit into the prompt are waiting.
         self._oldest = max(now - settings.first_sight_seconds, seen_until(self._own_state, now))
         self._log = CallLog(own_session.cursor_file, self._agent, now)
         self._index = ActionIndex(self._log, "start" if is_start else "prompt", self._cursors)
 
     def delivery(self, introduction: str, limit: int) -> CallDelivery:
-        """Return the text to report, in at most `limit` characters with the `introduction`. Raises
-        LockedError if another call is reporting, OSError if the log cannot be written."""
+        """Return the text to report, in at most `limit` characters with the `introduction`.
+
+        Raises LockedError if another call is reporting, OSError if the log cannot be written."""
         self._index.read_on(self._own, self._sessions, self._now, self._oldest)
         concerned = [session for session in self._sessions if self._may_concern(session)]
         conflicts = self._conflicts() if inbox_stamp(self._own) else []
@@ -163,7 +167,7 @@ class CallSearch:
         ]
 
     def _conflicts(self) -> list[KeptConflict]:
-        """Return the conflicts in the files that the agent has not heard about."""
+        """Return the conflicts in the files that the agent has not been told."""
         from .conflicts import of_files
 
         known = () if self._agent else self._own_state.notes_told
@@ -176,7 +180,7 @@ class CallSearch:
         ]
 
     def _read_again(self, concerned: list[Session]) -> tuple[Others, set[str]]:
-        """Return the activity of those sessions since the last prompt, and the keys of those read.
+        """Return these sessions' activity since the last prompt, and the keys of the sessions read.
 
         The activity is limited to what the rules permit."""
         from ._forks import drop_copies
@@ -198,7 +202,7 @@ class CallSearch:
         return others, {new.session.key for _, new in reports}
 
     def _search(self, answered: set[str], others: Others) -> tuple[list[Fact], dict[str, float]]:
-        """Return the facts, and the times up to which they settle the `answered` sessions' actions.
+        """Return the facts, and the times up to which the `answered` sessions' actions are settled.
 
         The times are by the keys of the log."""
         from .collisions.search import Known, find
@@ -226,7 +230,7 @@ class CallSearch:
     def _settled_by(self, findings: Findings, session: str, path: str) -> dict[str, float]:
         """Return the time up to which a session's actions on a file are known.
 
-        That is now, unless some calls are unfinished."""
+        It is now, unless some of the session's calls are unfinished."""
         from .actions import EDIT, GIT, REMOVE
 
         actions, waiting = findings.actions.get(session, []), findings.open_actions.get(session, [])
@@ -285,7 +289,7 @@ class CallSearch:
             for action in actions
             if action.path in paths and action.call_id not in self._call_ids
         ]
-        # Copilot CLI has no call ids: calls without a result are this one, or wait like it
+        # Copilot CLI has no call ids, so any call without a result is this call or waits like it
         if not self._call_ids:
             results = Evidence(
                 {"": own_session.runtime}, {"": own_session.path}, None, own_session.user_dir
@@ -315,7 +319,7 @@ class CallSearch:
 def _settled_lines(
     facts: list[Fact], reported: list[Fact], settled: dict[str, float]
 ) -> list[SettledLine]:
-    """Return the lines of the log: all that is settled, except by facts that did not fit."""
+    """Return the lines of the log for everything settled, except by facts that did not fit."""
     keys = {fact.key for fact in reported}
     left_out = {fact.key for fact in facts} - keys
     lines = [(key, time, key in keys) for key, time in settled.items() if key not in left_out]
@@ -323,9 +327,9 @@ def _settled_lines(
 
 
 def _reported_state(own_session: OwnSession) -> SessionState:
-    """Return the state after all that prompts reported, without the lock.
+    """Return the state after everything that prompts reported, without the lock.
 
-    The file is replaced atomically."""
+    No lock is needed, because the file is replaced atomically."""
     try:
         return KnownState(own_session.cursor_file).of(own_session.key).as_reported()
     except OSError:

@@ -1,10 +1,11 @@
-"""Log of a session's tool calls: one append-only file beside its state.
+"""The log of a session's tool calls: one append-only file beside its state.
 
 It has the collisions that were reported with calls, and an index of the other sessions' edits since
 the last prompt. The index is a cache: a report is made from the transcripts, by the current rules.
 The file has its own lock, so no call waits for a prompt. Reported collisions are appended under the
-lock, index lines without it. A time in the future comes from a clock that was ahead, and does not
-count."""
+lock, lines of the index without it. Times in the future come from a clock that was ahead, and do
+not count.
+"""
 
 # A line is JSON, in one of two forms:
 #
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 EDITED = "edited"
 PROMPTS = " prompts"  # no agent has such a name
 MEMORY = "memory "  # begins the key of a memory
-# a longer file keeps the later half of its reports, and as much of the index
+# a longer file is cut to the later half of its reports and as much of the index
 LOG_BYTES = 128 * 1024
 MOST_PATHS = 1000  # of one session
 MOST_NAMES = 200
@@ -63,17 +64,17 @@ def edited_key(session: str, path: str) -> str:
 
 
 def _named(name: str) -> str:
-    """Return the key of the commands that may have written any file of this name."""
+    """Return the key for commands that may have written any file of this name."""
     return f"{NAMED} {name}"
 
 
 def _git_key(session: str, path: str) -> str:
-    """Return the key under which git commands of a session on a file are settled."""
+    """Return the key for a session's git commands that affect a file."""
     return f"{GIT} {session} {path}"
 
 
 def reported_with_calls(cursor_file: str, now: float) -> dict[str, float]:
-    """Return times up to which a prompt need not report something again, by its key.
+    """Return, by key, the times up to which a prompt need not report something again.
 
     A call of the session itself, or the start of a sub-agent, has reported it."""
     lines = [
@@ -83,10 +84,10 @@ def reported_with_calls(cursor_file: str, now: float) -> dict[str, float]:
 
 
 def forget_calls(cursor_file: str, names: set[str]) -> None:
-    """Delete the log of a session with one of these names.
+    """Delete the log of a session with one of these names, and traces of it in other logs.
 
-    From another log, delete the index, whose cursors have titles, and the lines about these
-    sessions, which have paths. Also delete the sessions from the notes of git's refs. Raises
+    From another log, the index (its cursors have titles) and the lines about these sessions (they
+    have paths) are deleted. The sessions are also deleted from the notes of git's refs. Raises
     LockedError, OSError."""
     from .collisions.ref_notes import NOTES, forget_owners
 
@@ -128,9 +129,10 @@ class CallLog:
             self.settled = self._settled()
 
     def add(self, lines: list[tuple[str, float, bool]], *, for_prompts: bool = False) -> None:
-        """Append settled keys, and whether each was reported; with `for_prompts` for prompts too.
+        """Append settled keys, each with whether it was reported.
 
-        Does nothing without the lock. Raises OSError."""
+        With `for_prompts`, the keys are settled for prompts too. Do nothing without the lock.
+        Raises OSError."""
         agents = (self._agent, PROMPTS) if for_prompts else (self._agent,)
         values = [
             [agent, key, min(time, self.now), is_told]
@@ -221,14 +223,14 @@ class CallLog:
 class ActionIndex:
     """An index of the other sessions' edits.
 
-    For each session it has the cursor and, in `edited`, the time of its last edit by path. Under
-    GIT is the time of its last git command, under `named NAME` of a command that may have written a
+    For each session it has the cursor and, in `edited`, the time of its last edit by path. GIT has
+    the time of its last git command, and `named NAME` the time of a command that may have written a
     file NAME. Actions of sub-agents count as their session's."""
 
     def __init__(self, log: CallLog, name: str, known: ReadCursors) -> None:
-        """Load the index. `known` are the last prompt's cursors; earlier activity is not needed.
+        """Load the index. `known` are the last prompt's cursors; activity before them is dropped.
 
-        Without any, all is kept."""
+        Without them, all is kept."""
         self._log = log
         self._name = name
         self.cursors = ReadCursors()
@@ -252,7 +254,7 @@ class ActionIndex:
         oldest: float,
         budget: Budget | None = None,
     ) -> None:
-        """Read the sessions' activity since then, within the `budget`.
+        """Read the sessions' later activity, within the `budget`.
 
         Sessions without a cursor are read back to `oldest`. Raises OSError if the log cannot be
         written."""
@@ -296,12 +298,11 @@ class ActionIndex:
         return {edited_key(session, path): max(times), _git_key(session, path): edits.get(GIT, 0.0)}
 
     def _advance(self, key: str, cursor: ReadCursor) -> None:
-        """Replace a cursor by a prompt's unless it has read as far; drop what the prompt has
-        read."""
+        """Replace a cursor by a prompt's newer one, and drop activity that the prompt has read."""
         known = self.cursors.get(key)
         if known and known.inode == cursor.inode and known.offset >= cursor.offset:
             return
-        # The parts that a prompt left unread are older than those it has seen.
+        # The parts that a prompt left unread are older than the parts it has seen.
         behind = 0 if cursor.unread else cursor.seen
         later_edits = {
             path: time for path, time in self.edited.pop(key, {}).items() if time > behind

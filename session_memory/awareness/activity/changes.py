@@ -1,10 +1,12 @@
 """Finds changes: the sessions that wrote something since they were last read, and moves of HEAD.
 
-A session's sub-agents count too. Only `stat` is asked; no transcript is read. STANDSTILL is a
-fingerprint of the last prompt that had nothing to report. It is the first key of the state file, so
-it is read without decoding the cursors. Without it, a prompt with 1,000 other sessions would take
-1.64 x a bare start instead of 1.29 x, and with 50 sessions 0.06 x more: it would decode the
-cursors, lock them and prepare an update."""
+A session's sub-agents count too. Only `stat` is called; no transcript is read.
+
+STANDSTILL is a fingerprint of the last prompt that had nothing to report. It is the first key of
+the state file, so it is read without decoding the cursors. Without it, a prompt with 1,000 other
+sessions would take 1.64 x a bare start instead of 1.29 x, and with 50 sessions 0.06 x more, because
+it would decode and lock the cursors and prepare an update.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
     Changed = tuple[Session, stat_result]
 
 STANDSTILL = " standstill"
-OLD_SECONDS = 6 * 3600  # older activity is reported only at first, and after a pause of this length
+# older activity is reported only at the first prompt, and after a pause of this length
+OLD_SECONDS = 6 * 3600
 HEAD_NUMBERS = 9  # of a stamp of HEAD; the later numbers are about shared refs
 RUNNING_SECONDS = 3600  # a session that waits for its sub-agents writes nothing itself
 MOST_RUNNING = 20  # sessions whose sub-agents are checked
@@ -43,8 +46,9 @@ _LARGE_PRIME = (1 << 61) - 1
 class Observation:
     """The other `sessions`, as seen by the session `own` with the `settings` of its home.
 
-    Without a home, only the sessions' rules count. `statuses` has the `stat` of those that exist. A
-    session that a rule hides by its name or id is left out, and its file is not even checked."""
+    Without a home, only the rules for these sessions apply. `statuses` has the `stat` of existing
+    transcripts. A session that a rule hides by its name or id is left out, and its file is not even
+    checked."""
 
     def __init__(
         self, own_session: OwnSession, sessions: Iterable[Session], settings: Settings
@@ -68,7 +72,7 @@ class Observation:
 def changed_sessions(
     sessions: Iterable[Session], cursors: ReadCursors, oldest: float, own_session: OwnSession
 ) -> list[Changed]:
-    """Return the sessions whose transcripts may have news, the last written first.
+    """Return the sessions with possible news, the last written first.
 
     A session without a cursor is left out if it wrote nothing since `oldest`, in seconds since
     1970."""
@@ -88,8 +92,9 @@ def seen_until(own_state: OwnState | None, now: float) -> float:
 
 
 def _statuses(sessions: Iterable[Session], own_session: OwnSession) -> list[Changed]:
-    """Return the sessions with a transcript; note in the last active ones their sub-agents'
-    bytes."""
+    """Return the sessions with a transcript.
+
+    The bytes of sub-agents' transcripts are noted in the most recently active ones."""
     statuses: list[Changed] = []
 
     def take(session: Session) -> None:
@@ -138,9 +143,9 @@ def _changed(
 
 
 def head_stamp(git_dir: str) -> list[int]:
-    """Return a stamp that changes when HEAD of a worktree, or its branch, is moved.
+    """Return a stamp that changes when HEAD of a worktree, or its branch, moves.
 
-    From HEAD_NUMBERS on, it changes with the refs that the worktrees share."""
+    Its numbers from HEAD_NUMBERS on change with the refs that the worktrees share."""
     return [
         *path_stamp(git_dir + "/HEAD"),
         *path_stamp(git_dir + "/logs/HEAD"),
@@ -152,7 +157,7 @@ def head_stamp(git_dir: str) -> list[int]:
 def shared_stamp(common_dir: str) -> list[int]:
     """Return a stamp that changes when a stash, branch or worktree is added or removed.
 
-    It may not change with an update of a branch that has a slash in its name."""
+    If a branch has a slash in its name, its update may leave the stamp unchanged."""
     return [
         *path_stamp(common_dir + "/logs/refs/stash"),
         *path_stamp(common_dir + "/refs/heads"),
@@ -162,7 +167,9 @@ def shared_stamp(common_dir: str) -> list[int]:
 
 
 def shared_dir(git_dir: str) -> str:
-    """Return the directory that a worktree's `git_dir` shares with other worktrees, by its name."""
+    """Return the directory that a worktree's `git_dir` shares with other worktrees.
+
+    Only the path is used."""
     common_dir, _, worktree = git_dir.rpartition("/worktrees/")
     return common_dir if common_dir and "/" not in worktree else git_dir
 
@@ -182,7 +189,7 @@ def _branch_file(git_dir: str) -> str:
 def inbox_stamp(own_session: OwnSession) -> list[int]:
     """Return a stamp that changes when upkeep stores other notes in the inbox.
 
-    Return [] without one."""
+    Return [] without an inbox."""
     stamp = (
         path_stamp(own_session.home.inbox_file) if own_session.start and own_session.home else ()
     )
@@ -199,8 +206,8 @@ def is_head_known(own_state: OwnState | None, directory: str) -> bool:
 def standstill(observed: Observation, state: OwnState | None) -> list[object]:
     """Return the fingerprint of a prompt with nothing to report.
 
-    It is a checksum, and git's directory if HEAD counts. The `state` has HEAD from the last
-    comparison with the others."""
+    It consists of a checksum, and of git's directory if HEAD matters. HEAD is taken from `state`,
+    as at the last comparison with the other sessions."""
     own_directory = observed.own.directory
     git_dir, stamp = (state.git_dir, state.stamp) if state and own_directory else ("", [])
     inbox = state.inbox if state else []
@@ -246,7 +253,7 @@ class OwnSession:
     `directory`, which is '' if collisions do not matter), and home if known. `deadline` is the
     hook's.
 
-    `keeps_transcript` says if a transcript exists once a prompt was answered, None if unknown.
+    `keeps_transcript` tells if a transcript exists after the first answer, None if unknown.
     `prompt` is the current prompt, `prompt_id` its id; a prompt in the middle of a turn has the
     turn's id. `process` names the runtime's process. Both are '' if unknown. `known_sub_agents` are
     as in Session."""
@@ -270,7 +277,7 @@ class OwnSession:
         self.home = home
         self.deadline = deadline or Deadline()
         self.keeps_transcript: bool | None = None
-        # as its HEAD moved, or another worktree's copy of its file was edited
+        # because its HEAD moved, or its file's copy in another worktree was edited
         self.may_conflict = False
         self.prompt = self.prompt_id = ""
         self.process = ""

@@ -26,14 +26,14 @@ OLD_SECONDS = 24 * 3600  # older conflicts are not reported
 
 
 class KeptConflict(Note):
-    """A conflict as upkeep keeps it, for the session in the worktree `root`; texts are sanitized.
+    """A conflict as upkeep stores it, for sessions in the worktree `root`; its texts are sanitized.
 
-    `path` is the file in the worktree, `file` its absolute path. `hunks` are the places that clash,
-    and the line about the conflict names the place `lines`. `deleted_by` is the side that deleted
-    the file: 0 the session, 1 the other, else None. The session `name` of a `runtime` ('' if
-    unknown) made the other change `at` a time, on a `branch`. A branch that is only ahead has
-    `commits`, their number. Sessions with the ids `sessions` do not hear about the conflict. `key`
-    identifies it; `pair` identifies the two sides, whatever they write."""
+    `path` is the file in the worktree, `file` its absolute path. `hunks` are the clashing places;
+    the line about the conflict names the place `lines`. `deleted_by` is the side that deleted the
+    file: 0 for the session, 1 for the other side, else None. The session `name` of a `runtime` (''
+    if unknown) made the other change `at` a time, on a `branch`. For a branch that is only ahead,
+    `commits` is the number of its commits. Sessions with the ids `sessions` are not told about the
+    conflict. `key` identifies it; `pair` identifies the two sides, whatever they write."""
 
     __slots__ = (
         "at",
@@ -94,7 +94,7 @@ class KeptConflict(Note):
         return session_id not in self.sessions and now - self.at <= OLD_SECONDS
 
     def is_for(self, reader: OwnSession, worktree: Worktree | None, now: float) -> bool:
-        """Check that the conflict is in the worktree of a session that wants collisions."""
+        """Check that the session is in the conflict's worktree and wants collisions."""
         if not reader.directory or worktree is None or worktree.root != self.root:
             return False
         return self.may_be_told(reader.runtime.session_id_of(reader.path), now)
@@ -105,9 +105,10 @@ class KeptConflict(Note):
 
 
 def _judged(own_session: OwnSession, now: float) -> tuple[list[KeptConflict], int]:
-    """Return the conflicts that may be told to the session in its files, and when upkeep judged
-    them, in nanoseconds since 1970. There are none if upkeep has to judge again, as rules have
-    changed. Raises OSError, ValueError, TypeError."""
+    """Return the conflicts that may be told to the session, and the time of upkeep's judgement.
+
+    The time is in nanoseconds since 1970. If rules have changed since then, there are none until
+    upkeep judges again. Raises OSError, ValueError, TypeError."""
     if own_session.home is None:
         return [], 0
     inbox = Inbox.read(own_session.home)
@@ -130,8 +131,8 @@ def of_copies(
 ) -> list[Fact]:
     """Return the edits of copies that a conflict line reports or will report.
 
-    The copies are in other worktrees or on other machines, and the merge has seen the edits. `ids`
-    are the sessions' ids by their keys. Raises OSError, ValueError."""
+    The copies are in other worktrees or on other machines, and the trial merge included the edits.
+    `ids` are the sessions' ids by their keys. Raises OSError, ValueError."""
     copies = [fact for fact in facts if fact.worktree or fact.session.startswith(_REMOTE)]
     conflicts = of_files(own_session, [fact.path for fact in copies], now)
     seen = {

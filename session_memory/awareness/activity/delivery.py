@@ -1,12 +1,13 @@
-"""Delivery of an update: prepare, print, commit; and later its acknowledgement by the transcript.
+"""Delivery of an update: prepare, print, commit, and later acknowledge it by the transcript.
 
 The new state is written beside the old one before the update is printed, and replaces it
-afterwards: a hook killed in between repeats the update. If the runtime records injected text in the
-session's own transcript, the state is replaced before printing: then the transcript proves what
-arrived. The parts of the state that moved with the update are kept with the last delivery
-(`LastDelivery`), and count once the transcript shows that the agent got the text. An update that
-the agent did not get is repeated as a whole, but not to a prompt of the same turn, since the record
-may come as late as the turn's end."""
+afterwards. So if the hook is killed in between, the update is repeated. If the runtime records
+injected text in the session's transcript, the state is replaced before printing, because the
+transcript will prove what arrived. The parts of the state that moved with the update are kept with
+the last delivery (`LastDelivery`), and count once the transcript shows that the agent got the text.
+Otherwise the update is repeated as a whole, but not within the same turn, because the record may
+come as late as the turn's end.
+"""
 
 from __future__ import annotations
 
@@ -26,24 +27,26 @@ if TYPE_CHECKING:
     from .session_state import SessionState, StateFile
     from .updates import Update
 
-# The record is up to 30 KB behind the former end of the transcript; 70 KB if a prompt was typed while
-# the agent worked, plus the results of tools before it, and one may have 350 KB; some MB if images
-# were pasted. So the search continues until an answer shows that nothing more will come. Nearly
-# always the record is in the first window, and a lost one would be at the end of the file: neither
-# reads far. If MOST_BYTES end the search (20 ms), the update is repeated, and the log says why.
+# The record is up to 30 KB after the former end of the transcript. It is up to 70 KB after it if a
+# prompt was typed while the agent worked, plus the results of tools before it (one may have 350
+# KB), and some MB if images were pasted. So the search continues until an answer shows that the
+# record will not come. A record is nearly always in the first window, and without one the file soon
+# ends, so neither case reads far. If MOST_BYTES (20 ms) end the search, the update is repeated and
+# the reason is logged.
 WINDOW_BYTES = 256 * 1024
 MOST_BYTES = 16 * 1024 * 1024
-# A transcript that shows a prompt with its answer and nothing of hooks was written by a version of
-# the runtime that records none: after so many in a row the cursors count at once. They also do
-# without a transcript, or from the first on if the same process continues.
+# If a transcript shows a prompt and its answer but nothing of hooks, this version of the runtime
+# does not record hooks. After so many such prompts in a row, the cursors count at once. They also
+# do so without a transcript, or from the first prompt on if the same process continues.
 MOST_MISSES = 3
-# The kinds to search in a line before the text of an update was seen, and afterwards
+# The kinds to search for in a line, before and after the text of an update was found
 _BEFORE_TEXT = INJECTED | MESSAGES | CALLS
 _AFTER_TEXT = INJECTED | LINKS
 _IN_RECORD = MESSAGES | INJECTED | LINKS
-# The agent got the text if its record is there and the conversation goes on from it. A prompt that
-# is cancelled before the answer leaves its record beside the conversation. If nothing follows it
-# yet, the process decides: the same one has cancelled it, another one has resumed the conversation.
+# The agent got the text if its record exists and the conversation continues from it. A prompt that
+# is cancelled before the answer leaves its record beside the conversation. If nothing follows the
+# record yet, the process decides: the same process has cancelled the prompt, another process has
+# resumed the conversation.
 ARRIVED = "arrived"
 UNANSWERED = "unanswered"  # its record exists, but nothing follows it
 LOST = "lost"
@@ -55,8 +58,8 @@ UNSHOWN = "unshown"  # the process continues, and writes no transcript
 class Delivery:
     """An update on its way to the session `own`, under the lock of its state.
 
-    Use it in a `with` block: at its end the update counts as delivered, unless an exception ends
-    it. `text` is None if there is none; `edit` is as in Update."""
+    Use it in a `with` block: the update counts as delivered at its end, unless an exception is
+    raised. `text` is None if there is none; `edit` is as in Update."""
 
     def __init__(self, own_session: OwnSession, file: StateFile, update: Update) -> None:
         self.text = update.text
@@ -77,15 +80,16 @@ class Delivery:
     def is_first_to_answer(self, prompt: str) -> bool:
         """Check that no other copy of our hook has answered this prompt.
 
-        Another copy may be a plugin beside an install. If one has answered, nothing is delivered
-        now. Raises OSError."""
+        Another copy may be a plugin besides an install. If one has answered, this one delivers
+        nothing. Raises OSError."""
         is_first = self._file.is_first_to_answer(prompt)
         self._is_over = not is_first
         return is_first
 
     def prepare(self, memories: Iterable[str] = ()) -> None:
-        """Write the new state beside the old one, with the ids of the injected `memories`. Raises
-        OSError."""
+        """Write the new state beside the old one, with the ids of the injected `memories`.
+
+        Raises OSError."""
         update, file, key = self._update, self._file, self._own.key
         is_changed = update.state is not None or file.was_corrupt
         is_changed = is_changed or update.standstill not in (None, file.standstill)
@@ -143,7 +147,9 @@ def kind_of_delivery(runtime: Runtime) -> str:
 def with_last(
     before: SessionState, changes: SessionState, text: str, own_session: OwnSession, now: float
 ) -> SessionState:
-    """Return the state `before` with a note that `text` is delivered; then `changes` apply."""
+    """Return the state `before` with a note that `text` was delivered.
+
+    The `changes` apply once it has arrived."""
     misses = before.last.misses if before.last else 0
     name = own_session.path.rpartition("/")[2]
     last = LastDelivery(_size(own_session.path), name, id_checksum(text), now, misses)
@@ -155,10 +161,10 @@ def with_last(
 
 
 def resolved(state: SessionState, own_session: OwnSession) -> SessionState | None:
-    """Return the current state of the session `own_session`.
+    """Return the current state of the session `own_session`, after judging its last delivery.
 
-    It is the same if its last delivery is already resolved, None if that outcome is unknown. If an
-    update is repeated without proof, the log gets a note."""
+    It is the same state if that is already resolved, None if its outcome is unknown. If an update
+    is repeated without proof, this is logged."""
     last = state.last
     if last is None or last.acknowledged is not None or not own_session.path:
         return state
@@ -207,10 +213,10 @@ def _judged(search: DeliverySearch, last: LastDelivery, own_session: OwnSession)
 
 
 class DeliverySearch:
-    """A search of the transcript after its former end for the text with a checksum.
+    """A search for the text with a checksum, in the transcript after its former end.
 
-    It has the `outcome` so far, and the `text` if found. `is_cut` means that there are more
-    lines."""
+    It has the `outcome` so far, and the `text` if found. `is_cut` means that lines were left
+    unread."""
 
     def __init__(self, checksum: int, runtime: Runtime) -> None:
         self.outcome = LOST
@@ -218,7 +224,7 @@ class DeliverySearch:
         self.is_over = self.is_cut = False
         self._checksum = checksum
         self._records = runtime.records
-        # of the record that shows the text, and of records that continue it
+        # the ids of the record that shows the text, and of records that continue it
         self._ids: set[str] = set()
         self._has_prompt = self._has_failed = False
 
@@ -256,7 +262,7 @@ class DeliverySearch:
         return False
 
     def _follow(self, link: ParentLink) -> None:
-        """Check if the conversation continues from the text, or from before it."""
+        """Check if the conversation continues from the text, or from a record before it."""
         is_behind = link.parent_id in self._ids or "" in self._ids
         if is_behind:
             self._ids.add(link.id)
@@ -264,8 +270,9 @@ class DeliverySearch:
             self._end(ARRIVED if is_behind else LOST)
 
     def _read_entry(self, entry: Entry) -> None:
-        """Check if a prompt was answered without the text. A failed hook shows that the runtime
-        records hooks."""
+        """Check if a prompt was answered without the text.
+
+        A failed hook shows that the runtime records hooks."""
         if entry.role == "user":
             self._has_prompt = True
         elif self._has_prompt:
@@ -276,7 +283,7 @@ class DeliverySearch:
 
 
 def _searched(last: LastDelivery, own_session: OwnSession) -> DeliverySearch:
-    """Return the outcome of the last delivery, as the transcript in use at that time shows it.
+    """Return the outcome of the last delivery, from the transcript in use at that time.
 
     After a fork the session continues in another transcript. An unreadable transcript counts as
     missing."""

@@ -1,11 +1,12 @@
-"""Inbox of a home: notes that upkeep keeps for prompts, such as conflicts and handoffs.
+"""Inbox of a home: notes from upkeep for prompts, such as conflicts and handoffs.
 
-One file has them by their kind; NOTES in `extension_points` names the class of each kind. New notes
-are lines of an update, so they count as told once the update is acknowledged. If a home has no
-inbox, a prompt takes one `stat` to see that.
+One file has the notes by their kind; NOTES in `extension_points` names the class of each kind. New
+notes are lines of an update, so they count as told once the update is acknowledged. Without an
+inbox, a prompt only takes one `stat` to see that.
 
-The file has the name and the form in which 0.4.2 keeps conflicts: both versions read and write it.
-0.4.2 drops other kinds, which the next upkeep adds again."""
+The file has the name and form in which 0.4.2 stores conflicts, because both versions read and write
+it. 0.4.2 drops other kinds of notes, which the next upkeep adds again.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +49,9 @@ PREBUILT = _rows()  # so a bundle has the rows without the module
 class Note:
     """A note for some sessions; a subclass words one kind, whose name in the inbox is KIND.
 
-    `key` identifies it. With IS_JUDGED, upkeep has judged it by rules: once these change, it waits
-    for the next upkeep. With AT_START it is told only with the first update of a session, before
-    everything else, and of several only the first."""
+    `key` identifies it. IS_JUDGED means that upkeep has judged it by rules; after these change, it
+    waits for the next upkeep. AT_START means that it is told only at the beginning of a session's
+    first update, and only the first note of its kind."""
 
     __slots__ = ("key",)
     key: str
@@ -92,8 +93,7 @@ class Note:
         return {name: getattr(self, name) for name in ("key", *self.__slots__)}
 
     def is_for(self, reader: OwnSession, worktree: Worktree | None, now: float) -> bool:
-        """Check that the note is for a session whose start directory is in the `worktree`, and that
-        it has not expired."""
+        """Check that the note has not expired and is for a session started in the `worktree`."""
         raise NotImplementedError
 
     def line(self, now: float) -> str:
@@ -102,10 +102,10 @@ class Note:
 
 
 class Inbox:
-    """The notes of a home, each as its class has dumped it, by their kinds.
+    """The notes of a home, in the form of their class's dump, by their kinds.
 
-    `rules` are stamps of the files with rules by which upkeep judged some of them at the time
-    `judged`, in nanoseconds since 1970."""
+    `rules` are stamps of the files with the rules by which upkeep judged some of them. The time of
+    this is `judged`, in nanoseconds since 1970."""
 
     __slots__ = ("dumps", "judged", "rules")
     VERSION = 1  # 0.4.2 wrote none
@@ -157,8 +157,10 @@ class Inbox:
         return all([stamp(path) == known for path, known in self.rules])
 
     def waiting(self, reader: OwnSession, now: float, *, at_start: bool) -> list[Note] | None:
-        """Return the notes that may be told to a session, either those for the start of a session
-        or all others; None if upkeep has to judge some again. Raises TypeError."""
+        """Return the notes that may be told to a session, or None if upkeep must judge some again.
+
+        They are the notes for the start of a session if it is `at_start`, else all others. Raises
+        TypeError."""
         worktree = find_worktree(reader.start, reader.user_dir)
         notes: list[Note] = []
         for note_class, dumps in self._kinds():
@@ -181,8 +183,10 @@ class Inbox:
 
 
 def start_lines(reader: OwnSession, now: float, room: int) -> list[str]:
-    """Return lines for the first update of a session, at most one of each kind, that take at most
-    `room` characters with a line feed each. Raises OSError, ValueError, TypeError."""
+    """Return lines for the first update of a session, at most one of each kind.
+
+    They take at most `room` characters, with a line feed each. Raises OSError, ValueError,
+    TypeError."""
     if reader.home is None:
         return []
     lines: list[str] = []
@@ -197,9 +201,9 @@ def start_lines(reader: OwnSession, now: float, room: int) -> list[str]:
 
 
 def new_lines(reader: OwnSession, state: OwnState, now: float, room: int) -> list[str]:
-    """Return lines about new notes, and note them in the reader's own `state`.
+    """Return lines about new notes, and record them in the reader's own `state`.
 
-    The lines take at most `room` characters, with a line feed each. Keys of notes that are gone are
+    The lines take at most `room` characters, with a line feed each. Keys of deleted notes are
     dropped from the state. Raises OSError, ValueError, TypeError."""
     stamped = inbox_stamp(reader)  # before it is read: a later change is seen next time
     notes = Inbox.read(reader.home).waiting(reader, now, at_start=False) if reader.home else []
@@ -215,7 +219,7 @@ def new_lines(reader: OwnSession, state: OwnState, now: float, room: int) -> lis
 def lines_about(
     notes: Iterable[Note], told_keys: Container[str], now: float, room: int
 ) -> tuple[list[str], list[str]]:
-    """Return lines about notes whose keys are not in `told_keys`, and the keys of all told by now.
+    """Return lines about notes not in `told_keys`, and the keys of all notes told so far.
 
     The lines take at most `room` characters, with a line feed each."""
     lines: list[str] = []

@@ -56,7 +56,8 @@ NAME_CHARACTERS = 40
 PLACE_CHARACTERS = 24
 FILLER_CHARACTERS = 200  # a longer text is not filler
 MOST_HEADS = 30  # read to count unread sessions
-MOST_COUNTED = 10  # unread sessions; beyond that the update says only that there are more
+# the most unread sessions to count; beyond that the update says only that there are more
+MOST_COUNTED = 10
 MOST_SEARCHED_BYTES = 1024 * 1024  # of a transcript in which a name is searched
 
 _PLANS = "/.claude/plans/"  # of Claude Code's plan mode
@@ -91,9 +92,9 @@ class SessionSummary:
     in their order, relative to the first working directory if below it; so is `last_read`. `ran`
     are the command calls, `other_tools` the names of further tools. `from_agents` counts the
     messages of other agents. The times are in seconds since 1970 (None if no entry has one).
-    `calls` are edits, reads and commands, with their entries and paths; `touched` the files that
-    they edited or read, as path, kind and time; `by_sub_agents` the paths of files that sub-agents
-    edited. `last` is the last entry."""
+    `calls` are edits, reads and commands, with their entries and paths. `touched` are the files
+    that these edited or read, as path, kind and time; `by_sub_agents` are the paths of files that
+    sub-agents edited. `last` is the last entry."""
 
     def __init__(self) -> None:
         self.first_request = ""
@@ -121,7 +122,7 @@ class SessionSummary:
             self.count_calls()
 
     def count_calls(self) -> None:
-        """Count the calls, without calls that are known to have done nothing."""
+        """Count the calls, except those that are known to have done nothing."""
         self.touched, self.ran = [], []
         for entry, tool, path in self.calls:
             if tool.outcome == NOTHING:
@@ -146,7 +147,7 @@ class SessionSummary:
 
     @property
     def first_user_text(self) -> str:
-        """The name of `first_request` in programs that import `session_monitor`."""
+        """The name of `first_request` for programs that import `session_monitor`."""
         return self.first_request
 
     @property
@@ -163,9 +164,9 @@ class SessionSummary:
 
 
 def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
-    """Return the summary of `entries` in file order;
+    """Return the summary of `entries` in file order, or None without any.
 
-    None if there are none. Each id counts once."""
+    Each id counts once."""
     summary = SessionSummary()
     ids: set[str] = set()
     messages: set[str] = set()
@@ -217,13 +218,13 @@ def _only_writes(command: str) -> bool:
 class Report:
     """Report of one session.
 
-    It has the session's `name` in an agent home, or its `title`, either '' if missing, the `place`
-    named with it, its summary, and when it was last active. `is_request` means that the title is a
+    It has the session's `name` in an agent home, or its `title`, either '' if missing; the `place`
+    named with it; its summary; and when it was last active. `is_request` means that the title is a
     request, perhaps shortened. `with_text` means that its text may be shown, `may_quote` also its
     commands.
 
     `entries` are the ones that may be reported; `gate` decides about its sub-agents' activity, None
-    for all. `ran` names its commands, None to count them. `preferred` is the edited file that
+    to permit all. `ran` names its commands, None to count them. `preferred` is the edited file that
     matters most to the reader, '' if unknown. `runtime` is '' if it is this session's. Activity up
     to `since`, in seconds since 1970, was forgotten."""
 
@@ -262,7 +263,7 @@ class Report:
 
     @property
     def is_empty(self) -> bool:
-        """Check if there is nothing to report, although everything may be reported."""
+        """Check if nothing is left to report, although nothing was withheld."""
         said = self.summary.first_request or self.answer
         return self.may_quote and not (said or self.summary.has_actions)
 
@@ -275,8 +276,8 @@ class Report:
     def named_file(self) -> tuple[str, int, str]:
         """Return a verb, the number of files, and one file that represents them.
 
-        The files are the edited ones, else the read ones. The one file is '' if none may be named.
-        It is the last one in the session's directory, if there is one, and never a plan."""
+        The files are the edited ones, else the read ones. The one file is the last in the session's
+        directory, if any, and never a plan; '' if none may be named."""
         summary = self.summary
         edited = [path for path in summary.edited_files if _PLANS not in path]
         if self.preferred in edited:
@@ -293,8 +294,9 @@ class Report:
         return f"{number}+ {noun}s" if self.is_partial else counted(number, noun)
 
     def prompted_at(self, prompt: str) -> float | None:
-        """Return when the session last got a prompt of the same words, in seconds since 1970; None
-        if it did not."""
+        """Return when the session last got a prompt with the same words, or None.
+
+        The time is in seconds since 1970."""
         words = prompt.split()
         times = [
             entry.timestamp or 0.0
@@ -325,7 +327,7 @@ class Report:
 
     @property
     def is_concrete(self) -> bool:
-        """Check if something that it did can be named: a file, a command, an answer."""
+        """Check if the session did something that can be named: a file, a command, an answer."""
         return self.with_text and bool(self.named_file[2] or self.named_commands or self.answer)
 
     @property
@@ -342,7 +344,7 @@ class Report:
 
     @property
     def is_nameless(self) -> bool:
-        """Check if the only thing to say about the session is that it exists."""
+        """Check if nothing can be said about the session except that it exists."""
         said = self.name or self.title or (self.with_text and self.summary.first_request)
         return not (said or (self.with_text and self.summary.has_actions))
 
@@ -350,7 +352,7 @@ class Report:
 def _says_something(text: str) -> bool:
     """Check if an agent's text says something.
 
-    Unlike "Perfect!", "Now let me run the tests." or "The tests:"."""
+    Texts such as "Perfect!", "Now let me run the tests." or "The tests:" do not."""
     folded = text.strip().casefold().replace("’", "'")
     if len(folded) > FILLER_CHARACTERS:
         return True
@@ -375,8 +377,9 @@ def label_of(texts: Sequence[str], before_place: str, characters: int = NAME_CHA
 
 
 def is_same_prompt(prompt: str, report: Report, now: float) -> bool:
-    """Check if a session got the same prompt within SAME_SECONDS; spaces do not count, nor does a
-    prompt that says little, such as "go on"."""
+    """Check if a session got the same prompt within SAME_SECONDS.
+
+    Spaces do not matter. A prompt that says little, such as "go on", does not count."""
     at = report.prompted_at(prompt) if says_enough(prompt) else None
     return at is not None and now - at <= SAME_SECONDS
 
@@ -387,7 +390,7 @@ def may_hide(settings: Settings, home: Home | None) -> bool:
 
 
 def _rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> Privacy | None:
-    """Return the rules for sessions that started in `starts`; None if they can hide nothing.
+    """Return the rules for sessions started in `starts`; None if they can hide nothing.
 
     `settings` belong to `home`. Other homes are checked only if there are any."""
     from ...sessions.settings.homes import environment, settings_above
@@ -404,7 +407,7 @@ def _rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> 
 def reports_of(
     read: list[NewEntries], own_session: OwnSession, settings: Settings, now: float
 ) -> list[tuple[Report | None, NewEntries]]:
-    """Return the report of each session, None if there is nothing to report.
+    """Return the report of each session, None if it has nothing to report.
 
     Sessions for which this fails are left out."""
     rules = _rules_for(settings, own_session.home, [new.cursor.start or "" for new in read])
@@ -427,8 +430,7 @@ def reports_of(
 
 
 def is_elsewhere(session: Session, cursor: ReadCursor | None, reader: OwnSession) -> bool:
-    """Check by its cursor if a session in a folder of the reader's project is of another
-    project."""
+    """Check by its cursor if a session in the reader's project folder has another project."""
     start = (cursor.start if cursor else None) or ""
     if session.is_elsewhere or session.name or start == reader.directory:
         return False
@@ -495,7 +497,7 @@ def _report_of(
 
 
 def _place(session: Session, cwd: str) -> tuple[str, str]:
-    """Return the session's place, with the words before it, if it is not this session's.
+    """Return the session's place, with a preposition, if it is another place than this session's.
 
     The place's name is unredacted."""
     directory = (
@@ -507,9 +509,10 @@ def _place(session: Session, cwd: str) -> tuple[str, str]:
 
 
 def _gate(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
-    """Return the gate of a session that was read, and make its title one that may be shown.
+    """Return the gate of a session that was read, and make sure that its title may be shown.
 
-    The cursor gets notes on its beginning, but no title of an excluded session. Raises OSError."""
+    The cursor gets notes on the transcript's beginning, but no title of an excluded session. Raises
+    OSError."""
     from ...sessions.transcripts.gate import Gate
 
     session, start = new.session, new.cursor.start or ""
@@ -518,7 +521,7 @@ def _gate(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
         gate = _gate_by_title(new, rules, session_id)
     if gate.rule.ignore or (gate.hides_forgotten and not gate.done(new.entries)):
         new.cursor.drop_titles()
-    # The title may quote hidden entries, or a forgotten session had it.
+    # The title may quote hidden entries, or may come from a forgotten session.
     may_show_hidden = gate.hides_forgotten or (gate.hides_some and new.title[0] < USER_RANK)
     if may_show_hidden and not new.cursor.own_title:  # it never changes after that
         requests = [
@@ -561,7 +564,7 @@ def _gate_by_title(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
 def count_visible(
     unread: Sequence[Session], cursors: ReadCursors, settings: Settings, own_session: OwnSession
 ) -> int:
-    """Count the changed sessions beyond the update's that are not hidden, except unknown ones."""
+    """Count the visible changed sessions beyond the update's, without unknown ones."""
     is_hidden = may_hide(settings, own_session.home)
     judged = [session for session in unread if is_hidden or session.is_elsewhere]
     known_sessions = []

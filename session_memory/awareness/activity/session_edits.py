@@ -1,6 +1,7 @@
-"""Edits of a session that its transcript proves, by its own and its sub-agents' calls.
+"""Edits of a session that its transcript proves, including its sub-agents' edits.
 
-Failed calls are left out."""
+Failed calls are left out.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ...sessions.transcripts.edits import Edit
     from ...sessions.transcripts.entries import Entry, Session
 
-# characters of a line that a command line shows to have written, if it contains them
+# a command line that contains a line of this length has written the line
 LEAST_LITERAL = 4
 
 
@@ -47,9 +48,9 @@ class SessionEdit:
         self._runtime = runtime
 
     def count_written(self, lines: Iterable[str]) -> int | None:
-        """Return how many of these lines of the file the call wrote, by its arguments.
+        """Return how many of these lines of the file the call wrote, judged by its arguments.
 
-        Return None if they cannot tell."""
+        Return None if the arguments cannot tell."""
         wanted = {line.strip() for line in lines if line.strip()}
         if not wanted:
             return None
@@ -63,8 +64,9 @@ class SessionEdit:
         return len(wanted & (after - before))
 
     def texts(self) -> list[Edit]:
-        """Return the texts that the call replaced, '' if unknown, each with the new one; [] if its
-        arguments do not have them, as for a command."""
+        """Return each replaced text ('' if unknown) with the new text.
+
+        Return [] if the call's arguments do not have them, as for a command."""
         if self.is_command:
             return []
         try:
@@ -87,8 +89,10 @@ class SessionEdit:
 
 
 class SessionCalls:
-    """Calls in these `entries` of a session: its `edits`, in no certain order, including edits of
-    its sub-agents since a time, in the entries that `permitted` returns."""
+    """Calls in these `entries` of a session.
+
+    `edits` are in no certain order. They include edits of its sub-agents since a time, in the
+    entries that `permitted` returns."""
 
     def __init__(
         self,
@@ -111,8 +115,9 @@ class SessionCalls:
             self.edits += _edits_in(runtime, transcript, of_agent, transcript)
 
     def git_runs(self, commands: Container[str]) -> list[tuple[float, float]]:
-        """Return when calls with one of these git `commands` began and ended, in seconds since the
-        epoch."""
+        """Return when calls with one of these git `commands` began and ended.
+
+        The times are in seconds since the epoch."""
         evidence = Evidence({"": self._runtime}, {"": self._path}, None, "")
         return [
             (evidence.began("", action), evidence.ended("", action))

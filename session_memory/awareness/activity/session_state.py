@@ -1,4 +1,4 @@
-"""Session state: everything kept about a session between its prompts.
+"""Session state: everything stored about a session between its prompts.
 
 The file is JSON, `consuming session -> other session -> read cursor`, written in one step under a
 lock:
@@ -6,10 +6,11 @@ lock:
     {"main": {"discord": {"offset": 12345, "size": 12345, "inode": 77, "mtime": ..., "head": ...,
     "tail": ..., ...}}}
 
-Only `offset` is required. The session's own key has an OwnState. Names that no session has are the
-keys of the last delivery, the collisions (sealed with a checksum) and the injected memories. The
+Only `offset` is required. The session's own key has an OwnState. The keys of the last delivery, the
+collisions (sealed with a checksum) and the injected memories are names that no session has. The
 first key may be STANDSTILL (see `changes`). 0.4.2 reads this form too, and wrote it without
-versions."""
+versions.
+"""
 
 from __future__ import annotations
 
@@ -53,14 +54,14 @@ class OwnState:
     """The state of the session itself at its last prompt.
 
     `cursor` is its read cursor in its own transcript, None if that was not read. `directory` is its
-    start directory, None if collisions were not searched. HEAD of its worktree is kept as the git
-    directory, a `stamp` and the `branch` or commit. It `has_open_calls` if the results of calls
-    were missing. Collisions were `updated` and a prompt `asked` at these times, in seconds since
-    1970.
+    start directory, None if collisions were not searched. HEAD of its worktree is stored as the git
+    directory, a `stamp` and the `branch` or commit. `has_open_calls` means that results of calls
+    were missing. `updated` is the time of the last collisions, `asked` of the last prompt, in
+    seconds since 1970.
 
     `left_out` are sessions that were last active too long ago. `pending` are sessions that could
-    not be compared, with how often that was late. `inbox` is the stamp of the inbox whose notes
-    were reported, `notes_told` has their keys."""
+    not be compared, each with how often that was late. `inbox` is the stamp of the inbox whose
+    notes were reported, `notes_told` has their keys."""
 
     __slots__ = ("cursor", *_KEPT.values())
     VERSION = 1
@@ -79,8 +80,9 @@ class OwnState:
 
     @classmethod
     def load(cls, kept: object) -> OwnState | None:
-        """Return the state from a dump; None if a part of it is wrong, or if a later
-        version wrote it."""
+        """Return the state from a dump.
+
+        Return None if a part of it is wrong, or if a later version wrote it."""
         cursor = ReadCursor.load(kept)
         if not isinstance(kept, dict) or cursor is None:
             return None
@@ -106,7 +108,7 @@ class OwnState:
         return state
 
     def dump(self) -> dict[str, object]:
-        """Return the kept form: 0.4.2 reads it too. Parts without a value are left out."""
+        """Return the stored form, which 0.4.2 reads too. Parts without a value are left out."""
         parts = {name: getattr(self, attribute) for name, attribute in _KEPT.items()}
         kept = {name: value for name, value in parts.items() if value or value == ""}
         position = self.cursor.dump() if self.cursor else {"offset": 0, "version": self.VERSION}
@@ -123,7 +125,8 @@ class OwnState:
 class InjectedMemories:
     """The keys of the injected memories, in their order.
 
-    It is a list without a version: the state around it has one, and 0.4.2 reads only lists."""
+    They are stored as a list without a version, because 0.4.2 reads only lists; the state around it
+    has a version."""
 
     __slots__ = ("keys",)
     VERSION = 1
@@ -146,11 +149,11 @@ class LastDelivery:
 
     At that time, the transcript was called `file` and ended at `offset`; `text` is the checksum of
     the update, `at` its time in seconds since 1970. It answered the prompt with the id `prompt` of
-    the runtime's `process`, both '' if unknown. `misses` is the number of earlier prompts in a row
-    whose transcripts showed nothing from hooks.
+    the runtime's `process`, both '' if unknown. `misses` is the number of successive earlier
+    prompts whose transcripts showed nothing from hooks.
 
-    `after` has the parts of the state that moved with the update: they count once it has arrived,
-    and are None if they count already. `acknowledged` says if it has arrived, None if unknown."""
+    `after` has the parts of the state that moved with the update. They count once it has arrived;
+    None if they count already. `acknowledged` tells if it has arrived, None if unknown."""
 
     __slots__ = (*_DELIVERY_KINDS, "acknowledged", "after", "at")
     VERSION = 1  # 0.4.2 wrote no version; the form is the same
@@ -211,8 +214,8 @@ class SessionState:
     """The state of a session.
 
     It has the read `cursors` in the other sessions' transcripts, its `own` state, its `collisions`
-    as CollisionState stores them, the `memories` that were injected since the last compaction, and
-    the `last` delivery. Each is None if unknown. An update's changes are a state with only the
+    in CollisionState's stored form, the `memories` injected since the last compaction, and the
+    `last` delivery. Each is None if unknown. The changes of an update are a state with only the
     changed parts."""
 
     __slots__ = ("collisions", "cursors", "last", "memories", "own")
@@ -273,15 +276,15 @@ class SessionState:
         return state
 
     def as_reported(self) -> SessionState:
-        """Return the state after everything that was reported, even if it did not arrive."""
+        """Return the state as if everything that was reported had arrived."""
         return self.merged(self.last.after) if self.last and self.last.after else self
 
 
 class KnownState:
-    """The state in the file at `path`, without the lock, because the file is replaced atomically.
+    """The state in the file at `path`, read without the lock.
 
-    `was_corrupt` means that the file could not be read. `written` is when it was written, in
-    seconds since 1970."""
+    No lock is needed, because the file is replaced atomically. `was_corrupt` means that the file
+    could not be read. `written` is when it was written, in seconds since 1970."""
 
     def __init__(self, path: str) -> None:
         """Raises OSError if the file is not accessible."""
@@ -380,13 +383,13 @@ class StateFile(KnownState):
     def commit(self) -> None:
         """Put the files from `prepare` in place, atomically.
 
-        It is not synced, because a lost cursor only repeats itself."""
+        They are not synced, because a lost cursor only repeats an update."""
         replace(self.path + ".tmp", self.path)
 
     def is_first_to_answer(self, prompt: str) -> bool:
-        """Check that no other copy of our hook has answered this prompt; note that this one does.
+        """Check that no other copy of our hook has answered this prompt, and claim it.
 
-        The note is in the lock file. Raises OSError."""
+        The note for this is in the lock file. Raises OSError."""
         note = prompt.encode()[:_NOTE_BYTES]
         if not note or not hasattr(os, "pread"):
             return True
@@ -397,9 +400,9 @@ class StateFile(KnownState):
         return True
 
     def forget(self, keys: set[str]) -> None:
-        """Delete the state of a session with one of these keys, else their titles in it.
+        """Delete the state of a session with one of these keys, or their titles in other state.
 
-        The runtime does not matter. Raises OSError."""
+        The sessions may be of any runtime. Raises OSError."""
         if self.path.rpartition("/")[2].removesuffix(".json") in keys:
             if is_file(self.path):
                 os.unlink(self.path)
@@ -431,7 +434,7 @@ class StateFile(KnownState):
 
 
 def forget_memories(path: str, key: str) -> None:
-    """Delete the note of injected memories, because a compaction drops them.
+    """Delete the note of injected memories, because a compaction removes them from the context.
 
     Raises LockedError, OSError."""
     if KnownState(path).of(key).memories is not None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...sessions.transcripts.read_cursor import ReadCursor
     from .changes import Observation, OwnSession
 
-    # a sentence, when it was done, and the key of the session that did it
+    # a sentence, the time of the event, and the key of the session that did it
     Edit = tuple[str, float, str]
 
 ACTIVE_SECONDS = 15 * 60  # a session without writes since then is not active
@@ -30,8 +30,8 @@ MOST_JUDGED = 20  # sessions, the last active ones
 def note(observed: Observation, edit: Edit | None) -> None:
     """Store when the other sessions last wrote, and the newest `edit` in this session's work.
 
-    `edit` is None if there is no newer one. The gate judges the sessions; the stamps of its inputs
-    are stored too. Raises OSError."""
+    `edit` is None if there is no newer one. The gate judges the sessions, and the stamps of its
+    inputs are stored too. Raises OSError."""
     from ...sessions.settings.homes import environment
     from ...sessions.settings.privacy import Privacy
     from .session_state import KnownState
@@ -67,8 +67,9 @@ def note(observed: Observation, edit: Edit | None) -> None:
 def _is_visible(
     session: Session, cursor: ReadCursor | None, own_session: OwnSession, privacy: Privacy
 ) -> bool:
-    """Check that no rule hides a session, by its transcript's cursor; unknown ones may be
-    hidden."""
+    """Check by its transcript's cursor that no rule hides a session.
+
+    An unknown session may be hidden."""
     from ...sessions.transcripts.projects import is_of_namesake  # not loaded to show the line
 
     known_start, session_id = _start_of(cursor), own_session.id_of(session)
@@ -119,7 +120,7 @@ def status_line(cursor_file: str) -> str:
 
 
 def is_noted(cursor_file: str) -> bool:
-    """Check that something is kept for a session, judged by the rules in force."""
+    """Check that a line is stored for a session and was judged by the rules in force."""
     return _kept(_path(cursor_file)) is not None
 
 

@@ -25,17 +25,16 @@ MOST_TOOLS = 2
 SHORTEST_QUOTE = 24
 SHORTEST_ANSWER = 60
 SHORTEST_TITLE = 40
-SHORTEST_LINE = 96  # in the seed's form; sessions without room for such a line are only counted
-# with four lines in 500 characters, each is too short to be worth reading (see
-# bench/research/updates)
+SHORTEST_LINE = 96  # in the seed's form, sessions without room for such a line are only counted
+# four lines in 500 characters are each too short to be worth reading (see bench/research/updates)
 MOST_LINES = 3
 
 
 class Selection:
-    """The `reports` that get a line, as many as have room.
+    """The `reports` that get a line, as far as there is room.
 
-    The last `old` of them are not counted, and use the room that the others leave. `further`
-    sessions are only counted. If there `are_more`, others may have news too."""
+    The last `old` reports are not counted, and use room that the others leave. `further` sessions
+    are only counted. `are_more` means that still others may have news."""
 
     def __init__(
         self, reports: list[Report], further: int = 0, *, are_more: bool = False, old: int = 0
@@ -46,7 +45,7 @@ class Selection:
         self.old = old
 
     def count(self, shown: int) -> list[str]:
-        """Return the last line, which counts the sessions beyond the `shown` ones; [] if none."""
+        """Return the last line, which counts the sessions that are not `shown`, or []."""
         more = len(self.reports) - self.old - shown + self.further
         return [f"{'at least ' if self.are_more else '+'}{more} more"] if more else []
 
@@ -63,13 +62,13 @@ class UpdateForm:
         return MOST_LINES
 
     def most_with_room(self, limit: int) -> int:
-        """Return how many lines of the seed's form have room in `limit` characters."""
+        """Return how many lines of the seed's form fit into `limit` characters."""
         return max(1, (limit - len(HEADER)) // SHORTEST_LINE)
 
     def worth_a_line(self, own_session: OwnSession, reports: Reports, most: int) -> Reports:
         """Return the sessions that get a line, at most `most`, with the names of their commands.
 
-        These are sessions with activity that can be named; if there are none, all."""
+        These are the sessions with activity that can be named, or all if there are none."""
         concrete: Reports = []
         for report, new in reports[:most]:
             if len(concrete) == MOST_LINES:
@@ -103,8 +102,8 @@ class UpdateForm:
     def least(self, report: Report, *, has_file: bool, has_title: bool) -> tuple[bool, bool]:
         """Return whether a line needs the request, and whether it needs the answer.
 
-        They say what the session is about, and what it did. If its activity has no name, the line
-        quotes its answer."""
+        The request says what the session is about, the answer what it did. If its activity has no
+        name, the line quotes its answer."""
         return not has_title, not (has_file or report.named_commands)
 
 
@@ -201,9 +200,9 @@ def _filled(texts: Sequence[str], number: int) -> list[str]:
 
 
 def _fair_texts(lines: list[_Line], room: int) -> list[str]:
-    """Return the text of each line, together at most `room` characters; '' if one does not fit.
+    """Return the text of each line, in `room` characters in all; '' for a line that does not fit.
 
-    Each has a newline before it. The last assistant texts share the remaining room."""
+    Each text begins with a newline. The last assistant texts share the remaining room."""
     widths = _fair_shares([len(line.text(room)) + 1 for line in lines], room)
     left = room - sum(widths)
     longer = [
@@ -217,9 +216,9 @@ def _fair_texts(lines: list[_Line], room: int) -> list[str]:
 
 
 def _fair_shares(wanted: list[int], room: int) -> list[int]:
-    """Return each one's share of `room`.
+    """Return each line's share of `room`.
 
-    It is the wanted width, but at most an equal share of what the others leave."""
+    It is the wanted width, or an equal share of the room that narrower lines leave."""
     shares = [0] * len(wanted)
     left = len(wanted)
     for index in sorted(range(len(wanted)), key=lambda i: wanted[i]):
@@ -232,11 +231,11 @@ def _fair_shares(wanted: list[int], room: int) -> list[int]:
 class _Line:
     """The line about one session: who, when, how much, the request, the actions, the last answer.
 
-    A request that names the session appears once, as its title. Without room for at least one
+    A request that names the session appears only as its title. Without room for at least one
     action, there is no line."""
 
     def __init__(self, report: Report, now: float, texts: list[str], form: UpdateForm) -> None:
-        """`texts` are those that `_lines` made from `report`, sanitized."""
+        """Take the `texts` that `_lines` made from `report`, sanitized."""
         self._label, (runtime, request, file, self._answer) = texts[:3], texts[3:7]
         self._before_place = report.place[0]
         messages = report.counted(report.summary.messages, "message")
@@ -333,7 +332,7 @@ def _named_actions(
 def _names_of_commands(report: Report, file: str, ran: list[str]) -> list[str]:
     """Return the names of the commands, or their number if they have no names.
 
-    Beside a `file`, the number is left out."""
+    If there is a `file`, the number is left out."""
     if report.summary.ran and report.ran is None:
         return [report.counted(report.summary.commands, "command")]
     if file and not report.named_commands:

@@ -1,9 +1,10 @@
 """Updates: from the changes in the other sessions to the text for this one, in one pass.
 
 The steps are resolve, changed, entries, reports, collisions, selection and text. Each takes an
-UpdateContext and the results of earlier steps. Every prompt with news loads this; the code that
-reads transcripts is loaded only if one changed. For collisions, this session's own transcript is
-read on, and its branch or commit is noted."""
+UpdateContext and the results of earlier steps. Every prompt with news loads this module; the code
+that reads transcripts is loaded only if one changed. For collisions, this session's own transcript
+is read on, and its branch or commit is noted.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +34,12 @@ SHORT_BYTES = 64 * 1024  # of a session that is seen first so many are read in a
 
 
 class Update:
-    """An update.
+    """The result of preparing an update.
 
-    `text` is None if there is none. `state` is the state after it, None if that does not change.
-    `is_shown` means that this session's transcript will show the text. `standstill` is the one to
-    store if nothing changed since the last prompt, else None. `edit` is the newest edit in the text
-    for a status line, or None."""
+    `text` is None if there is none. `state` is the state after the update, None if it does not
+    change. `is_shown` means that this session's transcript will show the text. If nothing changed
+    since the last prompt, `standstill` is the fingerprint to store, else None. `edit` is the newest
+    edit in the text for a status line, or None."""
 
     def __init__(self, state: SessionState | None = None) -> None:
         self.text: str | None = None
@@ -106,9 +107,9 @@ class UpdateContext:
 
     These are the `observed` sessions, the `state` before it, the time `now` and the `limit` in
     characters. Entries from before `oldest` were `seen` or are too old. Sessions that are not
-    `recent` are reported at the `is_start` of the work: the first prompt or one after a long pause.
-    The last prompt could not compare the `waiting` sessions with this session's work; each has how
-    often that was late."""
+    `recent` are reported only if it `is_start` of the work: the first prompt, or one after a long
+    pause. `waiting` sessions could not be compared with this session's work at the last prompt;
+    each has how often that was late."""
 
     def __init__(
         self,
@@ -186,14 +187,14 @@ def _make(context: UpdateContext, known: KnownState, introduction: str) -> Updat
             and reader.keeps_transcript is not False
         ):
             update.state = with_last(kept, parts.moved, update.text, reader, context.now)
-            # Without a transcript, nothing would show that an update was lost which was not printed
-            # yet.
+            # Without a transcript, nothing would show the loss of an update that has not been
+            # printed yet.
             update.is_shown = reader.keeps_transcript is True or is_file(reader.path)
     return update
 
 
 def _kept(context: UpdateContext) -> SessionState:
-    """Return the state before the update, without sessions that are gone.
+    """Return the state before the update, without deleted sessions.
 
     The state must not grow over the years. If some sessions were not listed, all stay."""
     if context.reader.deadline.failed:
@@ -202,7 +203,7 @@ def _kept(context: UpdateContext) -> SessionState:
 
 
 def _changed_since(context: UpdateContext) -> list[Changed]:
-    """Return the sessions that may have news, the last written first, and the waiting ones."""
+    """Return the sessions with possible news, the last written first, and the waiting ones."""
     return [
         pair
         for pair in context.observed.changed(context.state.cursors, context.oldest)
@@ -219,10 +220,10 @@ def _is_at_rest(context: UpdateContext) -> bool:
 
 
 def _reported_until(context: UpdateContext, known: KnownState) -> float | None:
-    """Return the time up to which everything counts as reported if no state can be trusted.
+    """Return the time up to which everything counts as reported, if no state can be trusted.
 
-    That is the last write of a corrupt state, or the beginning of a fork. Return None if the state
-    is valid."""
+    It is the last write of a corrupt state, or the beginning of a fork. Return None if the state is
+    valid."""
     reader = context.reader
     if known.was_corrupt:
         reader.deadline.notes.append(
@@ -242,7 +243,7 @@ class UpdateParts:
     """The parts of an update.
 
     They are the `text`, '' if there is none, the newest `edit` in it, and the parts of the state
-    that `moved` with it. If it `has_moved`, these are kept even without a text."""
+    that `moved` with it. If it `has_moved`, these are stored even without a text."""
 
     def __init__(self, text: str, edit: Edit | None, moved: SessionState) -> None:
         self.text = text
@@ -252,7 +253,7 @@ class UpdateParts:
 
 
 def _compose(context: UpdateContext, changed: list[Changed]) -> UpdateParts:
-    """Return the update about `changed`: its text is '' if nothing is new in them."""
+    """Return the update about the `changed` sessions; its text is '' if they have no news."""
     from .update_text import text_of
 
     first, limit = _start_notes(context), context.limit
@@ -295,10 +296,10 @@ def _has_moved(context: UpdateContext, moved: SessionState) -> bool:
 class ReadNews:
     """News of the sessions that were `read`.
 
-    `pairs` has each with its report, None if there is nothing to report. Of `further` ones only the
-    number is known; if there `are_more`, others may have news. Sessions `left_out` were last active
-    before OLD_SECONDS. The `pending` ones may have done something to this session's work, and could
-    not be compared with it; each has how often that was late."""
+    `pairs` has each session with its report, None if it has nothing to report. Of the `further`
+    sessions only the number is known. `are_more` means that others may have news. Sessions
+    `left_out` were last active before OLD_SECONDS. `pending` sessions may have affected this
+    session's work, but could not be compared with it; each has how often that was late."""
 
     def __init__(self) -> None:
         self.read: list[NewEntries] = []
@@ -313,8 +314,8 @@ def _read_news(context: UpdateContext, changed: list[Changed]) -> ReadNews:
     """Return the new entries of the sessions to report.
 
     Sessions that may concern this session's work come first, however old and many, then the most
-    recent ones. Other sessions that were last active before OLD_SECONDS are left out, unless this
-    is the first prompt, or the first one after such a pause, and there is room."""
+    recent ones. Other sessions that were last active before OLD_SECONDS are included only at the
+    first prompt, or the first one after such a pause, and if there is room."""
     news = ReadNews()
     most = context.form.most_with_room(context.limit) + 1
     concerned, active = _concerned_sessions(context, changed, most, news)
@@ -343,9 +344,11 @@ def _read_enough(
     most: int,
     news: ReadNews,
 ) -> int:
-    """Read the new entries of the first `most` sessions that have some into `news`, except those
-    that forks copied. If none has something to say, read the next: sessions with nothing but copies
-    or a "yes" would keep the news of others waiting. Return how many were not read."""
+    """Read new entries into `news`, and return how many sessions were not read.
+
+    The first `most` sessions with new entries are read, without entries that forks copied. If none
+    of them says anything, the next ones are read, because otherwise sessions with only copies or a
+    "yes" would hold up the news of others."""
     from ._forks import drop_copies
     from ._new_entries import FIRST_SIGHT_BYTES, Budget, read_changed
     from .report import reports_of
@@ -379,11 +382,11 @@ def _keys_without(changed: list[Changed], kept: list[Changed]) -> list[str]:
 def _concerned_sessions(
     context: UpdateContext, changed: list[Changed], most: int, news: ReadNews
 ) -> tuple[set[str], set[str]]:
-    """Return the keys of unread sessions that may concern the work, and of those with certain news.
+    """Return the keys of unread sessions that may concern the work or have certain news.
 
-    Unread sessions would not be read, or not back to where they were last read. Sessions that an
-    earlier prompt could not search come first; sessions that are missed become pending in the
-    `news`."""
+    Without further care, a prompt would not read these sessions, or not back to where they were
+    last read. Sessions that an earlier prompt could not search come first. Sessions that are missed
+    become pending in the `news`."""
     if not context.reader.directory or context.state.own is None:
         return set(), set()
     waiting, cursors = context.waiting, context.state.cursors
@@ -405,7 +408,7 @@ def _concerned_sessions(
 
 
 def _may_be_cut(changed: Changed, cursors: ReadCursors) -> bool:
-    """Check if a session at first sight has more than is read at first sight."""
+    """Check if a session at first sight has more than will be read of it."""
     session, status = changed
     return cursors.get(session.key) is None and status.st_size > SHORT_BYTES
 
@@ -413,7 +416,7 @@ def _may_be_cut(changed: Changed, cursors: ReadCursors) -> bool:
 def _count_unread(
     context: UpdateContext, unread: list[Changed], active: set[str], news: ReadNews
 ) -> None:
-    """Count the unread sessions with news that may be reported; the `active` ones have news.
+    """Count the unread sessions with news that may be reported; `active` sessions have news.
 
     Beyond MOST_COUNTED no session is checked."""
     left = [session for session, status in unread if status.st_mtime >= context.recent]
@@ -457,9 +460,9 @@ class PromptCollisions:
     """Collisions for one prompt.
 
     They have the `lines` about them, the newest `edit` in these, and in `withheld` the keys of
-    sessions for which something did not fit. `moved` is the own state, with the branch or commit,
-    and the collisions to store. The `reports` are of all sessions except the `pending` ones: each
-    session is reported as a whole, so all of it comes next time."""
+    sessions with something that did not fit. `moved` has the session's own state, with the branch
+    or commit, and the collisions to store. The `reports` are of all sessions except the `pending`
+    ones: a session is reported as a whole, so all of it comes next time."""
 
     def __init__(self, reports: Reports) -> None:
         self.reports = reports
@@ -486,8 +489,8 @@ def _find_collisions(
 ) -> PromptCollisions:
     """Return the collisions with the sessions of the `reports`.
 
-    The `pending` sessions, and sessions that cannot be compared in time or have no room, are left
-    to the next prompt."""
+    The next prompt gets the `pending` sessions, and sessions that cannot be compared in time or
+    have no room."""
     reader, late = context.reader, max(context.waiting.values(), default=0)
     collisions = PromptCollisions(reports)
     collisions.pending = dict(pending)
@@ -514,8 +517,8 @@ def _find_collisions(
 def _may_collide(context: UpdateContext, reports: Reports) -> bool:
     """Check if a collision is possible.
 
-    Another session may have changed a file, HEAD was moved, or a call without a result may have
-    ended."""
+    It is if another session may have changed a file, HEAD has moved, or a call without a result may
+    have ended."""
     reader, state = context.reader, context.state.own
     if state is None or not is_head_known(state, reader.directory) or state.has_open_calls:
         return True
@@ -531,7 +534,7 @@ def _may_have_edited(own_session: OwnSession, report: Report, new: NewEntries) -
 
 
 def _compare(context: UpdateContext, work: OwnWork, others: Reports) -> PromptCollisions:
-    """Return the collisions of the `work` with the sessions `others`, in lines that have room."""
+    """Return the collisions of the `work` with the sessions `others`, as lines that have room."""
     reader, state = context.reader, work.state
     collisions = PromptCollisions(others)
     if state is not None and (others or work.heads or state.open_actions or work.may_share):
@@ -605,8 +608,9 @@ def _has_notes(own_session: OwnSession, state: OwnState | None) -> bool:
 
 
 def _add_same_task(context: UpdateContext, collisions: PromptCollisions) -> None:
-    """Add a line about each session that is at work on the task of the first prompt, and about each
-    other one that just got the same prompt in this directory."""
+    """Add lines about sessions on the task of the first prompt, or with the same prompt here.
+
+    The latter just got the same prompt in this directory."""
     reader, now, is_first = context.reader, context.now, context.state.own is None
     if not reader.directory or not reader.prompt:
         return
@@ -632,8 +636,8 @@ def _may_share_task(reader: OwnSession, reports: Reports) -> bool:
 class ChosenSessions:
     """The sessions for the text, in their order of importance.
 
-    `selection` is chosen from all `reports`. The `new` ones are reported now or later, the `old`
-    ones now or never."""
+    `selection` is chosen from all `reports`. `new` sessions are reported now or later, `old` ones
+    now or never."""
 
     def __init__(self, reports: Reports, new: Reports, old: Reports) -> None:
         self.reports = reports
@@ -643,7 +647,7 @@ class ChosenSessions:
         self.selection: Selection
 
     def reported(self, shown: int) -> list[NewEntries]:
-        """Return the sessions that need not wait if the first `shown` of the selection had room.
+        """Return the sessions that need not wait after the first `shown` of the selection had room.
 
         They include sessions with nothing to report, and the old ones."""
         waiting = {new.session.key for _, new in self.new} - self._shown(shown)
@@ -661,8 +665,8 @@ class ChosenSessions:
 def _select(context: UpdateContext, reports: Reports, news: ReadNews) -> ChosenSessions:
     """Return the sessions for the text.
 
-    Sessions that edited a file named in the prompt come first, then those that edited a file in
-    hand, then the last active. Old ones are listed at the start."""
+    Sessions that edited a file named in the prompt come first, then sessions that edited a file in
+    hand, then the last active. Old ones are included only at the start."""
     from .update_text import Selection
 
     reader, work = context.reader, context.work
@@ -685,7 +689,7 @@ def _select(context: UpdateContext, reports: Reports, news: ReadNews) -> ChosenS
 
 
 def _named_files(prompt: str) -> set[str]:
-    """Return the names of the files that a prompt seems to name: its words with a dot inside."""
+    """Return the names of files that a prompt seems to mention: its words with a dot inside."""
     words = [
         word.strip("\"'`()[]{}<>,;:!?.@*").rpartition("/")[2]
         for word in prompt[:PROMPT_CHARACTERS].split()
@@ -699,8 +703,8 @@ def _cursors_from(
     """Return cursors that replace lost ones; writes since the time `since` are new."""
     from ._new_entries import cursors_at_end
 
-    # In whole milliseconds, like the times in transcripts. Files written within one tick of the
-    # clock have the same time.
+    # Whole milliseconds, like the times in transcripts. Files written within one tick of the clock
+    # have the same time.
     seen = int(since * 1000) / 1000
     lost = ReadCursors()
     for session, _ in changed:

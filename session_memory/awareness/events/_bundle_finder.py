@@ -1,12 +1,13 @@
 """Loads modules from a bundle.
 
-The code of this module is the first thing in the bundle, and runs from there."""
+The code of this module is the first thing in the bundle and runs from there.
+"""
 
 from __future__ import annotations
 
 import sys
 
-# The parts of `importlib`. Importing that package itself takes a sixth of the hook's whole time.
+# The parts of `importlib`: importing that package itself takes a sixth of the hook's whole time.
 from _frozen_importlib import ModuleSpec
 from marshal import loads
 
@@ -20,18 +21,19 @@ if TYPE_CHECKING:
     from io import FileIO
     from types import CodeType, ModuleType
 
-    # Name, whether it is a package, path of the source below the root, its size, its mtime in ns.
+    # Name, whether it is a package, path of the source below the root, its size, and its mtime in
+    # ns.
     BundledModule = tuple[str, bool, str, int, int]
-    # The offset and length of the codes of some modules in the bundle, and the modules.
+    # The offset and length of some modules' code in the bundle, and these modules.
     BundledPart = tuple[int, int, tuple[BundledModule, ...]]
 
 
 class BundleFinder:
     """Finds the modules of a bundle, as a member of `sys.meta_path`.
 
-    Modules that are loaded together form a part: with the first of them all run, each after its
-    imports. So `importlib` does not search for the others, which takes as long for a module as
-    running it. A module whose source has changed is loaded from its source."""
+    Modules that are loaded together form a part. When the first of them is imported, all of them
+    run, each after its imports. So `importlib` need not search for the others, which takes as long
+    per module as running it. A module whose source has changed is loaded from its source."""
 
     def __init__(self, bundle: FileIO, root: str, parts: tuple[BundledPart, ...]) -> None:
         self._bundle = bundle
@@ -40,7 +42,7 @@ class BundleFinder:
         self._waiting: dict[str, tuple[BundledModule, CodeType]] = {}
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Return the spec of a bundled module, which has already run; None for any other.
+        """Return the spec of a bundled module, which has run by then; None for any other.
 
         Raises the module's errors."""
         if name in self._parts:

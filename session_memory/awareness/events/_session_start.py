@@ -1,4 +1,4 @@
-"""Session start: notes where a fork begins, and injects the session's past."""
+"""Session start: notes where a fork begins, and adds the session's past."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
 
 
 def past_of(context: Context) -> str:
-    """Return the text of features about the session's past, after a compaction, or at its start."""
+    """Return the features' text about the session's past, after a compaction or at its start."""
     event = "compacted" if context.event["source"] == "compact" else "new session"
     if context.event["source"] in ("fork", "resume"):
         return ""

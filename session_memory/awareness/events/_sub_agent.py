@@ -1,7 +1,8 @@
 """Start of a sub-agent: it gets, once, the facts that concern its task.
 
-These are collisions over the files that the task names, and additions by features. Its session's
-own updates wait for the next prompt as usual."""
+These are collisions over the files that the task names, and additions by features. The updates of
+its session wait for the next prompt as usual.
+"""
 
 from __future__ import annotations
 

@@ -1,12 +1,14 @@
 """Bundle of the modules that a prompt loads: one file of code objects, made by an install.
 
-Without it, Python looks into directories for each of 24 to 34 modules, and opens, checks and reads
-a file. The entries in `hooks/` load the bundle. The rows EVENTS and NOTES of `extension_points` are
-in it too, each with its module. The install computes a module's PREBUILT: the code has its value.
+Without it, Python searches directories for each of 24 to 34 modules, and opens, checks and reads a
+file for each. The entries in `hooks/` load the bundle. The rows EVENTS and NOTES of
+`extension_points` are in it too, each with its module. The install computes a module's PREBUILT,
+and the bundled code has the value.
 
-An interpreter with another magic number does not load it, and none loads it if it is cut off. A
-module whose source has a different size or mtime by now is loaded from its source, as all modules
-are in a plugin or a checkout."""
+An interpreter with another magic number does not load the bundle, and none loads a truncated one. A
+module whose source has another size or mtime by now is loaded from its source, and so are all
+modules in a plugin or a checkout.
+"""
 
 # It saves 0.19 x of a bare start in a prompt with nothing to report (`quiet-50`: 0.86 instead of
 # 1.05), and 0.28 x if the sessions are of seven runtimes (`many-quiet-50`: 1.01 instead of 1.29) or
@@ -34,12 +36,13 @@ if TYPE_CHECKING:
 
     from ._bundle_finder import BundledModule, BundledPart
 
-FILE = "prompt.bundle"  # in the program's directory; the entries also know the name and HEAD_BYTES
+# in the program's directory; the entries in `hooks/` also use the name and HEAD_BYTES
+FILE = "prompt.bundle"
 HEAD_BYTES = 20 * 1024
 _PACKAGE = "session_memory"
-# Modules that prompts load, each with its imports that no earlier part has. One part is for every
-# prompt, another for nearly every prompt with news. Before them come, singly, modules that several
-# of these import.
+# Modules that prompts load, each with the imports that no earlier part has. One part is for every
+# prompt, another for nearly every prompt with news. Modules that several of these import come
+# before them, one by one.
 _RUNTIMES = [place.partition(":")[0] for place, *_ in RUNTIMES.values()]
 _PARTS = (
     (
@@ -93,8 +96,9 @@ _PARTS = (
 
 
 def write_bundle(root: str) -> None:
-    """Make the bundle of the program in `root`, for this interpreter. Raises OSError,
-    ValueError."""
+    """Make the bundle of the program in `root`, for this interpreter.
+
+    Raises OSError, ValueError."""
     known: dict[str, _Source] = {}
     begun = {""}
     parts: list[BundledPart] = []
@@ -137,8 +141,7 @@ def has_usable_bundle(root: str) -> bool:
 
 
 def _feature_parts(root: str) -> list[tuple[str, ...]]:
-    """Return the parts of the features of events and notes: shared imports first, then each
-    feature.
+    """Return the parts for the features of events and notes: shared imports, then each feature.
 
     A deleted feature has none."""
     places = [*NOTES.values(), *[row[0] for rows in EVENTS.values() for row in rows.values()]]
@@ -171,7 +174,7 @@ class _Source:
         self._tree = ast.parse(read_whole(f"{root}/{self._file}"))
 
     def imports(self) -> list[str]:
-        """Return the names of our modules, or their members, that the module imports on load."""
+        """Return the names of our modules, or of their members, that loading the module imports."""
         name = self.module[0]
         package = name if self.is_package else name.rpartition(".")[0]
         names = []
@@ -182,10 +185,11 @@ class _Source:
         return names
 
     def code(self) -> CodeType:
-        """Return the code of the module with the value of its PREBUILT, without docstrings,
-        annotations of functions, imports for types and line numbers, two fifths of its bytes; and
-        without its `from __future__ import annotations`, which is a flag of the compiler here: each
-        such statement would import the module `__future__`, 0.1 ms the first time."""
+        """Return the module's code with the value of its PREBUILT; it has two fifths of the bytes.
+
+        It lacks docstrings, annotations of functions, imports for types and line numbers. It also
+        lacks `from __future__ import annotations`, which is a flag of the compiler here, because
+        that statement would import the module `__future__` (0.1 ms the first time)."""
         self._tree.body = [
             node
             for node in self._tree.body
@@ -215,7 +219,7 @@ def _is_for_types(node: ast.stmt) -> bool:
 def _add(root: str, name: str, sources: dict[str, _Source], begun: set[str]) -> None:
     """Add the module `name`, if it is one, to `sources`, after its packages and imports.
 
-    The imports are those from other packages."""
+    Only imports from other packages are added."""
     if name in begun:
         return
     begun.add(name)

@@ -1,6 +1,7 @@
-"""Callbacks for claude-agent-sdk: a hook's work in a thread; a late answer does not count.
+"""Callbacks for claude-agent-sdk: a hook's work in a thread, whose late answers do not count.
 
-The SDK is not imported here."""
+The SDK is not imported here.
+"""
 
 from __future__ import annotations
 
@@ -63,8 +64,9 @@ def answering(
 
 
 def offer_update(context: Context, handover: Handover) -> None:
-    """Offer an update, and the memories relevant to the prompt. Raises SessionMemoryError,
-    OSError."""
+    """Offer an update, and the memories relevant to the prompt.
+
+    Raises SessionMemoryError, OSError."""
     with open_delivery(context, observation(context)) as delivery:
         added, keys = additions(context, delivery)
         delivery.prepare(keys)
@@ -75,8 +77,8 @@ def offer_update(context: Context, handover: Handover) -> None:
 def offer_collisions(context: Context, handover: Handover) -> None:
     """Offer collisions over the file that a tool is about to edit, and memories that name it.
 
-    The user is not asked, because a program may have no user. Raises SessionMemoryError, OSError:
-    then nothing counts as reported."""
+    The user is not asked, because a program may have no user. Raises SessionMemoryError, OSError;
+    in that case nothing counts as reported."""
     deliver(context, lambda delivery: handover.offer(delivery.text or None), can_ask=False)
     write_notes(context, context.runtime.TOOL_EVENT)
 
@@ -89,7 +91,7 @@ class Handover:
     """A text on its way from the thread that makes it to the callback that answers with it.
 
     The text counts as reported once it is received. If either side ends the handover earlier, it
-    does not count, so an update that took too long moves no cursor."""
+    does not count, so a late update moves no cursor."""
 
     def __init__(self, deadline: float) -> None:
         self._deadline = deadline
@@ -113,8 +115,8 @@ class Handover:
     async def receive(self) -> str | None:
         """Return the text offered before the deadline, else None.
 
-        It polls: on asyncio and on trio any other way to wait for a thread would also wait for a
-        stuck one."""
+        It polls, because on asyncio and on trio any other way to wait for a thread would also wait
+        for a stuck one."""
         import anyio
 
         pause = _FIRST_PAUSE_SECONDS
@@ -129,7 +131,7 @@ class Handover:
         return None
 
     def end(self) -> None:
-        """End the handover: a text that was not received by now never will be."""
+        """End the handover: a text that has not been received by now is never received."""
         with self._changed:
             self._is_over = True
             self._changed.notify()

@@ -47,14 +47,14 @@ class EventError(SessionMemoryError):
 class Context:
     """An event and the session that it belongs to.
 
-    `session` is its key in the home: the name in an agent home ('' if it has none), else the same
-    as `session_id`, the runtime's own. `own_path` is its transcript, which may not exist yet,
+    `session` is its key in the home: the name in an agent home ('' without one), else the
+    `session_id`, which is the runtime's own. `own_path` is its transcript, which may not exist yet,
     `config_dir` the runtime's directory ('' if not needed), `directory` its start directory.
-    `named` are the named sessions of the home if they were read already. `sub_agents` are those in
-    the project's index, once `other_sessions` has read it. `statuses` has one for each file that a
-    call is about to edit, once they were checked. `environ` is the environment that the runtime
-    gave to the hook, empty for a callback. Parts that may be odd or slow run under the
-    `deadline`."""
+    `named` are the named sessions of the home, if they were read already. `sub_agents` are those in
+    the project's index, after `other_sessions` has read it. `statuses` has the status of each file
+    that a call is about to edit, after they were checked. `environ` is the environment that the
+    runtime gave the hook, empty for a callback. Parts of the work that may fail or be slow run
+    under the `deadline`."""
 
     def __init__(
         self,
@@ -131,10 +131,10 @@ class Context:
         return [session for session in sessions if session.key != self.session]
 
     def features(self, event: str) -> list[tuple[str, str]]:
-        """Return the wanted features of an event, each with its name and place; load none.
+        """Return an event's wanted features, each with its name and location, without loading any.
 
-        They are the rows of `extension_points.EVENTS` that the settings want and whose file
-        exists."""
+        They are the rows of `extension_points.EVENTS` that the settings want and whose file exists.
+        """
         return [
             (name, place)
             for name, (place, file, setting) in PREBUILT.get(event, {}).items()
@@ -181,7 +181,7 @@ class Context:
         return places
 
     def _config_dir_of(self, runtime: Runtime, environ: Mapping[str, str]) -> str | None:
-        """Return the directory of another runtime if its sessions are kept in the same home."""
+        """Return another runtime's directory if its sessions are stored in the same home, or ''."""
         config_dir = runtime.config_dir(environ)
         is_here = is_directory(runtime.transcripts_dir(config_dir))
         is_ours = (

@@ -1,6 +1,7 @@
 """State of deliveries: a session's last update, whether it arrived, and the next one.
 
-Reading it moves no cursor."""
+Reading this moves no cursor.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +26,10 @@ from .prompt import observation
 
 
 class DeliveryState(NamedTuple):
-    """The update that was `delivered` last, None if unknown, and the `waiting` text, or ''.
+    """The update that was `delivered` last (None if unknown), and the `waiting` text, or ''.
 
-    `is_withheld` means that the delivered text may contain something that is hidden by now. The
-    sessions with the keys `left_out` were last active so long ago that they count as reported."""
+    `is_withheld` means that the delivered text may contain something that is hidden by now.
+    Sessions with the keys `left_out` were last active so long ago that they count as reported."""
 
     delivered: Delivered | None
     waiting: str
@@ -44,8 +45,9 @@ def delivery_state(session: FoundSession, environ: Mapping[str, str]) -> Deliver
 def text_at(session: FoundSession, now: float, environ: Mapping[str, str]) -> str:
     """Return the text that a prompt of `session` would have got at a time, or ''.
 
-    The time is in seconds since 1970. The prompt counts as the first one since the hooks exist.
-    Only sessions that wrote nothing after the time count. Raises ConfigError, OSError."""
+    The time is in seconds since 1970. The prompt counts as the first one since the hooks were
+    installed. Only sessions that wrote nothing after the time count. Raises ConfigError, OSError.
+    """
     observed = observation(_context_of(session, environ))
     observed.own.cursor_file += ".none"
     observed.statuses = [pair for pair in observed.statuses if pair[1].st_mtime <= now]
@@ -70,7 +72,7 @@ def _context_of(session: FoundSession, environ: Mapping[str, str]) -> Context:
 def state_in_group(group: Group, session_id: str) -> DeliveryState | None:
     """Return the state of a session of a host's group.
 
-    Return None if it has no name there and therefore gets no updates. Raises ConfigError,
+    Return None if it has no name there and so gets no updates. Raises ConfigError,
     OutsideGroupError, OSError."""
     if not os.path.isdir(group.memory_home.sessions_dir):
         return None
@@ -113,8 +115,8 @@ def _waiting(observed: Observation, now: float) -> str:
 def hidden_at(home: Home, starts: Iterable[str]) -> float:
     """Return when the rules for these start directories last changed; 0.0 if they hide nothing.
 
-    Forgetting a session counts as a change. A text from before that time passed the gate under
-    other rules."""
+    Forgetting a session counts as a change. A text from an earlier time passed the gate under other
+    rules."""
     privacy = Privacy(os.environ, home)
     return max(
         [

@@ -1,4 +1,4 @@
-"""Failed tool call: if its path has no file, and one other file is meant, name that."""
+"""Failed tool call: if its path does not exist and one other file is meant, names that file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def is_answered(event: Event, runtime: Runtime) -> bool:
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
-    """Print the path that is meant, once. Raises SessionMemoryError, OSError."""
+    """Print the intended path, once. Raises SessionMemoryError, OSError."""
     runtime, event = context.runtime, context.event
     cwd = real_path(str(event.get("cwd", "")))
     path = without_links(resolved(runtime.missed_file(event), cwd))
@@ -66,10 +66,10 @@ def _known(context: Context, directory: str) -> set[str]:
 
 
 def plausible(path: str, known: Iterable[str]) -> str:
-    """Return the `known` path that is meant by a `path` without a file; '' if none or several fit.
+    """Return the `known` path that a missing `path` means; '' if none or several fit.
 
-    It has the same name, and either all the directories in the same order with others between them,
-    or the same last two directories."""
+    It has the same name. It also has either all directories of `path`, in the same order with
+    others between them, or the same last two directories."""
     parts = path.split("/")
     matching = {
         candidate

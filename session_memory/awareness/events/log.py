@@ -1,11 +1,12 @@
 """Faults: a home's hook.log, hooks that missed their deadline, and invalid settings.
 
 A person sees an invalid setting once. hook.log has a line for every event that could not be
-answered, the same line only once a day; it has at most LOG_BYTES and one older file. Missed
-deadlines are counted in one file, for doctor and the start of the next session: by session and
-event, the number in a row, and the last late part.
+answered, but the same line only once a day. It has at most LOG_BYTES, and there is one older file.
+For doctor and the start of the next session, missed deadlines are counted in one file, by session
+and event: the number in a row, and the last late part.
 
-    {"main": {"UserPromptSubmit": [3, "pi"]}}"""
+    {"main": {"UserPromptSubmit": [3, "pi"]}}
+"""
 
 from __future__ import annotations
 
@@ -91,7 +92,7 @@ def _missed_file(home: Home) -> str:
 
 
 def note_deadline(home: Home, session: str, event_name: str, late: list[str]) -> None:
-    """Note what came too late for an event of a session; [] if nothing did. Raises OSError."""
+    """Note the parts that were late for an event of a session, [] if none. Raises OSError."""
     path = _missed_file(home)
     before = _read_missed(path)
     missed = {key: dict(events) for key, events in before.items()}
@@ -145,16 +146,15 @@ _MOST_NOTICES = 100  # of one kind
 
 
 def notices(home: Home) -> list[str]:
-    """Return a line for each fault in the settings of `home`, and for each unread file with
-    rules."""
+    """Return a line for each fault in a home's settings, and for each unreadable file of rules."""
     return [*home.settings().faults, *_leftovers(home)]
 
 
 def _untold(home: Home, others: Sequence[str] = ()) -> str:
-    """Return the notice at the start of a session on one line, or ''; it then counts as reported.
+    """Return the notice at the start of a session on one line, or ''; it then counts as shown.
 
-    It has the faults, in the settings and `others`, that no session has seen yet, and each unread
-    file with rules, until it is gone."""
+    It has the faults, in the settings and `others`, that no session has shown yet. Unreadable files
+    with rules are shown each time until they are gone."""
     faults = [*home.settings().faults, *others]
     said = [*_not_shown_yet(home, _FAULTS, faults, are_all=True), *_leftovers(home)]
     if not said:
@@ -166,7 +166,7 @@ def _untold(home: Home, others: Sequence[str] = ()) -> str:
 def looks_like_home(start: str, environ: Mapping[str, str], folder: str) -> str:
     """Return a line about an unregistered directory above `start` that looks like an agent home.
 
-    The line has the command that registers it. Return '' if there is none."""
+    The line has the command that registers it. Return '' without such a directory."""
     root = unregistered_home(start, environ, stop=user_dir(environ), folder=folder)
     if not root:
         return ""
@@ -180,9 +180,9 @@ def looks_like_home(start: str, environ: Mapping[str, str], folder: str) -> str:
 
 
 def _untold_home(home: Home, start: str, environ: Mapping[str, str], folder: str) -> str:
-    """Return the line of `looks_like_home` for the start of a session, once for each directory.
+    """Return the line of `looks_like_home` for the start of a session, once per directory.
 
-    A returned line counts as reported."""
+    A returned line counts as shown."""
     line = looks_like_home(start, environ, folder)
     if not line or not _not_shown_yet(home, _LOOKALIKES, [line]):
         return ""
@@ -190,8 +190,10 @@ def _untold_home(home: Home, start: str, environ: Mapping[str, str], folder: str
 
 
 def _not_shown_yet(home: Home, kind: str, lines: list[str], *, are_all: bool = False) -> list[str]:
-    """Return the `lines` that no person was shown yet; they count as shown then. If `lines` has all
-    of the kind (`are_all`), another line is shown again when it returns."""
+    """Return the `lines` that no person has been shown; they then count as shown.
+
+    If `are_all`, `lines` has all lines of this `kind`: any other line is forgotten, and shown again
+    when it returns."""
     path = home.state_dir + _NOTICES_FILE
     shown = _read_notices(path)
     before = shown.get(kind, [])
@@ -216,7 +218,7 @@ def _read_notices(path: str) -> dict[str, list[str]]:
 
 
 def _leftovers(home: Home) -> list[str]:
-    """Return a line about a file with rules in a home's root if another file counts.
+    """Return a line about a file with rules in a home's root, if another file is in force.
 
     A group's agent or the person has put it there."""
     path = f"{home.root}/.session-memory/config.yaml"

@@ -1,7 +1,8 @@
-"""The hooks as programs that a runtime starts: JSON on stdin, at most one JSON object on stdout,
-exit code 0.
+"""The hooks as programs that a runtime starts: JSON on stdin, at most one JSON object on stdout.
 
-They fail open: whatever goes wrong, nothing is printed, and the home's hook.log gets one line."""
+They fail open: if anything goes wrong, they print nothing, log one line in the home's hook.log, and
+exit with 0.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from .context import Context, Event
 
 HOME_OPTION = "--home"  # names the agent home in the command of a hook
-# the others take its plugins and hooks, and their events show that they sent them
+# other runtimes use its plugins and hooks too, and their events show who sent them
 _FIRST = "agent-sdk"
 
 
@@ -33,13 +34,14 @@ def user_prompt_submit() -> None:
 
 
 def before_agent_start() -> None:
-    """Run the same for Pi, whose extension starts it before the agent answers a prompt."""
+    """Run the hook for Pi, whose extension starts it before the agent answers a prompt."""
     _answer_prompt("pi")
 
 
 def pre_tool_use() -> None:
-    """Run the hook PreToolUse, and Pi's `tool_call`: report collisions over the file to be
-    edited."""
+    """Run the hook PreToolUse, and Pi's `tool_call`.
+
+    It reports collisions over the file to be edited."""
     from .tool_call import answer, is_answered
 
     _run(is_answered, answer, is_waited_for=True, tries=2)
@@ -83,17 +85,18 @@ def session_end() -> None:
 
 
 def pi_archive() -> None:
-    """Run Pi's `session_before_compact` and `session_shutdown`. Its extension kills a hook that
-    takes long."""
+    """Run Pi's `session_before_compact` and `session_shutdown`.
+
+    Pi's extension kills a hook that takes long."""
     from .session_end import end_in_background, is_left_or_compacted
 
     _run(is_left_or_compacted, end_in_background, "pi", with_upkeep=True)
 
 
 def pi_session_start() -> None:
-    """Run Pi's `session_start`: answer if the person wants a status line.
+    """Run Pi's `session_start`, and answer if the person wants a status line.
 
-    Then the extension shows it."""
+    The extension then shows the line."""
 
     def answer(context: Context) -> None:
         if context.settings.statusline:
@@ -153,8 +156,7 @@ def _run(
     `with_upkeep` first starts the store's upkeep. A hook that `is_waited_for` prints its answer; at
     the deadline it prints the part that is ready. If not even the context was known at the
     deadline, there are more `tries`. The event comes from the runtime `runtime_name`, unless it
-    names another or shows that another sent it, because several runtimes take the plugins of Claude
-    Code."""
+    names or shows another sender, because several runtimes use Claude Code's plugins."""
     environ: Mapping[str, str] = environment()
     if not environ.get(ENV_GUARD):
         given = _Given(runtime_name, environ)
@@ -201,9 +203,9 @@ class _Given:
     def context(
         self, is_answered: Callable[[Event, Runtime], bool], tries: int, *, is_waited_for: bool
     ) -> Context | None:
-        """Return the context of the event, None if it is not to be answered.
+        """Return the context of the event, or None if the event is not to be answered.
 
-        For a hook that `is_waited_for` the deadline starts with each of the `tries`. Raises
+        For a hook that `is_waited_for`, the deadline starts with each of the `tries`. Raises
         ValueError, SessionMemoryError, DeadlineError."""
         while True:
             try:
@@ -241,15 +243,14 @@ def _log_fault(home: Home, event_name: str, error: BaseException) -> None:
         from .log import HookLog
 
         HookLog(home).write_fault(event_name, error)
-    except Exception:  # the log redacts: a part of the program that it needs is missing
+    except Exception:  # the log redacts, and a part of the program that redacting needs is missing
         pass
 
 
 def _named_home(words: list[str]) -> str:
     """Return the directory that a hook's command names with `--home`, or ''.
 
-    The settings in an agent home have such commands, so the commands in a copy of the home name the
-    copy."""
+    The settings in an agent home have such commands. In a copy of the home, they name the copy."""
     path = words[2].rstrip("/") if words[1:2] == [HOME_OPTION] and len(words) > 2 else ""
     if path.endswith("/.."):
         path = path[:-3].rpartition("/")[0]

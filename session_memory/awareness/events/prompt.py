@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 def is_typed(event: Event, runtime: Runtime) -> bool:
-    """Check that a person typed the prompt: others are not answered."""
+    """Check that a person typed the prompt; other prompts are not answered."""
     return runtime.is_from_a_person(str(event.get("prompt", "")))
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
     """Print an update, if there is news, then move the cursors.
 
-    Raises SessionMemoryError, OSError: then no cursor moved."""
+    Raises SessionMemoryError, OSError; in that case no cursor has moved."""
     notice = "" if context.runtime.START_EVENT else _notice_at_first(context)
     observed = observation(context)
     is_quiet = not notice and not context.features("prompt")
@@ -51,7 +51,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
 def note_status(
     context: Context, observed: Observation, edit: Edit | None, *, is_new: bool = True
 ) -> None:
-    """Store the person's status line, if wanted, and the newest reported `edit`.
+    """Store the person's status line, if wanted, with the newest reported `edit`.
 
     Unless something `is_new`, the stored line stays."""
     if context.settings.statusline:
@@ -73,8 +73,9 @@ def observation(context: Context) -> Observation:
 
 
 def open_delivery(context: Context, observed: Observation) -> Delivery:
-    """Return the delivery of the next update, for a `with` block. Raises SessionMemoryError,
-    OSError."""
+    """Return the delivery of the next update, for a `with` block.
+
+    Raises SessionMemoryError, OSError."""
     from ..activity.updates import open_update
 
     limit = context.settings.max_characters
@@ -82,7 +83,7 @@ def open_delivery(context: Context, observed: Observation) -> Delivery:
 
 
 def additions(context: Context, delivery: Delivery, notice: str = "") -> tuple[str, list[str]]:
-    """Return additions by features to a prompt, such as relevant memories, and the keys to store.
+    """Return features' additions to a prompt, such as relevant memories, and the keys to store.
 
     They fit into the characters that the update and a `notice` leave of `max_characters`."""
     text = ""
@@ -100,7 +101,7 @@ def additions(context: Context, delivery: Delivery, notice: str = "") -> tuple[s
 def own_session(context: Context) -> OwnSession:
     """Return the session of an event.
 
-    Its sub-agents are known once the other sessions were listed. Raises EventError."""
+    Its sub-agents are known after the other sessions were listed. Raises EventError."""
     event, runtime, environ = context.event, context.runtime, context.environ
     directory = context.directory if context.settings.collisions != OFF else ""
     file, home = context.cursor_file, context.home
@@ -116,7 +117,7 @@ def own_session(context: Context) -> OwnSession:
 
 
 def start_listening(context: Context) -> None:
-    """Count the others' activity as reported, unless the session had an update.
+    """Count the other sessions' activity as reported, unless the session has had an update.
 
     Raises SessionMemoryError, OSError."""
     from ..activity.updates import begin_here
@@ -137,7 +138,7 @@ def write_notes(context: Context, event_name: str) -> None:
 
 
 def _key(context: Context) -> str:
-    """Return a key of the prompt, '' if it has no id.
+    """Return a key of the prompt, '' without an id.
 
     Prompts in the middle of a turn have the turn's id."""
     from ...sessions.transcripts.lines import id_checksum
@@ -147,7 +148,7 @@ def _key(context: Context) -> str:
 
 
 def _notice_at_first(context: Context) -> str:
-    """Return faults of the settings at the first prompt, if the runtime has no start event."""
+    """Return the settings' faults at the first prompt, for a runtime without a start event."""
     if is_file(context.cursor_file + ".lock"):  # made with the first prompt
         return ""
     from .log import notice_of

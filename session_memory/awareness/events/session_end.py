@@ -1,4 +1,4 @@
-"""End of a conversation, which is compacted or left for good: the features' work at that time."""
+"""End of a conversation: the features' work when it is compacted or left for good."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ...sessions.runtimes.base import Runtime
     from .context import Context, Event
 
-# Reasons for which a session ends with its program, or another one replaces it.
+# Reasons for which a session ends because its program ends, or because another session replaces it.
 LEFT = (
     "clear",
     "new",
@@ -39,7 +39,7 @@ def is_left_or_compacted(event: Event, runtime: Runtime) -> bool:
 def end_in_background(context: Context) -> None:
     """Do the features' work in a separate process, and end this one at once.
 
-    So the runtime can continue, and does not kill the work."""
+    The runtime can then continue, and does not kill the work."""
     if not detach():
         os._exit(0)
     end(context)
@@ -48,7 +48,7 @@ def end_in_background(context: Context) -> None:
 def end(context: Context) -> None:
     """Do the features' work at the end of a conversation, such as its archive.
 
-    A group's host does that itself, by its own settings. Raises SessionMemoryError, OSError."""
+    For a group, its host does that by its own settings. Raises SessionMemoryError, OSError."""
     if context.home.is_isolated:
         return
     if context.session:

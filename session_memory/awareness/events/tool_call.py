@@ -1,6 +1,7 @@
 """Tool call: collisions over the files to be edited, additions by features, and objections.
 
-The user is asked about an objection."""
+The user is asked about an objection.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from .context import Context, Event
 
 _EDIT = "edit"
-# parts of git commands that may take a stash, a worktree or commits away
+# in git commands that may take away a stash, a worktree or commits
 LOSING = ("stash", "worktree", "branch", "reset", "push", "ref", "checkout", "switch", "rebase")
 _LONGEST_PATH = 4096  # no system has longer ones
 ASKER = "session-memory"  # the dialog names the program that asks
@@ -44,10 +45,10 @@ def is_answered(event: Event, runtime: Runtime) -> bool:
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
-    """Print the agent's text with the call's result, or the question to the user before it.
+    """Print the agent's text with the call's result, or the question to the user before the call.
 
     At the deadline the user is asked about a call that is not judged yet. Raises
-    SessionMemoryError, OSError: then nothing counts as reported."""
+    SessionMemoryError, OSError; in that case nothing counts as reported."""
     printed: list[bool] = []
 
     def print_once(output: dict[str, object]) -> None:
@@ -56,7 +57,8 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
 
     try:
         if context.settings.collisions == ASK:
-            # First, because a call that cannot be judged in time is judged by these
+            # This comes first, because a call that cannot be judged in time is judged by these
+            # statuses.
             _statuses_of(context)
         _answer(context, print_once)
     except DeadlineError:
@@ -66,8 +68,9 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
 
 
 def _answer_unjudged(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
-    """Ask about a git command, or an edit of a file that may differ from what the session last
-    saw."""
+    """Ask about a git command, or about an edit of a file that may have changed.
+
+    It may differ from the version that the session last saw."""
     from ..activity._approval import reason_of, unjudged
 
     runtime, event = context.runtime, context.event
@@ -127,7 +130,7 @@ def _answer(context: Context, print_answer: Callable[[dict[str, object]], None])
 def deliver(
     context: Context, tell: Callable[[CallDelivery], None], *, can_ask: bool
 ) -> CallDelivery | None:
-    """Return the delivery with the call, or None; it counts as reported after `tell`.
+    """Return the delivery for the call, or None; it counts as reported after `tell`.
 
     Raises SessionMemoryError, OSError."""
     attempt = context.deadline.attempt
@@ -185,8 +188,8 @@ def _delivery_for(context: Context) -> CallDelivery | None:
 def _find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, Objection]]:
     """Return the objections to the call, file by file, if the settings want them.
 
-    If the user can be asked, they include edits of lines that conflict. A git command that could
-    not be judged in time is an objection."""
+    If the user can be asked, they include edits of conflicting lines. A git command that could not
+    be judged in time is an objection."""
     tools, settings = context.runtime.tool_calls(context.event), context.settings
     if not tools or settings.collisions != ASK:
         return []
@@ -231,8 +234,8 @@ def _object_to(
 ) -> None:
     """Ask the user before the call; if the runtime cannot ask, tell the agent.
 
-    A permitted edit is not asked about again, unless the other session has edited the file again.
-    Raises LockedError, OSError."""
+    After the user permitted an edit, the question is repeated only if the other session has edited
+    the file again. Raises LockedError, OSError."""
     from ..activity._approval import reason_of, was_allowed
 
     session, has_text, room = (

@@ -1,7 +1,8 @@
 """Starts upkeep in a separate process at a session's start and end.
 
-After a prompt that found a moved HEAD or an edit in another worktree, it starts only upkeep's
-search for conflicts. It starts neither if it ran a short time ago."""
+After a prompt that found a moved HEAD or an edit in another worktree, only upkeep's search for
+conflicts is started. Neither is started if it ran a short time ago.
+"""
 
 from __future__ import annotations
 
@@ -47,15 +48,16 @@ def _keep_out_of_git(place: str) -> None:
 def start_upkeep(home: Home, mode: str) -> None:
     """Start upkeep if the setting `upkeep` says so and it is due.
 
-    A host does that for its groups. Raises OSError."""
+    A group's upkeep is started by its host. Raises OSError."""
     _keep_out_of_git(home.memory_dir)
     if is_due(home, time.time()):
         _start(home, mode)
 
 
 def start_judgement(home: Home, mode: str) -> None:
-    """Start only the search for conflicts with other branches, unless it was just started. Raises
-    OSError."""
+    """Start only the search for conflicts with other branches, unless it was just started.
+
+    Raises OSError."""
     try:
         is_recent = abs(time.time() - os.stat(home.conflicts_lock).st_mtime) < JUDGEMENT_SECONDS
     except OSError:
@@ -82,7 +84,8 @@ def _start(home: Home, mode: str, *words: str) -> None:
 def _script() -> str:
     """Return the path of the script that runs upkeep, beside the package or in a wheel.
 
-    It repeats `settings.program.source_dir`, whose import takes as long as the whole hook."""
+    This repeats `settings.program.source_dir`, because importing that takes as long as the whole
+    hook."""
     package: str = sys.modules[__package__.partition(".")[0]].__path__[0]
     packaged = f"{package}/packaged"
     return (packaged if is_directory(packaged) else package.rpartition("/")[0]) + SCRIPT

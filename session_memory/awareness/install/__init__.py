@@ -1,4 +1,4 @@
-"""The install of hooks into a runtime's settings, and out of them again.
+"""Adding hooks to a runtime's settings, and removing them.
 
 ledger: the record of additions and of the bytes before them
 plan: the changes to one home: planned, made, and undone

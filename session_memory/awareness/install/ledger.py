@@ -1,5 +1,7 @@
-"""installed.json: what was added where, and what was there before. Written before each change that
-it describes."""
+"""installed.json: our additions to each home, and the content before them.
+
+It is written before each change that it describes.
+"""
 
 from __future__ import annotations
 
@@ -26,19 +28,18 @@ _SCHEMA_KEY = "$schema"  # OpenCode puts it into a file that has none
 
 @dataclass
 class HomeRecord:
-    """The additions to one home of `runtime` (by its name; `.agents` for skills that several
-    share).
+    """The additions to one home of `runtime` (a name, or `.agents` for skills that several share).
 
-    `settings_file` is '' where the runtime has none for hooks. `original` is the settings file as
-    it was before (None: there was none), `written` the checksums of the versions of it that we
-    wrote since, `commands` the hook commands in it and `rules` the permission rules. `files` maps
-    the path of a file that we wrote (of a skill or a template, or an extension) to the checksum of
-    that. `made` lists the directories that were not there before, the outermost first.
-    `installed_at` is in seconds since 1970. A home made from a template has its name in `template`,
-    and in `identity` the files that were copied once and are the user's since. `status_line` is {}
-    or has the `file` that our status line was put in, what that was `before` (None: there was
-    none), and the checksum of what it was `after`; `server` has the same of a file of its own that
-    lists our MCP server."""
+    `settings_file` is '' for a runtime without one for hooks. `original` is the settings file
+    before the install (None: it did not exist), and `written` are the checksums of the versions
+    that we have written since. `commands` are the hook commands and `rules` the permission rules in
+    it. `files` maps the path of each file that we wrote (of a skill, a template or an extension) to
+    its checksum. `made` lists the directories that we created, the outermost first. `installed_at`
+    is in seconds since 1970. A home made from a template has its name in `template`, and in
+    `identity` the files that were copied once and are now the user's. `status_line` is {} or
+    describes the file with our status line: its path `file`, its content `before` (None: it did not
+    exist), and its checksum `after`. `server` describes a separate file that lists our MCP server
+    in the same way."""
 
     settings_file: str
     original: str | None = None
@@ -55,7 +56,7 @@ class HomeRecord:
     server: dict[str, Any] = field(default_factory=dict)
 
     def note_server(self, change: FileChange, stripped: bytes | None) -> None:
-        """Notes a change of the file that lists our MCP server, as `note_settings` does."""
+        """Note a change of the file that lists our MCP server, as `note_settings` does."""
         if change.before is None or checksum(change.before) != self.server.get("after"):
             self.server = {
                 "file": str(change.path),
@@ -64,8 +65,9 @@ class HomeRecord:
         self.server["after"] = checksum(change.after or b"")
 
     def note_settings(self, before: bytes | None, stripped: bytes | None, after: bytes) -> None:
-        """Notes a change of the settings file; `stripped` is `before` without any hooks of ours. As
-        long as nobody else has written the file the original stays what it was."""
+        """Note a change of the settings file; `stripped` is `before` without our hooks.
+
+        The original stays the same as long as nobody else has written the file."""
         if before is None or checksum(before) not in self.written:
             self.original = None if stripped is None else stripped.decode()
             self.written = []
@@ -74,8 +76,10 @@ class HomeRecord:
     def restored(
         self, path: Path, noted: Mapping[str, Any], strip: Callable[[bytes], bytes]
     ) -> FileChange:
-        """Return the change of a file back to the original if it is as we wrote it, else to the
-        result of `strip`. `noted` is `status_line` or `server`; {} for the settings file."""
+        """Return the change of a file back to its original, or to the result of `strip`.
+
+        It is the original if the file is as we wrote it. `noted` is `status_line` or `server`; {}
+        for the settings file."""
         written = [noted["after"]] if noted else self.written
         original = noted["before"] if noted else self.original
         before = after = read_if_there(path)
@@ -88,13 +92,12 @@ class HomeRecord:
         return FileChange(path, before, after)
 
     def note_directories(self, directory: Path) -> None:
-        """Notes which of `directory` and its parents are yet to be made."""
+        """Note which of `directory` and its parents do not exist yet."""
         missing = [str(path) for path in missing_directories(directory)]
         self.made += [path for path in missing if path not in self.made]
 
     def taken_below(self, directory: str) -> HomeRecord | None:
-        """Take the files and directories in `directory` out of this record, and return them as a
-        record; None if there are none."""
+        """Move the files and directories in `directory` to a new record, and return it, or None."""
 
         def is_below(path: str) -> bool:
             return path == directory or path.startswith(f"{directory}/")
@@ -108,8 +111,10 @@ class HomeRecord:
 
 @dataclass
 class InstallLedger:
-    """`records` of homes by path; `made` lists the directories that the program itself needed and that were
-    not there before."""
+    """The ledger.
+
+    `records` are by the paths of homes; `made` lists the directories that were created for the
+    program itself."""
 
     path: Path
     records: dict[str, HomeRecord] = field(default_factory=dict)
@@ -117,7 +122,7 @@ class InstallLedger:
 
     @classmethod
     def read(cls, path: Path) -> InstallLedger:
-        """Return the ledger at `path`; an empty one if there is none yet. Raises SessionMemoryError."""
+        """Return the ledger at `path`, or an empty one. Raises SessionMemoryError."""
         try:
             content = json.loads(path.read_bytes())
             if content["format"] != _FORMAT:
@@ -132,20 +137,23 @@ class InstallLedger:
             raise SessionMemoryError(f"{path}: it cannot be read ({error})", hint) from None
 
     def recogniser(self) -> Callable[[str], bool]:
-        """Return a function that tells whether a hook command is ours: it is in the ledger now, or
-        it runs a copy of this program."""
+        """Return a function that checks if a hook command is ours.
+
+        It is if it is in the ledger now, or runs a copy of this program."""
         known = {command for record in self.records.values() for command in record.commands}
         return lambda command: command in known or _runs_this_program(command)
 
     def save(self) -> None:
-        """Writes it, for this user alone: settings may hold secrets. Raises OSError."""
+        """Save the ledger for this user only, because settings may contain secrets.
+
+        Raises OSError."""
         records = {root: asdict(record) for root, record in self.records.items()}
         content = {"format": _FORMAT, "homes": records, "made": self.made}
         write_in_place(self.path, (json.dumps(content, indent=1) + "\n").encode())
 
 
 def _runs_this_program(command: str) -> bool:
-    """Check if a command runs a hook of a copy of this program, the installed one or another."""
+    """Check if a command runs a hook of any copy of this program, installed or not."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -160,7 +168,7 @@ def _runs_this_program(command: str) -> bool:
 
 
 def _is_empty(content: bytes, path: Path) -> bool:
-    """Check if nothing is left in settings that a person or a runtime would miss."""
+    """Check if settings have nothing left that a person or a runtime would miss."""
     if path.suffix == ".toml":
         return not content.strip()
     try:

@@ -1,4 +1,4 @@
-"""Plans the changes that put hooks into a home, or take them out again, then makes them."""
+"""Plans the changes that add hooks to a home or remove them, and makes them."""
 
 from __future__ import annotations
 
@@ -30,16 +30,19 @@ class InstalledPaths:
     paths: ProgramPaths
 
     def hooks_for(self, install: Install, below: str = "") -> list[Hook]:
-        """Return the hooks that a runtime's settings are to have. They name the agent home whose
-        path in the project's directory is `below`, unless that is ''."""
+        """Return the hooks that a runtime's settings should have.
+
+        If `below` is not '', their commands name the agent home at this path in the project's
+        directory."""
         hooks = install.wanted_hooks(self._declared(), self.python, str(self.paths.app))
         if not below:
             return hooks
         return [_naming_home(hook, below, install.FAIL_OPEN) for hook in hooks]
 
     def files_for(self, install: Install) -> dict[str, str]:
-        """Return the text of each file of ours that a runtime loads, by its path in its settings'
-        directory."""
+        """Return the text of each of our files that a runtime loads.
+
+        The keys are paths in the directory of the runtime's settings."""
         return install.wanted_files(self._declared(), self.python, str(self.paths.app))
 
     def _declared(self) -> str:
@@ -50,11 +53,11 @@ class InstalledPaths:
 class HookPlan:
     """The changes to one home.
 
-    `settings` is the change of the file that has the hooks; None if the home has no such file.
+    `settings` is the change of the file with the hooks; None if the home has no such file.
     `runtime` is the name in the ledger. `hooks` will be in the settings. `stripped` is the settings
-    file without our content; None if there was no file. `files` are the changes to other files of
-    ours, `checksums` the checksums of our files afterwards, by path. `extensions` are the paths of
-    files that a runtime loads instead of hooks. `notes` are for the user."""
+    file without our content; None without a file. `files` are the changes to our other files,
+    `checksums` their checksums afterwards, by path. `extensions` are the paths of files that a
+    runtime loads instead of hooks. `notes` are for the user."""
 
     root: str
     settings: FileChange | None
@@ -77,8 +80,7 @@ class HookPlan:
         return [change for change in (*self.shared_files, *self.files) if change.is_needed]
 
     def put(self, path: Path, content: bytes, known: str | None, mode: int = _MODE) -> None:
-        """Plan a file of ours. If it is not as we wrote it (the checksum `known`), keep the user's
-        version."""
+        """Plan one of our files; keep a user's version, which differs from the checksum `known`."""
         current = read_if_there(path)
         if current is not None and current != content and checksum(current) != known:
             self._keep_aside(path, current)
@@ -86,8 +88,9 @@ class HookPlan:
         self.checksums[str(path)] = checksum(content)
 
     def take_away_old(self, known: dict[str, str]) -> None:
-        """Plan the removal of files that are ours by the ledger (`known`) and are not planned. If
-        one is not as we wrote it, keep the user's version."""
+        """Plan the removal of our earlier files, which are in the ledger (`known`) and not planned.
+
+        If a file is not as we wrote it, keep the user's version."""
         for name, known_checksum in known.items():
             path = Path(name)
             if name not in self.checksums and (current := read_if_there(path)) is not None:
@@ -107,8 +110,9 @@ class HookPlan:
     def put_hooks(
         self, path: Path, hooks: list[Hook], install: Install, is_ours: Callable[[str], bool]
     ) -> None:
-        """Plan these hooks in the settings file at `path`, instead of those that are ours. Raises
-        SettingsFileError, CannotWriteError."""
+        """Plan these hooks in the settings file at `path`, instead of our present ones.
+
+        Raises SettingsFileError, CannotWriteError."""
         before = read_if_there(path)
         after = SettingsFile(before, path, install).with_hooks(hooks, is_ours).content
         self.settings, self.hooks = FileChange(path, before, after), hooks
@@ -116,16 +120,19 @@ class HookPlan:
             self.stripped = SettingsFile(before, path, install).without_hooks(is_ours).content
 
     def restore(self, record: HomeRecord, strip: Callable[[bytes], bytes]) -> None:
-        """Plan the removal of all that a record says is ours. `strip` removes it from the content
-        of a settings file that others wrote since. Raises SettingsFileError, CannotWriteError."""
+        """Plan the removal of everything that a record lists.
+
+        `strip` removes it from a settings file that others have written since. Raises
+        SettingsFileError, CannotWriteError."""
         if record.settings_file:
             path = Path(record.settings_file)
             self.settings = record.restored(path, {}, strip)
         self.take_away_old(record.files)
 
     def make(self, ledger: InstallLedger) -> None:
-        """Make the changes, each noted in the ledger before. Raises CannotWriteError,
-        ChangedMeanwhileError, OSError."""
+        """Make the changes, and note each in the ledger beforehand.
+
+        Raises CannotWriteError, ChangedMeanwhileError, OSError."""
         if not self.changes and self.root in ledger.records:
             return
         settings = self.settings
@@ -147,7 +154,7 @@ class HookPlan:
         ledger.save()
 
     def note_before(self, record: HomeRecord) -> None:
-        """Note our content as it will be, beside our content until the changes are made."""
+        """Note our future content beside the present one, until the changes are made."""
         record.commands = sorted({*record.commands, *(hook.command for hook in self.hooks)})
         record.files = {**self.checksums, **record.files}
 
@@ -157,8 +164,9 @@ class HookPlan:
         record.files = dict(self.checksums)
 
     def make_removal(self, ledger: InstallLedger) -> None:
-        """Make the changes and forget the home. Raises CannotWriteError, ChangedMeanwhileError,
-        OSError."""
+        """Make the changes and forget the home.
+
+        Raises CannotWriteError, ChangedMeanwhileError, OSError."""
         for change in self.changes:
             change.make()
         for directory in sorted({change.path.parent for change in self.files}, reverse=True):
@@ -170,7 +178,7 @@ class HookPlan:
             ledger.save()
 
     def _keep_aside(self, path: Path, current: bytes) -> None:
-        """Plan a copy of the user's version of a file, under a name that is free."""
+        """Plan a copy of the user's version of a file, under an unused name."""
         number = 0
         aside = path.with_name(path.name + ".bak")
         while read_if_there(aside) not in (None, current):
@@ -183,8 +191,9 @@ class HookPlan:
 
 
 def _naming_home(hook: Hook, below: str, fail_open: str) -> Hook:
-    """Return a hook whose command names an agent home by its path `below` the project's directory:
-    in a copy of the home it names the copy. `fail_open` is the end of the command."""
+    """Return a hook whose command names an agent home by its path `below` the project's directory.
+
+    So in a copy of the home, it names the copy. `fail_open` is the end of the command."""
     home = "$CLAUDE_PROJECT_DIR" if below == os.curdir else f"$CLAUDE_PROJECT_DIR/{below}"
     command = f'{hook.command.removesuffix(fail_open)} {HOME_OPTION} "{home}"{fail_open}'
     return Hook(hook.event, hook.matcher, {**hook.entry, "command": command})

@@ -1,5 +1,7 @@
-"""Our hooks and permission rules in a settings file: read strictly, put in and taken out; all else
-keeps its bytes."""
+"""Our hooks and permission rules in a settings file.
+
+The file is parsed strictly. Adding or removing them leaves all other bytes alone.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from ...common.text.json_edit import StrictJsonError, edited, parse, position
 from ...sessions.runtimes.install import Hook, Install
 
 IsOurs = Callable[[str], bool]
-# A status line command that runs the person's command first and ours after it, with the same input,
-# even if ours is gone.
+# A status line command that runs the person's command and then ours with the same input. It also
+# works if our program is gone.
 _THEIRS, _OURS = (
     'in=$(cat); out=$(printf %s "$in" | {\n',
     '\n}); [ -z "$out" ] || printf "%s\\n" "$out"; printf %s "$in" | ',
@@ -35,8 +37,7 @@ class SettingsFileError(SessionMemoryError):
 
 @dataclass(frozen=True)
 class HookSettings:
-    """A settings file: its hooks, its rules for calls that need no permission, and all its
-    values."""
+    """A settings file: its hooks, its rules for calls without permission, and all its values."""
 
     hooks: list[Hook]
     rules: list[str]
@@ -44,8 +45,9 @@ class HookSettings:
 
 
 class SettingsFile:
-    """The `content` of a settings file, read from `path` as the runtime of `dialect` reads it. Each
-    method raises SettingsFileError if the file is not safe to edit."""
+    """The `content` of a settings file at `path`, read as the runtime of `dialect` reads it.
+
+    Each method raises SettingsFileError if the file is not safe to edit."""
 
     def __init__(
         self, content: bytes | None, path: Path | str, dialect: Install | None = None
@@ -67,8 +69,7 @@ class SettingsFile:
         return HookSettings(hooks, rules, values)
 
     def with_hooks(self, wanted: list[Hook], is_ours: IsOurs) -> SettingsFile:
-        """Return it with the hooks `wanted`, which replace those whose command `is_ours`
-        recognises."""
+        """Return the file with the hooks `wanted` instead of those whose command `is_ours`."""
         text, values = self._checked()
         renewed, missing = _renewed(values, wanted, is_ours)
         hooks: dict[str, Any] = dict(renewed.get("hooks") or {})
@@ -79,7 +80,7 @@ class SettingsFile:
         return self._edited(edited(text, renewed), after)
 
     def without_hooks(self, is_ours: IsOurs) -> SettingsFile:
-        """Return it without our hooks, and without matchers and events that held nothing else."""
+        """Return the file without our hooks, and without matchers and events that become empty."""
         text, values = self._checked()
         return self._edited(text, _renewed(values, [], is_ours)[0])
 
@@ -98,7 +99,7 @@ class SettingsFile:
         return self._edited(text, values)
 
     def without_rules(self, rules: Collection[str]) -> SettingsFile:
-        """Return it without these permission rules, and without a list of nothing else."""
+        """Return the file without these permission rules, and without lists that become empty."""
         text, values = self._checked()
         before = _rules(values)
         left = [rule for rule in before if rule not in rules]
@@ -107,8 +108,9 @@ class SettingsFile:
         return self._edited(text, values)
 
     def with_status_line(self, install: Install, command: str, is_ours: IsOurs) -> SettingsFile:
-        """Return it with `command` for the status line, behind the one that is there, if any. Other
-        settings of the line stay."""
+        """Return the file with `command` for the status line, after the person's command if any.
+
+        Other settings of the line stay."""
         text, values = self._decoded()
         way = install.STATUS_LINE
         for depth in range(1, len(way)):
@@ -131,7 +133,7 @@ class SettingsFile:
         return self._edited(text, _put(values, way, {**entry, "command": joined}))
 
     def without_status_line(self, install: Install, is_ours: IsOurs) -> SettingsFile:
-        """Return it without our status line, with the one that ours was put behind."""
+        """Return the file without our status line, and with the person's own line again."""
         text, values = self._decoded()
         way = install.STATUS_LINE
         entry = _at(values, way)
@@ -154,8 +156,9 @@ class SettingsFile:
         return value or {}
 
     def with_value(self, way: tuple[str, ...], value: Any) -> SettingsFile:
-        """Return it with a value where keys lead to. None removes the value, and the objects that
-        are empty then."""
+        """Return the file with a value at the end of these keys.
+
+        None removes the value, and the objects that become empty."""
         text, values = self._decoded()
         return self._edited(text, _put(values, way, value))
 
@@ -179,7 +182,7 @@ class SettingsFile:
         return text, values
 
     def _checked(self) -> tuple[str, dict[str, Any]]:
-        """Return the text and its values, whose `hooks` have the documented shape."""
+        """Return the text and its values, after checking that `hooks` have the documented shape."""
         text, values = self._decoded()
         hooks = values.get("hooks")
         self._expect(text, hooks, ("hooks",), dict, "`hooks` should be an object")
@@ -200,8 +203,7 @@ class SettingsFile:
                 self._expect(text, entry, (*inside, number), dict, message)
 
     def _expect(self, text: str, value: Any, way: _Way, kind: type, message: str) -> None:
-        """Raise SettingsFileError if the value at `way` is of another kind; `null` counts as
-        none."""
+        """Raise SettingsFileError if the value at `way` has another type, except `null`."""
         optional = (("hooks",), ("permissions",), ("permissions", "allow"))
         if not isinstance(value, kind) and not (value is None and way in optional):
             error = StrictJsonError(message, text, position(text, way))
@@ -209,15 +211,16 @@ class SettingsFile:
 
 
 def _as_json(text: str, dialect: Install) -> str:
-    """Return a text of the same length without what the runtime of `dialect` reads although JSON
-    does not allow it."""
+    """Return a text of the same length in which everything that JSON forbids is blank.
+
+    This covers what the runtime of `dialect` reads nevertheless, such as comments."""
     plain = without_bom(text) if dialect.HAS_BOM else text
     plain = without_comments(plain) if dialect.HAS_COMMENTS else plain
     return without_last_commas(plain) if dialect.HAS_LAST_COMMAS else plain
 
 
 def _beside_ours(command: str, is_ours: IsOurs) -> str | None:
-    """Return the command that ours was put behind, '' for none; None if ours is not there."""
+    """Return the person's command in front of ours, or ''; None if our command is not there."""
     theirs, mark, command_of_ours = command.rpartition(_OURS)
     return theirs.removeprefix(_THEIRS) if is_ours(command_of_ours if mark else command) else None
 
@@ -237,9 +240,9 @@ def _at(values: Any, way: tuple[str, ...]) -> Any:
 
 
 def _put(values: dict[str, Any], way: tuple[str, ...], value: Any) -> dict[str, Any]:
-    """Return `values` with another value at the keys;
+    """Return `values` with another value at the keys.
 
-    None removes it, and values that become empty."""
+    None removes the value, and objects that become empty."""
     inner = _put(values.get(way[0]) or {}, way[1:], value) if way[1:] else value
     if inner:
         return {**values, way[0]: inner}
@@ -249,10 +252,10 @@ def _put(values: dict[str, Any], way: tuple[str, ...], value: Any) -> dict[str, 
 def _renewed(
     values: dict[str, Any], wanted: list[Hook], is_ours: IsOurs
 ) -> tuple[dict[str, Any], list[Hook]]:
-    """Return the settings with each hook of ours as `wanted`, or removed; and the missing hooks.
+    """Return the settings with our hooks replaced or removed, and the missing hooks.
 
-    A wanted hook is found by its event and matcher. It is missing if the settings do not have
-    it."""
+    A hook in `wanted` replaces the one with its event and matcher; it is missing if the settings
+    have none."""
     missing = list(wanted)
 
     def entries_left(event: str, matcher: dict[str, Any]) -> list[Any]:
@@ -283,8 +286,7 @@ def _renewed(
 
 
 def _with(container: dict[str, Any], key: str, value: Any) -> dict[str, Any]:
-    """Return `container` with a new value under `key`, or without the key if nothing is left of
-    it."""
+    """Return `container` with a new value at `key`, or without a key that becomes empty."""
     if value or not container.get(key):
         return {**container, key: value} if key in container else container
     return {name: inner for name, inner in container.items() if name != key}

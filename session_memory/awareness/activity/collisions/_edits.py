@@ -1,6 +1,7 @@
 """Edits of one file by two sessions.
 
-They collide depending on when each edit was made and when the file was written."""
+They collide or not, depending on when each edit was made and when the file was written.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class OthersActions:
-    """The `actions` of another session, by its key; it `is_active` if it may still be working."""
+    """The `actions` of a session by its key; `is_active` means that it may still be working."""
 
     __slots__ = ("actions", "is_active", "session")
 
@@ -36,10 +37,10 @@ def edit_facts(
 ) -> tuple[list[Fact], list[FileAction]]:
     """Return another session's collisions with this one over files, and its open actions.
 
-    A collision is an edit, removal or move of a file after this session read or edited it; if the
-    other session is active, also before, unless the edit was committed or read since. Open actions
-    have no result yet and are checked again. `settled` has, by key, the time up to which such
-    actions need no report; `reported` has the reported facts."""
+    A collision is an edit, removal or move of a file after this session read or edited it. If the
+    other session is active, earlier ones count too, unless the edit was committed or read since.
+    Open actions have no result yet and are checked again. `settled` has, by key, the time up to
+    which such actions need no report; `reported` has the reported facts."""
     facts: list[Fact] = []
     open_actions: list[FileAction] = []
     for path, actions in _by_path(working_set, others, settled).items():
@@ -61,7 +62,7 @@ def edit_facts(
 def _by_path(
     working_set: WorkingSet, others: OthersActions, settled: Mapping[str, float]
 ) -> dict[str, list[FileAction]]:
-    """Return the unsettled edits and removals, by this session's files."""
+    """Return the other session's unsettled edits and removals, by this session's files."""
     by_path: dict[str, list[FileAction]] = {}
     for action in others.actions:
         if action.kind in (EDIT, REMOVE):
@@ -74,7 +75,7 @@ def _by_path(
 class _Pair:
     """Two sessions' actions on one file.
 
-    `mine` is this session's last one; `action` is another session's write or removal."""
+    `mine` is this session's last action; `action` is the other session's write or removal."""
 
     __slots__ = ("action", "evidence", "is_active", "mine", "own", "path", "session")
 
@@ -121,9 +122,9 @@ class _Pair:
         )
 
     def _elsewhere(self) -> Fact | None:
-        """Return that both sessions edited a file, each on its own machine.
+        """Return the fact that both sessions edited a file, each on its own machine.
 
-        The local file proves nothing."""
+        The local file proves nothing about this."""
         if self.own.last(self.path, self.evidence, (EDIT,)) is None:
             return None
         fact = self._fact(self.action.time)
@@ -131,9 +132,9 @@ class _Pair:
         return fact
 
     def _of_copy(self) -> Fact | None:
-        """Return that this session edited a file, and the other one its copy in another worktree.
+        """Return the fact that the other session edited this file's copy in another worktree.
 
-        The copy must be as the other session left it."""
+        The copy must still be as the other session left it."""
         action, evidence = self.action, self.evidence
         end, _ = evidence.end(self.session, action)
         modified = evidence.modified(action.copy)
@@ -148,7 +149,7 @@ class _Pair:
         return fact
 
     def _is_harmless(self, times: _Times) -> bool:
-        """Check if the file is as this session left it, although the other's action came later."""
+        """Check if the file is as this session left it, although the other action came later."""
         action, mine, evidence = self.action, self.mine, self.evidence
         if times.modified is None:
             return action.kind == EDIT and times.end is None
@@ -166,7 +167,9 @@ class _Pair:
         return fact
 
     def _before(self, when: float) -> Fact | None:
-        """Return that the other session edited the file before this one, which has not seen it."""
+        """Return the fact that the other session edited the file first, unknown to this session.
+
+        Return None if this session has read that edit, or if it was committed."""
         working_set, path, evidence = self.own, self.path, self.evidence
         edit = working_set.last(path, evidence, (EDIT,))
         if edit is None or not working_set.updated <= edit.time or self.action.time >= edit.time:
@@ -183,11 +186,11 @@ class _Pair:
 
 
 class _Times:
-    """The times of a pair.
+    """The times of two sessions' actions.
 
-    Another session's action `began` and ended (`end`: None if it has no result). This session's
-    action ended at `own_end`. The file was `modified` then at the earliest (None if it is gone),
-    and at `until` at the latest."""
+    The other session's action `began` and ended (`end`, None if it has no result). This session's
+    action ended at `own_end`. The file was last modified between `modified` (None if it is gone)
+    and `until`."""
 
     __slots__ = ("began", "end", "modified", "own_end", "until")
 
@@ -202,11 +205,12 @@ class _Times:
     def has_written(self, pair: _Pair) -> bool:
         """Check if the action may have written the file.
 
-        If a tool says so although the clock of the file system is behind, correct the times."""
+        If a tool reports that it did although the file system's clock is behind, correct the times.
+        """
         if self.modified is None or self.until >= self.began:
             return True
         if pair.action.is_command or self.end is None:
-            return False  # nothing has changed the file since, so the command did not get that far
+            return False  # the file has not changed since, so the command ended before its write
         if not pair.evidence.is_older(pair.path, self.began):
             return False
         self.modified = self.until = self.end
@@ -215,7 +219,8 @@ class _Times:
     def is_proved(self, pair: _Pair) -> bool:
         """Check that a doubtful action ran.
 
-        The file's time shows it, and no command of this session can have written the file then."""
+        The file's time must show it, and no command of this session may have written the file at
+        that time."""
         if not pair.action.is_doubtful:
             return True
         modified, end = self.modified, self.end
@@ -225,7 +230,7 @@ class _Times:
         return not modified or not _may_have_written(pair.own, pair.path, times, pair.evidence)
 
     def when(self, pair: _Pair) -> float:
-        """Return when the file was written by the action, as exactly as is known."""
+        """Return when the action wrote the file, as precisely as is known."""
         when = pair.action.time if self.end is None else self.end
         if self.modified is None:
             return when
@@ -266,7 +271,7 @@ def _may_have_written(
 ) -> bool:
     """Check if a command of this session that names a file may have been running during its write.
 
-    `times` are the earliest and the latest time of the write."""
+    `times` are the earliest and the latest possible time of the write."""
     name = path.rpartition("/")[2]
     commands = [
         action
@@ -278,10 +283,10 @@ def _may_have_written(
 
 
 def _is_untouched(mine: FileAction, action: FileAction, began: float, evidence: Evidence) -> bool:
-    """Check if the last command on a file, which `began` then, left its bytes unchanged.
+    """Check if the last command on a file, which began at `began`, left its bytes unchanged.
 
-    For example, a `sed -i` matched nothing: its replacement is not in the file. Or the file is as
-    committed, and this session has read it so, or its edit was committed before."""
+    For example, a `sed -i` matched nothing, so its replacement is not in the file. Or the file is
+    as committed, and this session has read that version or its own edit was committed before."""
     path = mine.path
     if evidence.lacks_replacement(path, action.command):
         return True
@@ -304,7 +309,7 @@ def _is_committed(path: str, since: float, evidence: Evidence) -> bool:
     taking = [move for move in commits if evidence.has_changed(move, path) is not False]
     modified = evidence.modified(path)
     if taking and modified is not None and modified <= since + SLACK_SECONDS:
-        # The log has whole seconds, but the file is unchanged since then: compare the index.
+        # The log has whole seconds. The file has not changed since, so compare it with the index.
         staged = evidence.staged([path]).get(path)
         return staged is not None and staged in [
             evidence.object_after(move, path) for move in taking

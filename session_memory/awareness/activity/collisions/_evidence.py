@@ -1,5 +1,4 @@
-"""Evidence of a suspected collision, from transcripts, files and git: each question is asked
-once."""
+"""Evidence of a suspected collision, from transcripts, files and git, with cached answers."""
 
 from __future__ import annotations
 
@@ -34,18 +33,18 @@ if TYPE_CHECKING:
     from ..actions import FileAction
 
 RESULT_BYTES = 64 * 1024 * 1024  # searched after a call for its result
-# searched before a record for its call, if the record was written when that was over
+# this much before a record is searched for its call, if the record was written after the call ended
 CALL_BYTES = 2 * 1024 * 1024
-# most results are close after their call, and the calls are close to each other
+# most results are shortly after their call, and the calls are close to each other
 WINDOW_BYTES = 64 * 1024
 NEAR_BYTES = 4 * 1024
-LOG_SECONDS = 1.5  # the log of HEAD has whole seconds, and is written a moment later
+LOG_SECONDS = 1.5  # the log of HEAD has whole seconds, and is written a moment after the move
 _EXACT_SECONDS = 1e-6  # a float of this many seconds is not more exact
 LARGEST_FILE = 1024 * 1024  # compared with the written content
 
 
 def grain_of(time: float) -> float:
-    """Return how much later a file's time may really be, in seconds.
+    """Return by how many seconds a file may be newer than its time.
 
     Some file systems have whole seconds (HFS+, NFS and SMB of some servers), every other second
     (FAT) or hundredths (exFAT)."""
@@ -83,22 +82,22 @@ class Evidence:
         self._printed: dict[tuple[str, str], object] = {}
 
     def end(self, session: str, action: FileAction) -> tuple[float | None, bool]:
-        """Return when the result of a call came, None if it has not, and if the call failed."""
+        """Return when the result of a call came (None if it has not), and if the call failed."""
         time, has_failed, _ = self._end(session, action)
         return time, has_failed
 
     def outcome(self, session: str, action: FileAction, *, is_last: bool) -> str:
         """Return the outcome of a call: NOTHING, FAILED or ''.
 
-        NOTHING is for a call that did not run, a failed edit or read, or a last call without a
-        result. FAILED is for a command that ran and failed."""
+        NOTHING means that the call did not run, was a failed edit or read, or is the last call and
+        has no result. FAILED means that a command ran and failed."""
         end, has_failed, _ = self._end(session, action)
         if (is_last and end is None) or not self.is_done(session, action):
             return NOTHING
         return FAILED if has_failed else ""
 
     def is_done(self, session: str, action: FileAction) -> bool:
-        """Check if a call may have had its effect: a command that failed may have had it before."""
+        """Check if a call may have had its effect, which a command may have even if it failed."""
         _, has_failed, has_run = self._end(session, action)
         return has_run if action.is_command else not has_failed
 
@@ -117,7 +116,7 @@ class Evidence:
         return str(self._printed.get((session, action.call_id), ""))
 
     def began(self, session: str, action: FileAction) -> float:
-        """Return when a call was made: its record may have been written only at its end."""
+        """Return when a call was made, which is earlier than its record if that came at the end."""
         key = session, action.transcript, action.offset
         if key not in self._begins:
             path = action.transcript or self._paths.get(session, "")
@@ -129,12 +128,12 @@ class Evidence:
         return self._begins[key]
 
     def ended(self, session: str, action: FileAction) -> float:
-        """Return when a call ended; when it was made if that is unknown."""
+        """Return when a call ended; if unknown, when it was made."""
         end, _ = self.end(session, action)
         return action.time if end is None else end
 
     def modified(self, path: str, *, is_moved: bool = False) -> float | None:
-        """Return the earliest time at which the file may have been last modified.
+        """Return the earliest possible time of the file's last change.
 
         Return None if there is no file, 0 if it is not a regular file. A moved file keeps its
         mtime, but not its ctime."""
@@ -142,10 +141,10 @@ class Evidence:
         return times[0] if times else None
 
     def modified_until(self, path: str, *, is_moved: bool = False) -> float:
-        """Return the latest time at which the file may have been last modified; 0 if there is none.
+        """Return the latest possible time of the file's last change; 0 if it is missing.
 
-        It differs from `modified` only if the file system has whole seconds, or a clock that is
-        behind ours."""
+        It differs from `modified` only if the file system has whole seconds or a clock that is
+        behind."""
         times = self._modified(path, is_moved)
         return times[1] if times else 0.0
 
@@ -162,16 +161,15 @@ class Evidence:
         return time, time + grain_of(time)
 
     def is_older(self, path: str, since: float) -> bool:
-        """Check if nothing about a file has changed since a time, by the clock of the file
-        system."""
+        """Check if a file has not changed since a time, by the file system's clock."""
         status = status_at(path, follow_symlinks=False)
         changed = max(status.st_mtime, status.st_ctime) if status else since
         return changed + grain_of(changed) < since
 
     def _seconds_behind(self) -> float:
-        """Return by how much the file system's clock is behind ours; 0 if nothing shows that.
+        """Return how far the file system's clock is behind, as far as that can be shown, else 0.
 
-        The log of HEAD was not written before the time in its last line."""
+        The log of HEAD cannot have been written before the time in its last line."""
         if self._behind is None:
             moves = self.moves()
             status = (
@@ -186,7 +184,7 @@ class Evidence:
     def may_have_gone(self, path: str, since: float) -> bool:
         """Check if a missing file may have been removed since a time.
 
-        Its directory has changed since then."""
+        It may if its directory has changed since then."""
         directory = path.rpartition("/")[0]
         status = None
         while directory and status is None:
@@ -203,7 +201,7 @@ class Evidence:
     def is_as_written(self, path: str, action: FileAction) -> bool:
         """Check if a file still has the content that this session's call wrote.
 
-        The call must have written all of it."""
+        Only a call that wrote all of the file can tell."""
         written_in = action.transcript or self._paths[""]
         try:
             start, window = self._windows.get(written_in, (0, b""))
@@ -218,8 +216,7 @@ class Evidence:
             return False
 
     def is_in_worktree(self, directory: str) -> bool:
-        """Check if a directory is in this session's worktree; without a worktree, in none
-        either."""
+        """Check if a directory is in this session's worktree; False without a worktree."""
         if directory not in self._is_own_worktree:
             own_worktree, worktree = self._worktree, find_worktree(directory, self._user_dir)
             self._is_own_worktree[directory] = (worktree and worktree.git_dir) == (
@@ -228,7 +225,7 @@ class Evidence:
         return self._is_own_worktree[directory]
 
     def staged(self, paths: list[str]) -> dict[str, str]:
-        """Return the files that are in the index as on disk, with the names of their objects."""
+        """Return the files whose index entries match the disk, with the names of their objects."""
         if self._index is None and self._worktree:
             from ....common.system.git_objects import GitIndex
 
@@ -243,11 +240,11 @@ class Evidence:
         return self._index.at(path) if self._index else None
 
     def is_tracked(self, path: str) -> bool:
-        """Check if git may know a file or one below a directory, in the index or current commit."""
+        """Check if git may track a file, or one below a directory, in the index or HEAD."""
         return bool(self._object(self._head_commit(), path) != "" or self.in_index(path) != "")
 
     def is_staged(self, path: str) -> bool:
-        """Check if the index may have a different content of a file than the current commit."""
+        """Check if the index may have other content of a file than the current commit."""
         committed, staged = self._object(self._head_commit(), path), self.in_index(path)
         return committed is None or staged is None or committed != staged
 
@@ -258,7 +255,7 @@ class Evidence:
         return self._moves
 
     def moves_elsewhere(self, branch: str, since: float) -> list[HeadMove]:
-        """Return the moves of the current branch since a time that the log of HEAD does not have.
+        """Return the moves of the current branch since a time that are not in the log of HEAD.
 
         Another worktree made them, or a command that moves only branches."""
         here = {(move.before, move.after) for move in self.moves() if move.branches is None}
@@ -270,7 +267,7 @@ class Evidence:
         ]
 
     def head_written(self) -> float:
-        """Return when HEAD was last made to name another branch or commit; 0 if unknown."""
+        """Return when HEAD was last pointed to another branch or commit; 0 if unknown."""
         status = status_at(self._worktree.git_dir + "/HEAD") if self._worktree else None
         return status.st_mtime if status else 0.0
 
@@ -310,7 +307,7 @@ class Evidence:
         return blob_name(content, len(committed)) == committed
 
     def lacks_replacement(self, path: str, command: str) -> bool:
-        """Check if a command line only substitutes, and a file has nothing of that."""
+        """Check if a command line only substitutes, and its replacement is not in the file."""
         if "sed" not in command and "perl" not in command:
             return False
         from ....common.text.shell_written import has_replaced_nothing
@@ -342,7 +339,7 @@ class Evidence:
 
     def _find_end(self, session: str, action: FileAction) -> tuple[float | None, bool, bool]:
         path = action.transcript or self._paths.get(session, "")
-        # A call that wrote several files has a result for each; we number their ids.
+        # A call that wrote several files has a result for each; our ids for these are numbered.
         wanted = action.call_id.partition(":")[0].encode("utf-8", "replace")
         if session not in self._runtimes or not wanted:
             return None, False, True
@@ -364,7 +361,7 @@ class Evidence:
     def _lines_from(self, path: str, offset: int, wanted: bytes) -> Iterator[bytes]:
         """Yield the lines from `offset` on that contain `wanted`.
 
-        Near lines come from a window that is read once."""
+        Lines close together are read in one window."""
         start, window = self._windows.get(path, (0, b""))
         end = start + len(window) - (NEAR_BYTES if len(window) == WINDOW_BYTES else 0)
         if not start <= offset < end:

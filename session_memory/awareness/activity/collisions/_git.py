@@ -1,6 +1,7 @@
 """Collisions over a worktree: another session moved HEAD, or git took uncommitted work.
 
-Git may have committed or overwritten the work."""
+Git took work if it committed or overwrote it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 GIT_SLACK_SECONDS = 1.5  # the log of HEAD has them in whole seconds
 LONGEST_SECONDS = 60  # a command without a result is assumed to run at most so long
-UNENDED_SECONDS = 3600  # the same, for a command that may have committed or overwritten files
+UNENDED_SECONDS = 3600  # the same for a command that may have committed or overwritten files
 MOST_FILES = 50  # of this session's are checked for one git command
 # Verbs in the log of HEAD, with the commands that write them.
 _MOVED_BY = {
@@ -100,7 +101,7 @@ def taken_facts(
 
 
 def _taken_by(run: _Run, working_set: WorkingSet, evidence: Evidence) -> dict[str, str]:
-    """Return the files that a command took, each with the commit that has it now ('' if none)."""
+    """Return the files that a command took, each with the commit that contains it now, or ''."""
     candidates = _uncommitted(working_set, run.action, run.end, evidence)
     if commits_or_stages(run.action.words):
         return _committed_from(working_set, candidates, run.action, run.end, evidence)
@@ -140,8 +141,9 @@ def branch_facts(
     worktree: Worktree | None,
     reported: Mapping[str, float],
 ) -> list[Fact]:
-    """Return sessions on other machines working on `worktree`'s branch, unless it is a default
-    one."""
+    """Return facts about sessions on other machines that work on the same branch.
+
+    Default branches do not count."""
     head = head_of(worktree.git_dir) if worktree else ""
     if not head or head in USUAL_BRANCHES:
         return []
@@ -162,7 +164,7 @@ def branch_facts(
 
 
 def first_to_remove(facts: list[Fact], evidence: Evidence) -> list[Fact]:
-    """Return the facts without removals of files that an earlier command had removed."""
+    """Return the facts, without removals of files that an earlier command had already removed."""
     first: dict[str, float] = {}
     for fact in facts:
         if fact.kind == TAKEN:
@@ -183,7 +185,7 @@ def head_fact(
     others: dict[str, list[FileAction]],
     evidence: Evidence,
 ) -> Fact | None:
-    """Return that HEAD moved without this session, or that its branch is at another commit.
+    """Return the fact that HEAD moved without this session, or that its branch did, or None.
 
     `known` is the branch or commit at this session's last update."""
     moves = [move for move in evidence.moves() if move.time >= int(working_set.updated)]
@@ -215,7 +217,7 @@ def _logged(
     others: dict[str, list[FileAction]],
     evidence: Evidence,
 ) -> tuple[str, Shift | None, Shift | None]:
-    """Return this session's last checkout and others' last switch and branch move since then.
+    """Return this session's last checkout, and others' last switch and branch move since then.
 
     They come from the log of HEAD."""
     before, switched, shifted = known, None, None
@@ -240,9 +242,9 @@ def _unlogged_head(
     others: dict[str, list[FileAction]],
     evidence: Evidence,
 ) -> Fact | None:
-    """Return that HEAD names another branch, such as a renamed one, without a log of the switch.
+    """Return the fact that HEAD names another branch without a logged switch.
 
-    Return None if this session may have done it."""
+    The branch was renamed, for example. Return None if this session may have done it."""
     renamed = [move for move in evidence.moves() if move.message.startswith(_RENAMED)]
     time = (
         renamed[-1].time
@@ -277,7 +279,9 @@ def _from_elsewhere(
 def _uncommitted(
     working_set: WorkingSet, action: FileAction, end: float, evidence: Evidence
 ) -> list[tuple[str, float]]:
-    """Return this session's uncommitted files before a git command, with the end of each edit."""
+    """Return this session's files that were uncommitted before a git command.
+
+    Each has the end of its edit."""
     commits = [move for move in evidence.moves() if move.message.startswith("commit")]
     files = []
     edited = [
@@ -341,9 +345,9 @@ def _committed_from(
 def _is_in_commit(
     path: str, commits: list[HeadMove], staged: str | None, end: float, evidence: Evidence
 ) -> bool:
-    """Check if one of the commits that change a file has this session's edit.
+    """Check if this session's edit is in one of the commits that change a file.
 
-    The file is as committed, or has changed since."""
+    The file is as committed, or has changed since then."""
     modified = evidence.modified(path)
     if modified is None or modified > end:
         return True
@@ -353,7 +357,7 @@ def _is_in_commit(
 def _is_staged_by(
     working_set: WorkingSet, action: FileAction, path: str, since: float, evidence: Evidence
 ) -> bool:
-    """Check if the command, and not this session, staged a file.
+    """Check if the command staged a file, and this session did not.
 
     The staged file is as this session left it at the time `since`."""
     modified = evidence.modified(path)
@@ -392,10 +396,11 @@ def _who_moved(
     evidence: Evidence,
     from_elsewhere: tuple[str, ...] = (),
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Return the session that moved HEAD and the words of its command.
+    """Return the session that moved HEAD, and the words of its command.
 
-    The session is '' if it was or may have been this one, None if unknown. The command ran in this
-    worktree or, if it may be one of those `from_elsewhere`, in any worktree of the repository."""
+    The session is '' if it is or may be this one, None if unknown. The command ran in this
+    worktree. A command that may be `from_elsewhere` can have run in any worktree of the repository.
+    """
     verbs = from_elsewhere or _MOVED_BY.get(move.verb, (move.verb, "update-ref"))
     is_there = evidence.is_in_repository if from_elsewhere else evidence.is_in_worktree
     fitting: list[tuple[int, float, str, FileAction]] = []
@@ -427,7 +432,7 @@ def _may_have_moved(session: str, action: FileAction, move: HeadMove, evidence: 
 def stages(action: FileAction, path: str) -> bool | None:
     """Check if a git command stages the file at `path`.
 
-    Return None for a commit of files that were staged before."""
+    Return None for a commit of previously staged files."""
     if action.words[:1] not in (("add",), ("stage",), ("commit",)):
         return False
     is_commit, is_value, named = action.words[0] == "commit", False, []
@@ -457,9 +462,9 @@ def stages(action: FileAction, path: str) -> bool | None:
 
 
 def _names(action: FileAction, path: str) -> bool:
-    """Check if an overwriting git command may concern the file at `path`.
+    """Check if an overwriting git command may affect the file at `path`.
 
-    It may name other files after `--`."""
+    It does not if it names only other files after `--`."""
     words = action.words
     named = words[words.index("--") + 1 :] if "--" in words else ()
     places = [
@@ -494,7 +499,7 @@ def commits_or_stages(words: tuple[str, ...]) -> bool:
 
 
 def may_remove(words: tuple[str, ...]) -> bool:
-    """Check if a git command that overwrites may also remove an uncommitted file."""
+    """Check if an overwriting git command may also remove an uncommitted file."""
     if words[0] == "reset":
         return "--hard" in words
     is_switch = words[0] in ("switch", "checkout") and not {"-b", "-c", "-B", "-C", "--"} & set(
@@ -504,8 +509,9 @@ def may_remove(words: tuple[str, ...]) -> bool:
 
 
 def is_restored(action: FileAction, actions: list[FileAction]) -> bool:
-    """Check if the same call restored the stash, as `git stash && git pull && git stash pop`
-    does."""
+    """Check if the same call restored the stash.
+
+    An example is `git stash && git pull && git stash pop`."""
     return action.words[0] == "stash" and any(
         later.kind == GIT
         and later.call_id == action.call_id

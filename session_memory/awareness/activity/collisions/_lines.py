@@ -38,11 +38,12 @@ _ORDER = (LOST, HEAD, MOVED, TAKEN, EDITED, BRANCH)
 def lines_of(
     facts: list[Fact], others: Mapping[str, Report], directory: str, now: float, room: int
 ) -> tuple[list[str], list[Fact]]:
-    """Return a line for each group of similar facts, and the facts in the lines.
+    """Return a line for each group of similar facts, and the facts in these lines.
 
-    The lines take at most `room` characters, with a line feed before each. The gravest come first,
-    then the newest. Several sessions that edited one file share a line; edits of idle sessions come
-    last. `others` are the reports of sessions by their keys. Paths are relative to `directory`."""
+    The lines take at most `room` characters, including a line feed before each. The gravest come
+    first, then the newest. Sessions that edited the same file share a line; edits of idle sessions
+    come last. `others` are the reports of sessions by their keys. Paths are relative to
+    `directory`."""
     idle = {key for key, other in others.items() if other.last_active < now - IDLE_SECONDS}
 
     def order(fact: Fact) -> tuple[float, ...]:
@@ -72,7 +73,7 @@ def lines_of(
 
 
 def newest_edit(facts: list[Fact], others: Mapping[str, Report], directory: str) -> Edit | None:
-    """Return the newest edit among `facts` for the person's status line; None if there is none."""
+    """Return the newest edit among `facts`, for the person's status line, or None."""
     edits = [fact for fact in facts if fact.kind == EDITED and fact.session in others]
     if not edits:
         return None
@@ -92,7 +93,7 @@ def newest_edit(facts: list[Fact], others: Mapping[str, Report], directory: str)
 
 
 def _alike(fact: Fact) -> tuple[object, ...]:
-    """Return the properties that the facts of one line share, besides files and sessions."""
+    """Return the properties, besides files and sessions, that the facts of one line share."""
     return (
         fact.kind,
         fact.own_kind,
@@ -123,7 +124,7 @@ def shown_command(command: str) -> str:
 
 
 def _line(facts: list[Fact], other: Report | None, directory: str, now: float) -> str:
-    """Return the line about facts that differ only in their path and session, the newest first."""
+    """Return the line for facts that differ only in path and session, the newest first."""
     first = facts[0]
     if first.kind == LOST:
         from ._loss_text import lost_line
@@ -136,7 +137,7 @@ def _line(facts: list[Fact], other: Report | None, directory: str, now: float) -
 class _Words:
     """Words about facts that share a line.
 
-    They are its `files`, `by` whom and when they were changed, the git command that was `ran` (''
+    They are its `files`, `by` whom and when these were changed, the git command that was `ran` (''
     if it may not be quoted), and the branches, commits and worktree of the `first` fact."""
 
     __slots__ = (
@@ -240,7 +241,7 @@ _LINES = {
 
 
 def _head(head: str, adverb: str) -> str:
-    """Return the beginning of a sentence about the branch or commit checked out."""
+    """Return the beginning of a sentence about the checked-out branch or commit."""
     return (
         f"HEAD is {adverb} at {head[:SHORT_COMMIT]}"
         if is_commit(head)

@@ -1,4 +1,4 @@
-"""Lines about losses: a ref that another session took away, and the command that brings it back."""
+"""Lines about losses: a ref that another session took away, and the command that restores it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 STASH_VERBS = {"pop": "popped", "drop": "dropped", "clear": "cleared", "branch": "popped"}
 NAMED_FILES = 3
 RESCUE = "session-memory rescue"  # where no command of git brings work back
-_PLAIN = "-_./@+="  # besides letters and digits, in a name that a shell takes literally
+_PLAIN = "-_./@+="  # besides letters and digits, characters that a shell takes literally in a name
 
 
 def lost_line(fact: Fact, by: str) -> str:
@@ -51,9 +51,9 @@ def lost_line(fact: Fact, by: str) -> str:
 
 
 def _command(command: str, name: str, about: str) -> str:
-    """Return a command about a name.
+    """Return a command that contains a name.
 
-    If a shell would read more into the name, return only the commit."""
+    If a shell would interpret the name, return only the commit."""
     is_plain = all(
         [letter.isalnum() or letter in _PLAIN for word in (name, about) for letter in word]
     )

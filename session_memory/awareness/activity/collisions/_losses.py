@@ -1,8 +1,9 @@
 """Losses: stashes, branches and worktrees of this session that another session took away.
 
-Each comes with the command that restores it. The owner of a ref, and who took it away, come from
-commands and their results, never from a guess. If this session may have done it itself, nothing is
-reported."""
+Each comes with the command that restores it. A ref's owner, and the session that took it away, are
+known from commands and their results, never guessed. If this session may have done it itself,
+nothing is reported.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +25,11 @@ _BRANCH_VERBS = ("branch", "checkout", "fetch", "pull", "push", "reset", "switch
 _COMMITS = ("am", "cherry-pick", "commit", "merge", "pull", "rebase", "revert")
 _NEW_BRANCH = ("-b", "-B", "-c", "-C", "--create", "--force-create", "--orphan")
 _SLACK_SECONDS = 0.05
-_WORK = "work on"  # a key of `reported`: before a ref, since when this session works on it
+_WORK = "work on"  # prefix of keys of `reported`: the time since which this session works on a ref
 
 
 class LossSearch:
-    """A search for losses by the `notes` of the repository.
+    """A search for losses in the `notes` of the repository.
 
     `findings` has the actions of this session and the others. `git_dir` is git's directory of this
     session's worktree, which may be gone."""
@@ -50,7 +51,7 @@ class LossSearch:
         ]
 
     def claims(self) -> dict[str, str]:
-        """Return the sessions that made a stash or a branch, or committed to it, by its key."""
+        """Return, by ref, the sessions that made a stash or branch, or committed to it."""
         claims = {}
         for session, action in self._actions:
             if action.kind == GIT and action.words and self._is_done(session, action):
@@ -62,7 +63,7 @@ class LossSearch:
         return {key: owner for key, owner in claims.items() if owners.get(key, [""])[-1] != owner}
 
     def facts(self) -> list[Fact]:
-        """Return the losses that are new to this session; its own doing counts as reported."""
+        """Return the losses that are new to this session; its own actions count as reported."""
         facts = []
         for loss in self._notes.losses:
             key = f"{LOST} {loss.key}"
@@ -93,8 +94,10 @@ class LossSearch:
             reported[f"{_WORK} {ref}"] = min(since, began)
 
     def _work_began(self, loss: Loss) -> float:
-        """Return when this session began to work on a ref, else when it began itself; 0 if that is
-        unknown. A branch that went before was not its own, though it works on one of that name."""
+        """Return when this session began to work on a ref, else when the session began, else 0.
+
+        A branch that was lost before then was not this session's, even if it now works on one of
+        the same name."""
         known = self._known
         since = known.state.reported.get(f"{_WORK} {loss.ref.key}")
         if since is None or loss.ref.kind == WORKTREE:
@@ -120,7 +123,7 @@ class LossSearch:
     def _taken_from(
         self, loss: Loss, owners: list[str], culprit: tuple[str, FileAction] | None
     ) -> Fact | None:
-        """Return that this session popped or dropped the stash of a session that was active."""
+        """Return the fact that this session popped or dropped another active session's stash."""
         if loss.ref.kind != STASH or culprit is None or culprit[0] != "" or not owners:
             return None
         if not culprit[1].words or loss.ref.time < self._known.now - ACTIVE_SECONDS:
@@ -132,7 +135,7 @@ class LossSearch:
     def _culprit(self, loss: Loss) -> tuple[str, FileAction] | None:
         """Return the session that caused a loss, and its command; None if unknown.
 
-        The session is '' if it was or may have been this one."""
+        The session is '' if it is or may be this one."""
         suspects = [
             (session, action)
             for session, action in self._actions
@@ -154,7 +157,7 @@ class LossSearch:
         return None
 
     def _may_be_mine(self, loss: Loss) -> bool:
-        """Check if any command of this session was running at a loss.
+        """Check if any command of this session was running at the time of a loss.
 
         It may have been a script that runs git."""
         time, evidence = self._time_of(loss), self._findings.evidence
@@ -168,7 +171,7 @@ class LossSearch:
         )
 
     def _time_of(self, loss: Loss) -> float:
-        """Return when something went, as the file system has it; 0 if that cannot be."""
+        """Return when a ref was lost, by the time of git's files; 0 if they cannot tell."""
         common_dir = self._notes.common_dir
         names = {
             STASH: ("logs/refs/stash", "logs/refs"),
@@ -194,8 +197,8 @@ class LossSearch:
     def _is_lost(self, loss: Loss) -> bool:
         """Check that a loss is real.
 
-        For a branch that is gone or moved: no other branch has its commits, and no other fact
-        reports it."""
+        A lost or moved branch is one if no other branch has its commits and no other fact reports
+        it."""
         if loss.ref.kind != BRANCH:
             return True
         moved = [fact for fact in self._findings.facts if fact.kind in (HEAD, MOVED)]
@@ -209,7 +212,7 @@ class LossSearch:
         return loss.ref.kind == WORKTREE and self._git_dir.endswith(f"/worktrees/{loss.ref.name}")
 
     def _is_here(self, action: FileAction) -> bool:
-        """Check if an action is in a worktree of the repository, even one that is gone."""
+        """Check if an action is in a worktree of the repository, which may be gone."""
         if action.path not in self._places:
             known = [*self._notes.refs, *[loss.ref for loss in self._notes.losses]]
             roots = [ref.text for ref in known if ref.kind == WORKTREE]
@@ -221,7 +224,7 @@ class LossSearch:
         return self._places[action.path]
 
     def _made_by(self, session: str, action: FileAction) -> list[str]:
-        """Return the keys of the refs that a command made or went on with."""
+        """Return the keys of the refs that a command made or continued."""
         words, evidence = action.words, self._findings.evidence
         began, end = evidence.began(session, action), self._ended(session, action)
         if words[0] == "stash" and overwrites(words):
@@ -247,7 +250,7 @@ class LossSearch:
         return [f"{BRANCH} {name}" for name in names if name]
 
     def _uncommitted_in(self, loss: Loss) -> tuple[str, ...]:
-        """Return this session's edited files in a lost worktree, after its branch's last commit."""
+        """Return this session's files in a lost worktree, edited after its branch's last commit."""
         from ....common.system.git import ref_moves
 
         working_set, root = self._known.state.working_set, f"{loss.ref.text}/"

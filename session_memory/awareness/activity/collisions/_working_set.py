@@ -1,5 +1,7 @@
-"""Working set: the files that a session has read or edited and not released, kept between its
-prompts."""
+"""Working set: the files that a session has read or edited and not released.
+
+It is stored between the session's prompts.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,9 @@ MOST_SUB_AGENTS = 400
 
 
 class WorkingSet:
-    """The last `actions` on each path, and the `commands` since the last update, at `updated`.
+    """The last `actions` on each path, and the `commands` since the last update.
 
-    CollisionState stores it."""
+    `updated` is the time of that update. CollisionState stores the set."""
 
     __slots__ = ("actions", "commands", "updated")
 
@@ -68,7 +70,7 @@ class WorkingSet:
         return None
 
     def has_read(self, path: str, since: float, evidence: Evidence) -> bool:
-        """Check if this session read a file after a time, perhaps by a command that prints it."""
+        """Check if this session has read a file since a time, perhaps by printing it."""
         reads = [
             action
             for action in self.actions.get(path, ())
@@ -94,8 +96,9 @@ class WorkingSet:
         return []
 
     def is_concerned_by(self, action: FileAction) -> bool:
-        """Check if another session's action changes a file of the set or is a changing git
-        command."""
+        """Check if an action of another session concerns the set.
+
+        It does if it changes a file of the set, or is a changing git command."""
         if action.kind in (READ, COMMAND, NAMED):
             return False
         if action.kind == GIT:
@@ -107,8 +110,8 @@ class CollisionState:
     """The state of one session between its prompts.
 
     It has its `working_set`, the `reported` facts (each with the time of this session's action
-    then), the `open_actions` of each other session that had no result yet, and the `sub_agents`'
-    transcripts with the offsets up to which they were read."""
+    then), the `open_actions` of each other session (those without a result so far), and the
+    `sub_agents`' transcripts with the offsets up to which they were read."""
 
     __slots__ = ("open_actions", "reported", "sub_agents", "working_set")
     VERSION = 1  # 0.4.2 wrote no version; the form is the same
@@ -161,7 +164,7 @@ class CollisionState:
 
 
 class KnownFiles:
-    """Recognizes the files of a working set by other paths, for example through a symlink."""
+    """Recognises the files of a working set by other paths, for example through a symlink."""
 
     def __init__(self, paths: Iterable[str], user_dir: str = "") -> None:
         self._user_dir = user_dir
@@ -192,7 +195,7 @@ class KnownFiles:
         return edits
 
     def recognise(self, action: FileAction) -> None:
-        """Give an action the path of its file in the working set.
+        """Replace the path of an action by its file's path in the working set.
 
         The file may also be a copy in another worktree of the repository. Only files with the same
         name are compared on disk."""
@@ -218,7 +221,7 @@ class KnownFiles:
 
 
 def resolve_symlinks(actions: Iterable[FileAction]) -> None:
-    """Replace the directories of the actions by their real paths, as git has them."""
+    """Replace the directories of the actions by their real paths, as git stores them."""
     real: dict[str, str] = {}
     for action in actions:
         directory, slash, name = action.path.rpartition("/")

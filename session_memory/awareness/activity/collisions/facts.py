@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 TAKEN, HEAD, MOVED, BRANCH, LOST = "taken", "head", "moved", "branch", "lost"
 SHORT_COMMIT = 7  # characters
 ACTIVE_SECONDS = 3600  # a session active since then may still be working on its edit
-# edits of a session without activity since then leave half of the room to others
+# edits of sessions without later activity leave half of the room to others
 IDLE_SECONDS = 900
-# A file's mtime is between the times of the call's record and its result, within this margin at
-# each end; measured with six runtimes.
+# A file's mtime is between the times of the call's record and of its result, with this margin at
+# each end. It was measured with six runtimes.
 SLACK_SECONDS = 0.005
 PATH_CHARACTERS = 60
 
@@ -20,19 +20,19 @@ PATH_CHARACTERS = 60
 class Fact:
     """One collision.
 
-    `kind` is EDITED, TAKEN (git committed or overwrote this session's uncommitted work), HEAD
-    (another branch or commit is checked out), MOVED (the branch is at another commit, not by a
-    plain commit), BRANCH (another machine works on the branch `path` too) or LOST (a stash, branch
-    or worktree is gone: `loss`, with the key `path`, and with it uncommitted `files`; not
-    `is_after` if this session took it from the other).
+    `kind` is EDITED; TAKEN (git committed or overwrote this session's uncommitted work); HEAD
+    (another branch or commit is checked out); MOVED (the branch is at another commit, and not by a
+    plain commit); BRANCH (another machine also works on the branch `path`); or LOST (a stash,
+    branch or worktree is gone). A LOST fact has the `loss`, its key as `path`, and the uncommitted
+    `files` lost with it; `is_after` is false if this session took it from the other.
 
-    `session` is the key of the other session, '' if unknown; `time` is when it happened; `own_time`
+    `session` is the key of the other session, '' if unknown; `time` is when it happened. `own_time`
     is the time of this session's action, by which the fact is reported once. `is_after` means that
     the edit came after this session's action, whose kind is `own_kind`; `is_removed` that the file
-    is gone. `words` are the git command's; `before` and `now` are the branch or commit checked out,
+    is gone. `words` are the git command's. `before` and `now` are the branch or commit checked out,
     or `now` is the commit with the edit. `is_elsewhere` marks two machines' copies of a file;
-    `worktree` names the repository's worktree with the edited copy. It `is_doubtful` if only the
-    file's time shows it."""
+    `worktree` names the repository's worktree with the edited copy. `is_doubtful` means that only
+    the file's time shows it."""
 
     def __init__(
         self,

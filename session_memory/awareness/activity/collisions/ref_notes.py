@@ -1,9 +1,10 @@
-"""Notes of a repository's stashes, branches and worktrees, made before they are gone.
+"""Notes of a repository's stashes, branches and worktrees, made before any of them is lost.
 
-Git removes the log of a stash, branch or worktree with it. So each prompt with news, and each call
-that may run git, notes the stashes, the tips of the branches and the worktrees in one small file of
-the home for each repository. The file is written only if something changed. A noted ref that is
-missing later is a loss, kept as long as git keeps its objects."""
+Git deletes the log of a stash, branch or worktree with it. So each prompt with news, and each call
+that may run git, notes the stashes, the tips of the branches and the worktrees in a small file of
+the home for the repository. The file is written only if something changed. A noted ref that is
+missing later is a loss, which is kept as long as git keeps its objects.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +31,10 @@ NOTES = "/git"  # the directory of the notes, below that for state
 
 
 class Loss:
-    """A `ref` that is gone, or that moved to `now` ('' for none).
+    """A `ref` that is gone, or that moved to `now` ('' if gone).
 
-    `now` is a branch's other commit or a worktree's other path. The ref was there at the time
-    `seen` and missing at `missed`, in seconds since 1970."""
+    `now` is the other commit of a branch or the other path of a worktree. The ref existed at the
+    time `seen` and was missing at `missed`, in seconds since 1970."""
 
     def __init__(self, ref: SharedRef, seen: float, missed: float, now: str = "") -> None:
         self.ref = ref
@@ -54,9 +55,9 @@ class Loss:
 class RefNotes:
     """The notes of the repository at `common_dir`, in the file at `path`.
 
-    They have the `refs` that existed at the time `at`, the `losses`, newest last, and by the key of
-    a ref its `owners`: the keys of the sessions that made it or committed to it. Unreadable notes
-    count as missing."""
+    They have the `refs` that existed at the time `at`, the `losses`, the newest last, and the
+    `owners` by the key of a ref: the keys of the sessions that made it or committed to it.
+    Unreadable notes count as missing."""
 
     def __init__(self, path: str, common_dir: str = "") -> None:
         self.path = path
@@ -72,13 +73,13 @@ class RefNotes:
             self.at, self.refs, self.losses, self.owners, self._stamp = 0.0, [], [], {}, []
 
     def is_current(self) -> bool:
-        """Check by four stats that nothing changed since the notes were made."""
+        """Check with four `stat` calls that nothing changed since the notes were made."""
         return bool(self.at) and shared_stamp(self.common_dir) == self._stamp
 
     def update(self, now: float, claims: Mapping[str, str]) -> None:
         """Note the refs, the losses, and the sessions that own refs.
 
-        `claims` has new owners by the keys of the refs. Needs the lock. Raises OSError."""
+        `claims` has new owners by the keys of the refs. The lock must be held. Raises OSError."""
         before = self._dump()
         stamp = shared_stamp(self.common_dir)
         refs = shared_refs(self.common_dir)
@@ -160,8 +161,8 @@ def note(
 ) -> RefNotes:
     """Note the refs in the repository of a worktree's `git_dir`, and return the notes.
 
-    Nothing is written if four stats are the same and there are no `claims`, unless it `is_forced`.
-    Nothing is written either while another process notes the refs. Raises OSError."""
+    Unless it `is_forced`, nothing is written if four `stat` results are the same and there are no
+    `claims`. Nothing is written either while another process notes the refs. Raises OSError."""
     common_dir = shared_dir(git_dir)
     path = home.ref_notes(common_dir)
     notes = RefNotes(path, common_dir)

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 
 class Known:
-    """Everything known about the session `own` before a search.
+    """The facts about the session `own` that are known before a search.
 
     The search updates its `state`. `worktree` is its worktree. `settled` has, by the key of a fact,
     the time up to which the result of a tool call reported it; None to read it if needed. `heads`
-    are the branch or commit at the last update and now, None if HEAD has not moved. `work` is this
-    session's side at a prompt, None for a call. `oldest` is how far back sub-agents are read at
-    first sight. Both times are in seconds since 1970."""
+    are the branch or commit at the last update and now; None if HEAD has not moved. `work` is this
+    session's side at a prompt, None for a call. `oldest` limits how far back sub-agents are read at
+    first sight. Times are in seconds since 1970."""
 
     def __init__(
         self,
@@ -62,8 +62,7 @@ class Known:
 class Findings:
     """The `facts` of a search, and the `actions` behind them by session.
 
-    `open_actions` are those without a result yet. Nothing is known about the sessions that
-    `failed`."""
+    `open_actions` have no result yet. Nothing is known about the sessions that `failed`."""
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
@@ -108,7 +107,7 @@ def _evidence(known: Known, entries: Others) -> Evidence:
 
 
 def _planned(known: Known, paths: Sequence[str]) -> WorkingSet:
-    """Return a set with the planned edits of files, and limit the session's working set to them."""
+    """Return a set with the planned edits, and limit the session's working set to these files."""
     planned = WorkingSet(known.state.working_set.updated)
     planned.add([FileAction(EDIT, path, (known.now, 0, "")) for path in paths])
     known.state.working_set.limit(paths)
@@ -135,7 +134,7 @@ def _drop_conflicts(known: Known, findings: Findings, entries: Others) -> None:
 
 
 def _without_explained(facts: list[Fact]) -> list[Fact]:
-    """Return the facts without doubtful ones that another one explains."""
+    """Return the facts, without doubtful ones that another fact explains."""
     sure = [fact for fact in facts if not fact.is_doubtful]
 
     def explains(fact: Fact, doubtful: Fact) -> bool:
@@ -160,8 +159,7 @@ def _read_actions(
     report: Report,
     new: NewEntries,
 ) -> None:
-    """Add another session's actions that may concern files of the set, and its earlier open
-    ones."""
+    """Add another session's possible actions on files of the set, and its earlier open actions."""
     own_session, state, key = known.own, known.state, new.session.key
 
     def is_wanted(command: str) -> bool:
@@ -259,7 +257,7 @@ def _add_git(known: Known, findings: Findings, entries: Others, *, is_call: bool
 
 
 def _add_losses(known: Known, findings: Findings) -> None:
-    """Add the stashes, branches and worktrees that this session lost; note the others' owners.
+    """Add the refs that this session lost, and note the other sessions' refs.
 
     Raises OSError."""
     work, home = known.work, known.own.home
@@ -271,7 +269,8 @@ def _add_losses(known: Known, findings: Findings) -> None:
     from .ref_notes import note
 
     if any([action.kind == GIT for actions in findings.actions.values() for action in actions]):
-        # a branch with a slash in its name may go without a sign in the four stats
+        # a branch with a slash in its name may be deleted without a change in the four `stat`
+        # results
         work.notes = note(home, work.shared_git_dir, known.now, is_forced=True)
     search = LossSearch(known, findings, work.notes, work.shared_git_dir)
     claims = search.claims()
