@@ -191,6 +191,5 @@ def unknown_strategy(id: str) -> UnknownStrategyError:
     """Return the error for a strategy that was not found."""
     return UnknownStrategyError(
         f"unknown strategy {id!r}",
-        f"choose one of {', '.join(known_ids())}; if another package brings it, run {DOCTOR}, which "
-        f"finds it",
+        f"choose one of {', '.join(known_ids())}; if another package has it, first run {DOCTOR}",
     )

@@ -126,7 +126,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument(
         "--list",
         action="store_true",
-        help="list the sessions, latest first (as without a name)",
+        help="list the sessions, latest first (the default if no session is named)",
     )
     _add_options(parser)
     options = parser.parse_args(words)

@@ -31,8 +31,8 @@ SHOWN_LINES = 40  # of a diff
 TITLE_CHARACTERS = 60
 KINDS = {FILE: "staged file", TEXT: "edits"}
 NOT_THE_FILE = (
-    "These are the texts of edits from the transcript, not the whole file, which git never had. "
-    "The lines around the edits and changes by commands are missing."
+    "These are texts of edits from the transcript. They are not the whole file, because it was "
+    "never in git: the lines around the edits, and changes by commands, are missing."
 )
 
 

@@ -161,7 +161,7 @@ class Settings(Section):
     first_sight_hours: float = key(
         Kind.NUMBER,
         24,
-        "How many hours back the first update looks at another session.",
+        "How many hours of another session's activity the first update covers.",
         0,
         24 * 365,
     )
@@ -239,7 +239,7 @@ class Settings(Section):
         {},
         "Rules for a directory (absolute, or below ~/) and everything below it; a * at the end "
         "matches any ending.\nThey apply to sessions started there, and to messages that other "
-        "sessions wrote while they were there.",
+        "sessions wrote while they worked there.",
         sample='{~/private: {ignore: true}, "~/work/client-*": {quote: false}}',
     )
     tracking: str = key(

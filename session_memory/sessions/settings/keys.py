@@ -31,7 +31,7 @@ _EXPECTED = {
     Kind.STRATEGIES: "a list such as [extractive], each id once",
     Kind.MODEL: "the name of a model",
     Kind.DATABASE: "postgresql://USER@HOST/DATABASE, without a password",
-    Kind.AGENTS: "a list of paths, or for each path the settings that its own file may make, such as "
+    Kind.AGENTS: "a list of paths, or paths with the settings that their own files may change, such as "
     "{~/agents/anna: [team]}",
     Kind.NAMES: "a name for each directory, such as {~/work/app: app}",
     Kind.URL: "an address that begins with https:// or http://",

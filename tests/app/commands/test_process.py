@@ -110,7 +110,7 @@ def test_a_strategy_of_a_package_runs_once_doctor_has_found_it_and_a_dry_run_tel
         return machine.run_process("process", *arguments, PYTHONPATH=path).stdout
 
     refused = machine.run_process("process", "--strategy", "paid", PYTHONPATH=path)
-    assert "if another package brings it, run session-memory doctor" in refused.stderr
+    assert "if another package has it, first run session-memory doctor" in refused.stderr
     checked = machine.run_process("doctor", "hooks", PYTHONPATH=path).stdout
     assert "of other packages: paid; new: paid" in " ".join(checked.split())
     assert "new: paid" not in machine.run_process("doctor", "hooks", PYTHONPATH=path).stdout
