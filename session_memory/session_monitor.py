@@ -75,15 +75,19 @@ def get_session_updates(
     cursor_file: AnyPath,
     jsonl_resolver: Callable[[str], AnyPath | None],
     format: str,
+    first_sight_hours: float | None = None,
 ) -> str | None:
     """Return the other sessions' activity since `current_session` last asked, or None.
 
     The sessions are named in `sessions_dir`. The text begins with `[Session Activity]` and has at
-    most 500 characters; nothing is reported twice. `jsonl_resolver` returns the transcript of a
+    most 500 characters; nothing is reported twice. The first call looks back `first_sight_hours`,
+    by default as many as the settings say. `jsonl_resolver` returns the transcript of a
     session, or None if there is none yet; if it raises, only that session is skipped. A corrupt
     cursor file is deleted, and sessions are then reported as at first sight. Raises LockedError if
     another process holds the cursors for long, OSError if the cursor file cannot be read or
-    written."""
+    written, ValueError if `first_sight_hours` is negative or no number."""
+    if first_sight_hours is not None and not 0 <= first_sight_hours < float("inf"):
+        raise ValueError(f"first_sight_hours is {first_sight_hours}, not a number from 0")
     cursor_path = os.path.realpath(cursor_file)
     KnownState.delete_if_corrupt(cursor_path)
     sessions = []
@@ -96,7 +100,10 @@ def get_session_updates(
             sessions.append(Session(name, os.fspath(path), name))
     home = _home_of(os.path.abspath(sessions_dir))
     session = OwnSession(current_session, runtime(format), cursor_path, home=home)
-    observed = Observation(session, sessions, home.settings())
+    settings = home.settings()
+    if first_sight_hours is not None:
+        settings.first_sight_hours = first_sight_hours
+    observed = Observation(session, sessions, settings)
     form = SeedForm()
     with open_update(observed, now=time.time(), limit=MAX_CHARACTERS, form=form) as update:
         return update.text

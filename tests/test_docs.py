@@ -12,7 +12,6 @@ import pytest
 
 from session_memory.app.tools.definitions import TOOLS
 from session_memory.app.upkeep.runner import CPU_SECONDS
-from session_memory.awareness.events.upkeep_start import INTERVAL_SECONDS
 from session_memory.extras.proof.words import HOOK_MILLISECONDS
 from session_memory.sessions.settings.compiled import Settings
 
@@ -126,7 +125,11 @@ def test_the_figures_that_are_settings_constants_or_counted_are_those_of_the_cod
         for one in TOOLS
     ]
     assert f"{round(len(json.dumps(listed)), -2):,} characters" in figures()
-    assert (Settings.max_characters.default, INTERVAL_SECONDS, CPU_SECONDS) == (500, 600, 60)
+    assert (Settings.max_characters.default, Settings({}).upkeep_seconds, CPU_SECONDS) == (
+        500,
+        600,
+        60,
+    )
     assert f"{HOOK_MILLISECONDS} ms" in figures()
 
 

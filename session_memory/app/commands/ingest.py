@@ -234,8 +234,12 @@ class Ingested(Result):
     def show(self, terminal: Terminal) -> None:
         report = self.report
         terminal.line(self._summary(terminal))
-        if report.gone:
-            terminal.line(f"{counted(report.gone, 'file')} deleted; the store keeps their entries.")
+        kept = report.gone - report.forgotten
+        if kept > 0:
+            terminal.line(f"{counted(kept, 'file')} deleted; the store keeps their entries.")
+        if report.forgotten:
+            deleted = counted(report.forgotten, "file")
+            terminal.line(f"{deleted} deleted: forgotten, as `keep: none` asks.")
         if report.unreadable:
             terminal.line(
                 f"{counted(report.unreadable, 'record')} could not be read and were left out."

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ...awareness.events.upkeep_start import INTERVAL_SECONDS
 from ...common.errors import LockedError
 from ...common.system.files import Closing, is_locked, lock, read_whole, write_atomically
 from ...common.system.json import decode, encode
@@ -100,14 +99,13 @@ def past_runs(home: Home) -> list[UpkeepRun]:
 def upkeep_runs(location: StoreLocation) -> UpkeepRuns:
     """Return the runs for the store's home."""
     home = location.home
+    settings = home.settings()
     try:
         status = os.stat(home.upkeep_lock)
-        not_before = status.st_mtime + INTERVAL_SECONDS if status.st_size else 0.0
+        not_before = status.st_mtime + settings.upkeep_seconds if status.st_size else 0.0
     except OSError:
         not_before = 0.0
-    return UpkeepRuns(
-        home.settings().upkeep, watcher_of(location.database), past_runs(home), not_before
-    )
+    return UpkeepRuns(settings.upkeep, watcher_of(location.database), past_runs(home), not_before)
 
 
 def _run_of(values: dict[str, Any]) -> UpkeepRun:

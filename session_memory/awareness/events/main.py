@@ -153,10 +153,11 @@ def _run(
 ) -> None:
     """Read an event, answer it if `is_answered` says so, and end the process.
 
-    `with_upkeep` first starts the store's upkeep. A hook that `is_waited_for` prints its answer; at
-    the deadline it prints the part that is ready. If not even the context was known at the
-    deadline, there are more `tries`. The event comes from the runtime `runtime_name`, unless it
-    names or shows another sender, because several runtimes use Claude Code's plugins."""
+    `with_upkeep`, or the setting `upkeep_minutes`, then starts the store's upkeep. A hook that
+    `is_waited_for` prints its answer; at the deadline it prints the part that is ready. If not even
+    the context was known at the deadline, there are more `tries`. The event comes from the runtime
+    `runtime_name`, unless it names or shows another sender, because several runtimes use Claude
+    Code's plugins."""
     environ: Mapping[str, str] = environment()
     if not environ.get(ENV_GUARD):
         given = _Given(runtime_name, environ)
@@ -168,7 +169,7 @@ def _run(
                 if context is not None:
                     answer(context, *([_printer(context)] if is_waited_for else []))
             finally:
-                if with_upkeep and context is not None:
+                if context is not None and (with_upkeep or context.settings.upkeep_minutes):
                     _start_upkeep(context)
         except BaseException as error:
             deadline.end()

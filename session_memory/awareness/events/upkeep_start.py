@@ -1,4 +1,5 @@
-"""Starts upkeep in a separate process at a session's start and end.
+"""Starts upkeep in a separate process at a session's start and end, and during it if the setting
+`upkeep_minutes` says so.
 
 After a prompt that found a moved HEAD or an edit in another worktree, only upkeep's search for
 conflicts is started. Neither is started if it ran a short time ago.
@@ -12,7 +13,6 @@ import time
 from ...common.system.files import is_directory, is_file, os
 from ...sessions.settings.homes import Home
 
-INTERVAL_SECONDS = 600
 SCRIPT = "/hooks/upkeep.py"
 JUDGEMENT_SECONDS = 30  # between two searches for conflicts that prompts start
 CONFLICTS = "conflicts"
@@ -20,14 +20,14 @@ IGNORE_ALL = b"*\n"
 
 
 def is_due(home: Home, now: float) -> bool:
-    """Check that upkeep did not start within the last INTERVAL_SECONDS.
+    """Check that upkeep did not start within the time that the settings put between two runs.
 
     `now` is in seconds since 1970."""
     try:
         status = os.stat(home.upkeep_lock)
     except OSError:
         return True
-    return not status.st_size or abs(now - status.st_mtime) >= INTERVAL_SECONDS
+    return not status.st_size or abs(now - status.st_mtime) >= home.settings().upkeep_seconds
 
 
 def _keep_out_of_git(place: str) -> None:

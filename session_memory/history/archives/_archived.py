@@ -27,12 +27,15 @@ class ArchivedEntries:
 
     def __init__(self, messages: Iterable[ArchivedMessage], last: float) -> None:
         self._last = last
+        self._untimed: dict[bool, list[_Text]] = {True: [], False: []}
         self._messages: dict[bool, list[tuple[int, _Text]]] = {True: [], False: []}
         for message in messages:
             if message.speaker and message.speaker != TOOL:
-                self._messages[message.speaker in ASKING].append(
-                    (int(message.at or 0), _Text(message.text))
-                )
+                is_asking = message.speaker in ASKING
+                if message.at is None:
+                    self._untimed[is_asking].append(_Text(message.text))
+                else:
+                    self._messages[is_asking].append((int(message.at), _Text(message.text)))
         for texts in self._messages.values():
             texts.sort(key=lambda timed: timed[0])
 
@@ -53,7 +56,7 @@ class ArchivedEntries:
         ]:
             if archived.has(text, is_first=begun == at):
                 return True
-        return False
+        return any(archived.has(text, is_first=True) for archived in self._untimed[is_asking])
 
 
 class _Text:

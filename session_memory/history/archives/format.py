@@ -158,7 +158,7 @@ def trailer_bytes(end_of_archive: bytes) -> int:
 
 
 def messages_in(archive: str) -> Iterator[ArchivedMessage]:
-    """Yield the messages and compactions of an archive; none of an old archive without times."""
+    """Yield the messages and compactions of an archive; `at` is None if it has no times."""
     body = archive.partition("\n---\n")[2]
     last = body.rfind("\n<!-- session-memory ")
     speaker, when, collected = "", None, [""]
@@ -202,12 +202,13 @@ _BATCH_CHARACTERS = 256 * 1024
 class ArchiveStyle(NamedTuple):
     """The style of an archive.
 
-    It has the assistant's name, the longest message in characters (0: any), and whether tools are
-    shown."""
+    It has the assistant's name, the longest message in characters (0: any), and whether tools and
+    times are shown."""
 
     assistant: str = "Assistant"
     message_characters: int = 0
     with_tools: bool = False
+    with_times: bool = True
 
 
 class RememberedEntries:
@@ -309,7 +310,11 @@ def rendered(said: list[ArchivedMessage], style: ArchiveStyle) -> str:
     """Return the Markdown of these messages; a compaction is one line."""
     messages = iter(
         render_messages(
-            [message for message in said if message.speaker],
+            [
+                message if style.with_times else message._replace(at=None)
+                for message in said
+                if message.speaker
+            ],
             style.assistant,
             style.message_characters,
         )

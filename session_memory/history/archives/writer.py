@@ -164,7 +164,10 @@ def archive_transcript(
     if not os.path.lexists(source.path):  # sessions without a transcript, or without a message yet
         return None
     style = format.ArchiveStyle(
-        settings.assistant_name, settings.archive_message_characters, settings.archive_tools
+        settings.assistant_name,
+        settings.archive_message_characters,
+        settings.archive_tools,
+        settings.archive_times,
     )
     return write_archive(source, directory, style, now, privacy, known)
 

@@ -180,6 +180,7 @@ class Settings(Section):
     archive_message_characters: int = key(
         Kind.WHOLE, 0, "How many characters of each message archives keep; 0: all.", 0, 10**9
     )
+    archive_times: bool = key(Kind.FLAG, True, "Show the time of each message in archives.")
     archive_tools: bool = key(Kind.FLAG, False, "Show tool uses in archives.")
     archive_history: bool = key(
         Kind.FLAG,
@@ -207,6 +208,14 @@ class Settings(Section):
         "(watch); or when you run a command (off).",
         choices=("sessions", "watch", "off"),
         if_wrong="off",
+    )
+    upkeep_minutes: int = key(
+        Kind.WHOLE,
+        0,
+        "The minutes between two runs of upkeep, which then also start while sessions work; 0: only "
+        "as sessions start\nand end, at most every ten minutes.",
+        0,
+        24 * 60,
     )
     keep: str = key(
         Kind.ANY_OF,
@@ -286,6 +295,11 @@ class Settings(Section):
     def first_sight_seconds(self) -> float:
         """The time, in seconds, that a session is read back on first sight."""
         return self.first_sight_hours * 3600
+
+    @property
+    def upkeep_seconds(self) -> int:
+        """The least time, in seconds, between the starts of two runs of upkeep."""
+        return self.upkeep_minutes * 60 or 600
 
     @property
     def has_rules(self) -> bool:

@@ -7,6 +7,7 @@ import re
 import shutil
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from opencode_scene import OpenCodeDatabase
@@ -319,3 +320,30 @@ def test_of_several_named_archives_of_a_session_the_one_that_goes_on_longest_nam
 
 def titles(machine):
     return [one["title"] for one in machine.result("conversations")["conversations"]]
+
+
+def test_ingest_says_that_keep_none_has_forgotten_what_is_gone(tmp_path: Path) -> None:
+    person = StoreUser(tmp_path / "user")
+    gone = person.session("gone", *trip())
+    person.session("here", *exchange("how is rye baked?", "slowly", at=MONDAY))
+    person.run("ingest")
+    gone.unlink()
+    person.config("keep: none\n")
+    said = person.run("ingest").stdout
+    assert "1 file deleted: forgotten, as `keep: none` asks." in said
+    assert "the store keeps" not in said
+    assert person.result("ingest")["forgotten"] == 0
+    assert person.stored() == ["how is rye baked?", "slowly"]
+
+
+def test_an_archive_without_times_brings_back_what_a_transcript_had(tmp_path: Path) -> None:
+    person = StoreUser(tmp_path / "user")
+    person.config("archive_times: false\n")
+    gone = person.session("8f3a-trip", *trip())
+    assert person.run("archive", "8f3a-trip").returncode == 0
+    gone.unlink()
+    person.run("ingest")
+    assert person.stored()[0] == "plan a trip to <b>Japan</b>"
+    person.session("8f3a-trip", *trip())
+    person.run("ingest")
+    assert len([text for text in person.stored() if "plan a trip" in text]) == 1

@@ -104,6 +104,20 @@ def talk(topic: str, at: float = TWO_HOURS_AGO, turns: int = 3) -> list[dict[str
     ]
 
 
+def test_with_upkeep_minutes_it_also_starts_while_a_session_works(person: Person) -> None:
+    person.session(*talk("roses"))
+    person.run()
+    person.start()
+    person.wait_for_runs(1)
+    lock = person.state_dir / "upkeep.lock"
+    os.utime(lock, (time.time() - 200, time.time() - 200))
+    person.config("upkeep_minutes: 3\n")
+    person.run()
+    person.wait_for_runs(2)
+    person.run()
+    assert len(person.runs()) == 2
+
+
 def test_what_was_said_is_in_the_store_after_a_session_has_started(person: Person) -> None:
     person.session(*talk("roses"))
     person.start()

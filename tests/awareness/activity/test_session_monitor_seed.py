@@ -91,6 +91,30 @@ def monitored(tmp_path):
     return Monitored(tmp_path)
 
 
+def test_the_first_call_looks_back_as_far_as_it_is_told(monitored):
+    for hours, current in ((0.5, "main"), (3, "email")):
+        monitored.session("discord", user("old", at=time.time() - 2 * 3600))
+        told = get_session_updates(
+            current_session=current,
+            sessions_dir=monitored.sessions_dir,
+            cursor_file=monitored.cursor_file,
+            jsonl_resolver=monitored.path,
+            format="agent-sdk",
+            first_sight_hours=hours,
+        )
+        assert bool(told) == (hours == 3)
+    for wrong in (-1, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="first_sight_hours is"):
+            get_session_updates(
+                current_session="main",
+                sessions_dir=monitored.sessions_dir,
+                cursor_file=monitored.cursor_file,
+                jsonl_resolver=monitored.path,
+                format="agent-sdk",
+                first_sight_hours=wrong,
+            )
+
+
 class TestParsing:
     def test_claude_s_messages_and_calls_become_entries(self):
         question, answer = parsed(

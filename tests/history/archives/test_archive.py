@@ -211,6 +211,21 @@ class TestOneArchiveASession:
         assert messages(path)[-2:] == [("User", "and more"), ("G2", "sure")]
         assert len(messages(path)) == len(before) + 4
 
+    def test_without_times_its_lines_are_the_seed_s_and_it_goes_on_as_with_them(
+        self, tmp_path, folder
+    ):
+        style = ArchiveStyle("G2", with_times=False)
+        assert not Settings({"archive_times": False}).archive_times
+        transcript = write(tmp_path / "t.jsonl", *travel())
+        path = archive(transcript, folder, style)
+        assert (
+            "\n\n**User**: I want to plan a trip to Japan...\n\n**G2**: Let me" in path.read_text()
+        )
+        before = messages(path)
+        write(transcript, *travel()[:2], *exchange("new file", "yes", at=MONDAY + 1000))
+        archive(transcript, folder, style)
+        assert messages(path) == [*before, ("User", "new file"), ("G2", "yes")]
+
     @pytest.mark.parametrize("before", [ArchiveStyle("G2"), ArchiveStyle("G2", with_tools=True)])
     @pytest.mark.parametrize("after", [ArchiveStyle("G2"), ArchiveStyle("G2", with_tools=True)])
     def test_it_grows_whether_or_not_tool_uses_are_shown(self, tmp_path, folder, before, after):

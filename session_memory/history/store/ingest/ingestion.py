@@ -46,6 +46,7 @@ class IngestReport:
     files: int = 0
     changed: int = 0
     gone: int = 0
+    forgotten: int = 0
     bytes: int = 0
     entries: int = 0
     unreadable: int = 0

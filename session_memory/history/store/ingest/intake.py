@@ -56,11 +56,7 @@ def take_in(
     # nothing can be found, not even sessions that a runtime has deleted and their archives
     if location.home.settings().keep == "none":
         for home in dict.fromkeys(directory.home for directory in location.watched):
-            states = store.file_states(home).items()
-            store.forget(
-                home,
-                *[key for key, state in states if state.status == "gone" or state.source == SOURCE],
-            )
+            report.forgotten += _forget_gone(store, home)
         return report
     for archives in location.archives:
         # Listing archives takes a while, so do it only if something has changed or nothing is known
@@ -74,6 +70,14 @@ def take_in(
         ):
             report.add(_take_archives(store, archives))
     return report
+
+
+def _forget_gone(store: SqliteStore, home: str) -> int:
+    """Forget the transcripts that are gone, and all archives; return the number of transcripts."""
+    states = store.file_states(home)
+    gone = {key for key, state in states.items() if state.status == "gone"}
+    store.forget(home, *[key for key in states if key in gone or states[key].source == SOURCE])
+    return len(gone)
 
 
 def _scan(ingestion: Ingestion, store: SqliteStore, home: str, directory: SourceDirectory) -> None:
@@ -307,6 +311,8 @@ def _entries(
         if items is not None:
             entries += _copies(items, number, role, state.cwd, is_tool=speaker == TOOL)
             continue
+        if number == 0 and when is None:
+            when = state.first_entry_timestamp
         if number == len(said) - 1:
             when = state.last_entry_timestamp or when
         if speaker == TOOL:

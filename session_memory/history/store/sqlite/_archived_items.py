@@ -54,13 +54,16 @@ class KnownMessages:
     def take(self, role: str, text: str, at: int | None) -> list[KnownItem] | None:
         """Return the items of the message that was archived with this text, or None.
 
-        `at` is the message's time in milliseconds. Each message is returned once."""
-        there = self._messages.get((role, _second(at)), [])
+        `at` is the message's time in milliseconds, None for any time. Each message is returned
+        once."""
+        keys = [key for key in self._messages if at is None and key[0] == role]
+        keys = keys or [(role, _second(at))]
         archived = _compared([_CUT.sub("", text)])
-        for items in there:
-            if _is_same(_compared([item.text for item in items]), archived):
-                there.remove(items)
-                return items
+        for there in [self._messages.get(key, []) for key in keys]:
+            for items in there:
+                if _is_same(_compared([item.text for item in items]), archived):
+                    there.remove(items)
+                    return items
         return None
 
 

@@ -95,6 +95,12 @@ def add_unread_words(connection: Connection) -> None:
         connection.execute(f"INSERT INTO memory_unread_words {TRANSCRIPTS}")
 
 
+def widen_view_of_entries(connection: Connection) -> None:
+    """Give the view `entries` the columns `source_file` and `tool_names`."""
+    connection.execute("DROP VIEW IF EXISTS entries")
+    connection.execute(dict(_statements())["entries"])
+
+
 def index_words_whole(connection: Connection) -> None:
     """Rebuild the index of texts with vowel signs and other marks.
 
@@ -164,6 +170,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     index_words_whole,
     index_one_form_of_letters,
     add_sub_agent_calls,
+    widen_view_of_entries,
 )
 
 

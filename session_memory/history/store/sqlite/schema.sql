@@ -311,7 +311,10 @@ AND (
     WHERE x.item BETWEEN conversation.first_item AND conversation.last_item AND NOT x.is_told
 ) <= conversation.last_item - conversation.first_item;
 
--- One row a message of a user or an assistant, in the session that has it first: what a fork copied is there once. (The conversations come first in the join since only from them the entries are found by an index.)
+-- One row a message of a user or an assistant, in the session that has it first: what a fork copied is there once.
+-- `source_file` is the transcript below its root, `tool_names` are the tools that the same message of the API uses, as
+-- Read,Bash. (The conversations come first in the join since only from them the entries are found by an index. The items
+-- of a message are consecutive, so its tools are searched up to the next entries of other messages.)
 CREATE VIEW entries AS
 SELECT
     entry.id,
@@ -322,7 +325,23 @@ SELECT
     entry.role,
     entry.content AS text,
     CAST(strftime('%Y-%m-%dT%H:%M:%fZ', entry.timestamp / 1000.0, 'unixepoch') AS TEXT) AS time,
-    CAST(coalesce(entry.cwd, file.cwd) AS TEXT) AS directory
+    CAST(coalesce(entry.cwd, file.cwd) AS TEXT) AS directory,
+    file.file_path AS source_file,
+    CAST(coalesce((
+        SELECT group_concat(name, ',') FROM (SELECT tool_use.name FROM memory_tool_uses AS tool_use
+        WHERE entry.message != 0 AND tool_use.message = entry.message
+        AND tool_use.id > coalesce((
+            SELECT before.id FROM memory_transcript_entries AS before
+            WHERE before.id BETWEEN conversation.first_item AND entry.id AND before.message != entry.message
+            ORDER BY before.id DESC LIMIT 1
+        ), conversation.first_item - 1)
+        AND tool_use.id < coalesce((
+            SELECT after.id FROM memory_transcript_entries AS after
+            WHERE after.id BETWEEN entry.id AND conversation.last_item AND after.message != entry.message
+            ORDER BY after.id LIMIT 1
+        ), conversation.last_item + 1)
+        AND tool_use.id NOT IN (SELECT item FROM memory_excluded_items) ORDER BY tool_use.id)
+    ), '') AS TEXT) AS tool_names
 FROM memory_file_states AS file
 CROSS JOIN memory_conversations AS conversation ON conversation.file_id = file.id
 CROSS JOIN memory_transcript_entries AS entry
