@@ -130,22 +130,21 @@ def test_hooks_that_are_switched_off(machine: Machine, name: str) -> None:
     ],
 )
 def test_hooks_that_a_project_switched_off(
-    name: str, text: str, switch: str, tmp_path: Path
+    name: str, text: str, switch: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    machine = used_machine(tmp_path / "home")
-    for folder in (".gemini", ".qwen", ".codex"):
-        (machine.home / folder).mkdir()
-    machine.installed()
+    monkeypatch.setattr(trial, "_RUNS", 1)
+    machine = installed_machine(".gemini", ".qwen", ".codex")
     project = repository(machine.home / "work" / "shop", src__app="1\n")
     (project / name).parent.mkdir()
     (project / name).write_text(text)
-    for place in (project, project / "src"):
-        done = run_here(["doctor", "hooks", "--json"], machine.environ, place)
+    home = str(machine.home / Path(name).parts[0])
+    for place, homes in ((project, []), (project / "src", ["--home", home])):
+        done = run_here(["doctor", "hooks", "--json", *homes], machine.environ, place)
         found = [
             one["text"] for one in json.loads(done.stdout)["findings"] if one["about"] == "settings"
         ]
         assert found == ([f"{project / name}: {switch}, so no hook runs there"] if switch else [])
-    assert [text for text in machine.doctor()[1] if "shop" in text] == []
+    assert [text for text in machine.doctor("--home", home)[1] if "shop" in text] == []
 
 
 @pytest.mark.parametrize(

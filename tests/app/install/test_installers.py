@@ -4,6 +4,7 @@ none."""
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import os
 import re
@@ -58,6 +59,7 @@ def python_without_pip(directory: Path) -> Path:
     return python
 
 
+@functools.cache
 def pip_files() -> Path:
     """The directory of a pip on this machine."""
     code = "import pip; print(pip.__path__[0])"
