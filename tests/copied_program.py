@@ -14,10 +14,12 @@ SINGLE_FILES = ("pyproject.toml", "install.py", "requirements.lock")
 
 
 def copy_parts(names: tuple[str, ...], to: Path) -> None:
-    """Copy files and directories of the repository that are not there yet."""
+    """Copy files and directories of the repository that are not there yet. What is compiled of them
+    comes along, and counts for the files of the same time and size: to compile the package again
+    takes a process longer than what it is started for."""
     for name in names:
         if (ROOT / name).is_dir() and not (to / name).exists():
-            left_out = shutil.ignore_patterns("__pycache__", ".git")
+            left_out = shutil.ignore_patterns(".git", "*.pyc.*")  # half written by another process
             shutil.copytree(ROOT / name, to / name, ignore=left_out, symlinks=True)
         elif not (to / name).exists():
             shutil.copy(ROOT / name, to / name)

@@ -179,6 +179,7 @@ class Stage:
         self._work(state)
         for session in (self.victim, self.culprit, self.victim):
             session.prompt()
+        assert self._is_there(), (place, state)
         shutil.copytree(self._scene, self._copy, symlinks=True)
         self._now, self._last = self.clone.now, [actor._last for actor in self.clone.sessions]
 
@@ -221,8 +222,7 @@ class Stage:
 
     def play(self, cell: Cell) -> Loss | None:
         """Run the command of a cell; None if it loses nothing."""
-        shutil.rmtree(self._scene)
-        shutil.copytree(self._copy, self._scene, symlinks=True)
+        _put_back(self._copy, self._scene)
         self.clone.now = self._now
         for actor, last in zip(self.clone.sessions, self._last):
             actor._last = last
@@ -230,7 +230,6 @@ class Stage:
         if self.is_by_option:
             command = re.sub(r"\bgit (?!-C)", f"git -C {self._victim_path} ", command)
         is_asked = self._asks(command)
-        assert self._is_there(), cell
         self.culprit.bash(command)
         if self._is_there():
             return None
@@ -334,6 +333,34 @@ Places and states:
 |---|---|---|---|---|---|
 {rows}
 """
+
+
+def _put_back(copy: Path, place: Path) -> None:
+    """Make a directory equal to its copy. Only what differs by size, time or kind is removed and
+    copied again: a git command changes little of a repository."""
+    there = {entry.name: entry for entry in os.scandir(place)}
+    wanted = {entry.name: entry for entry in os.scandir(copy)}
+    for name, entry in there.items():
+        if name not in wanted or _kind_of(entry) != _kind_of(wanted[name]):
+            path = place / name
+            shutil.rmtree(path) if entry.is_dir(follow_symlinks=False) else path.unlink()
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            _put_back(copy / name, place / name)
+        del wanted[name]
+    for name, entry in wanted.items():
+        if entry.is_dir(follow_symlinks=False):
+            shutil.copytree(copy / name, place / name, symlinks=True)
+        else:
+            shutil.copy2(copy / name, place / name, follow_symlinks=False)
+
+
+def _kind_of(entry: os.DirEntry[str]) -> tuple[int, ...]:
+    """Return what tells if a file was changed; of a directory only that it is one."""
+    found = entry.stat(follow_symlinks=False)
+    if entry.is_dir(follow_symlinks=False):
+        return (found.st_mode,)
+    return found.st_mode, found.st_size, found.st_mtime_ns
 
 
 def _holds(git_dir: Path, mark: bytes) -> bool:
