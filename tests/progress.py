@@ -1,5 +1,5 @@
-"""What a test run says of itself: its size and how long it will take, how far it is, and every
-failure as it happens.
+"""What a test run says of itself: its size and how long it will take, how far it is, every failure
+as it happens, and at its end which tests took longest.
 
 How long each file took is kept in pytest's cache; of a file that was never run a guess is made.
 """
@@ -16,6 +16,8 @@ from session_memory.common.text.format import counted
 
 EVERY_SECONDS = 30
 GUESSED_SECONDS = 0.3  # a test
+LISTED = 25  # tests that took longest
+LEAST_SECONDS = 2  # of a test that is listed
 _CACHE_KEY = "session-memory/seconds"
 
 
@@ -28,12 +30,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 class Progress:
     """One run. `_left` has for each file how many of its tests have not ended yet, `_took` the
-    seconds of those that have."""
+    seconds of those that have, `_tests` the seconds of each test."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._left: Counter[str] = Counter()
         self._took: defaultdict[str, float] = defaultdict(float)
+        self._tests: defaultdict[str, float] = defaultdict(float)
         self._count: dict[str, int] = {}
         self._total = self._done = self._failed = 0
         self._began = self._said = time.monotonic()
@@ -57,6 +60,7 @@ class Progress:
         is."""
         file = report.nodeid.partition("::")[0]
         self._took[file] += report.duration
+        self._tests[report.nodeid] += report.duration
         if report.failed:
             self._failed += 1
             self._line(
@@ -77,6 +81,19 @@ class Progress:
         cache = getattr(self._config, "cache", None)
         if cache and self._took:
             cache.set(_CACHE_KEY, self._known)
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """List the tests that took longest, with what they set up, so that a slow one is seen."""
+        longest = sorted(self._tests.items(), key=lambda item: -item[1])[:LISTED]
+        slow = [(name, seconds) for name, seconds in longest if seconds >= LEAST_SECONDS]
+        if not slow:
+            return
+        took, whole = sum(seconds for _, seconds in slow), sum(self._tests.values())
+        terminalreporter.section(
+            f"the slowest {len(slow)} of {counted(self._done, 'test')}: {took:.0f} of {whole:.0f} s"
+        )
+        for name, seconds in slow:
+            terminalreporter.write_line(f"{seconds:6.1f} s {name}")
 
     def _begin(self, ids: list[str], processes: int) -> None:
         self._left = Counter(id.partition("::")[0] for id in ids)

@@ -23,9 +23,9 @@ def test_three():
 """
 
 
-def run(directory: Path, *words: str) -> str:
+def run(directory: Path, *words: str, conftest: str = "") -> str:
     (directory / "test_sums.py").write_text(SOURCE)
-    (directory / "conftest.py").write_text('pytest_plugins = ["progress"]\n')
+    (directory / "conftest.py").write_text(f'{conftest}pytest_plugins = ["progress"]\n')
     environ = {
         "PATH": os.defpath,
         "HOME": str(directory),
@@ -59,6 +59,17 @@ def test_it_says_its_size_its_duration_and_every_failure_as_it_happens(tmp_path:
     assert "3 tests in 1 file: about " in said
     assert "a guess" not in said
     assert_failure_is_told(said)
+
+
+def test_its_end_lists_the_slowest_tests_and_what_each_took(tmp_path: Path) -> None:
+    for words in ([], ["-n", "2"]):
+        said = run(tmp_path, *words, conftest="import progress\nprogress.LEAST_SECONDS = 0\n")
+        _, title, listed = said.partition("the slowest 3 of 3 tests: ")
+        assert title, said
+        lines = re.findall(r"^ +([\d.]+) s test_sums\.py::(test_\w+)$", listed, re.MULTILINE)
+        assert {name for _, name in lines} == {"test_one", "test_two", "test_three"}
+        seconds = [float(took) for took, _ in lines]
+        assert seconds == sorted(seconds, reverse=True)
 
 
 def assert_failure_is_told(said: str) -> None:
