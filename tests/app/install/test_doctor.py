@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import records
 from git_scene import repository
-from install_machine import PYTHON, Machine, agent_home, installed_machine, reads_toml, used_machine
+from install_machine import PYTHON, Machine, agent_home, installed_machine, reads_toml
 from own_process import run_here
 
 from bench.scratch import remove_tree
