@@ -30,7 +30,8 @@ from .memory_index import IndexedMemory, Origin
 
 TITLE_CHARACTERS = 200
 TEXT_CHARACTERS = 8000
-EPISODE = "episode"
+EPISODE = "episode"  # as stored; people and agents read LOG
+LOG = "log"
 REJECTED = "rejected"  # tried and given up, with the reason
 # the strategy in the origin of a memory that one of these wrote
 BY_AGENT, BY_PERSON = "agent", "person"
@@ -60,6 +61,11 @@ _BY = re.compile(r"by \^([a-z2-7]{10})")
 _LIKE_OURS = re.compile(r"^(?=## |>|\*(?:About|From|Superseded) )", re.MULTILINE)
 _LIVE_ASTERISK = re.compile(r"(?<!\\)((?:\\\\)*)\*")
 _TIME = "%Y-%m-%d %H:%M:%S UTC"
+
+
+def shown_kind(kind: str) -> str:
+    """Return a kind as people and agents read it: an episode is an entry of the log."""
+    return LOG if kind == EPISODE else kind
 
 
 def new_memory(

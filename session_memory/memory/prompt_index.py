@@ -24,7 +24,16 @@ from ..history.store.sqlite.exclusions import Stamp
 from ._cues import DIRECTIVES, WordUse, cues_of, keys_of
 from .call_memories import COMMAND, ROOTED, key_of
 from .doubts import files_named, settled_after, unmerged_branch
-from .format import BY_AGENT, BY_PERSON, EPISODE, REJECTED, is_by_agent, short_hash, time_text
+from .format import (
+    BY_AGENT,
+    BY_PERSON,
+    EPISODE,
+    REJECTED,
+    is_by_agent,
+    short_hash,
+    shown_kind,
+    time_text,
+)
 from .memory_index import IndexedMemory, MemoryFilter, MemoryIndex, PlacedMemory
 from .prompt_index_reader import (
     BUCKETS,
@@ -284,7 +293,7 @@ def _text(memory: IndexedMemory) -> str:
         else ""
     )
     noted = ", noted by an agent" if is_by_agent(memory) else ""
-    return one_line(f"{memory.kind}{about}{noted}: {memory.title} {memory.text}")
+    return one_line(f"{shown_kind(memory.kind)}{about}{noted}: {memory.title} {memory.text}")
 
 
 def _said(memory: IndexedMemory) -> str:

@@ -130,8 +130,11 @@ class TestCommand:
         assert '"expiry set to 3600"' in shown
         assert "session-memory show 12\n" in shown
         assert "~/.session-memory/memories/facts.md" in shown
-        self.run("list", "--kind", "episode")
-        assert "A ‹b›day‹/b›" in capsys.readouterr().out
+        for kind in ("log", "episode"):  # its name until 0.4
+            self.run("list", "--kind", kind)
+            listed = capsys.readouterr().out
+            assert "  log: A ‹b›day‹/b›" in listed
+            assert "episode" not in listed
 
     def test_json_holds_all_of_it(
         self, person: MemoryDirectory, capsys: pytest.CaptureFixture[str]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .values import SearchLimits, SearchResult
 
 MOST_MEMORIES = 3  # listed before the messages
+MOST_OF_LOG = 2  # entries, after the messages
 NO_STORE = (
     "nothing can be looked up: the store of all conversations does not exist yet or is unusable"
 )
@@ -103,10 +104,11 @@ class Backend(ABC):
     ) -> list[SearchResult]:
         """Return at most `limit` matching memories and messages of earlier conversations.
 
-        Memories come first; in each kind the best come first. `limits` restrict the time and
+        Memories come first, the log last; in each kind the best come first. `limits` restrict the time and
         project."""
         with self._question() as (location, store, patience, missing):
             from ...history.search.query import asks_for_last_work
+            from ...memory.format import EPISODE
             from ...memory.last_work import last_work
             from ...memory.library import search_memories
             from .store_results import found_memory, found_message, is_within, worked_on
@@ -124,7 +126,12 @@ class Backend(ABC):
         memories = search_memories(
             location, query, min(limit, MOST_MEMORIES), print_note, patience, fits
         )
-        hits_shown = [*map(found_memory, memories), *map(found_message, hits)][:limit]
+        noted = [memory for memory in memories if memory.kind != EPISODE]
+        log = [memory for memory in memories if memory.kind == EPISODE]
+        shown_log = log[:MOST_OF_LOG]
+        room = max(0, limit - len(noted) - len(shown_log))
+        said = [*map(found_memory, noted), *map(found_message, hits[:room])]
+        hits_shown = [*said, *map(found_memory, shown_log)][:limit]
         return SearchResults(hits_shown, f"{missing} {hits.notice}".strip())
 
     def errors(self, text: str, limit: int) -> list[ErrorBlock]:

@@ -168,7 +168,10 @@ def seen_errors(errors: list[ErrorBlock], limit: int) -> Told:
 def memory(remembered: IndexedMemory) -> str:
     """Return a memory on one line: its kind, its id, its text."""
     said = f"{remembered.title} {remembered.text}" if remembered.text else remembered.title
-    return f'{remembered.kind} {remembered.id}: "{shorten(one_line(for_prompt(said)), SNIPPET_CHARACTERS)}"'
+    from ...memory.format import shown_kind  # imported late: most answers have no memory
+
+    kind = shown_kind(remembered.kind)
+    return f'{kind} {remembered.id}: "{shorten(one_line(for_prompt(said)), SNIPPET_CHARACTERS)}"'
 
 
 def problem(message: str, hint: str = "") -> str:

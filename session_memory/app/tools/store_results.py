@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...common.text.format import one_line
 from ...history.store.values import Hit
-from ...memory.format import is_by_agent
+from ...memory.format import EPISODE, LOG, is_by_agent
 from ...sessions.settings.rules import covers
 from .values import SearchResult
 
@@ -60,6 +60,7 @@ def found_memory(memory: IndexedMemory) -> SearchResult:
     said = memory.text or (memory.quote and f'"{memory.quote}"')
     text = "\n".join(filter(None, (said, f"({'; '.join(notes)})" if notes else "")))
     _, session, conversation, *_ = memory.origins[-1] if memory.origins else (None, "", "")
-    known = ", ".join([f"memory {memory.id}", *([memory.path] if memory.path else [])])
+    role = LOG if memory.kind == EPISODE else "memory"
+    known = ", ".join([f"{role} {memory.id}", *([memory.path] if memory.path else [])])
     where = f"conversation {conversation}, {known}" if conversation else known
-    return SearchResult(str(session), memory.title, "memory", seconds, text, where)
+    return SearchResult(str(session), memory.title, role, seconds, text, where)

@@ -93,17 +93,17 @@ class TestLimits:
             ):
                 text = person.ask("search_sessions", query="plum jam", **limits).text
                 assert sessions_in(text) == expected, limits
-                assert ("Memory: " in text) == (has_memories and bool(expected)), limits
+                assert ("Log: " in text) == (has_memories and bool(expected)), limits
 
-    def test_what_is_remembered_stands_before_what_was_said(self, person: Person) -> None:
+    def test_what_is_remembered_stands_before_what_was_said_and_the_log_after_it(
+        self, person: Person
+    ) -> None:
         person.run("process")
-        roles = re.findall(
-            r"^(Memory|User|Assistant): ",
-            person.ask("search_sessions", query="plum jam").text,
-            re.M,
-        )
-        assert roles == sorted(roles, key="Memory".__ne__)
-        assert {"Memory", "User"} <= {*roles}
+        person.run("remember", "Plum jam is for the webshop")
+        text = person.ask("search_sessions", query="plum jam").text
+        roles = re.findall(r"^(Memory|User|Assistant|Log): ", text, re.M)
+        assert roles == sorted(roles, key=lambda role: (role != "Memory", role == "Log"))
+        assert {"Memory", "User", "Log"} <= {*roles}
 
     def test_nothing_found_within_limits_says_to_leave_them_out(self, person: Person) -> None:
         told = person.ask("search_sessions", query="plum jam", until="2020-01-01").text

@@ -129,3 +129,26 @@ def test_no_memory_says_how_they_come_about(tmp_path: Path) -> None:
     with ServedPage(user) as page:
         page.until("cart", "/list")
         assert "session-memory process" in page.view("/memories").text
+
+
+LOG = """# 2026-02-21
+
+## Why is the cart empty? ^cdefghijkl
+
+Asked: why. Ended: the cache was stale.
+
+*From 2026-02-21 14:32:05 UTC, session s1, conversation 1, by extractive, in /srv/shop*
+"""
+
+
+def test_the_log_is_counted_apart_from_memories_and_called_a_log(user: StoreUser) -> None:
+    episodes = user.home / ".session-memory" / "memories" / "episodes"
+    episodes.mkdir()
+    (episodes / "2026-02-21.md").write_text(LOG)
+    with ServedPage(user) as page:
+        assert "2 memories, 1 entry of the log" in page.view("/memories").text
+        of_kind = page.view("/memories?kind=episode").text
+        assert "1 entry of the log" in of_kind
+        assert "0 memories" not in of_kind
+        assert '<span class="badge">log</span>' in of_kind
+        assert '<span class="badge">episode</span>' not in of_kind

@@ -9,12 +9,12 @@ from typing import Any
 
 from ....common.system.files import user_dir
 from ....common.system.sqlite import Patience
-from ....common.text.format import one_line, shorten
+from ....common.text.format import counted, one_line, shorten
 from ....common.text.sanitize import for_people
 from ....memory.doubts import with_doubts
 from ....memory.folders import folder_of, folders_of
 from ....memory.forgotten import read_undo
-from ....memory.format import EPISODE, KINDS
+from ....memory.format import EPISODE, KINDS, shown_kind
 from ....memory.library import forget_memories, open_index, take_back
 from ....memory.memory_index import IndexedMemory, MemoryFilter
 from ....memory.pages import file_of
@@ -60,6 +60,7 @@ def values(request: PageRequest) -> dict[str, Any]:
         "count": len(memories),
         "kinds": _choices_of_kinds(kinds, kind),
         "all_kinds": sum(kinds.values()),
+        "counts": _counts(kinds, kind),
         "projects": chosen_of(
             [("", "All projects"), *((name, name) for name in projects)], project
         ),
@@ -75,10 +76,21 @@ def values(request: PageRequest) -> dict[str, Any]:
 def _choices_of_kinds(numbers: Counter[str], chosen: str) -> list[tuple[Choice, int]]:
     """Return the kinds that there are, and the chosen one, each with its number."""
     return [
-        (Choice(kind, kind, kind == chosen), numbers[kind])
+        (Choice(kind, shown_kind(kind), kind == chosen), numbers[kind])
         for kind in (*KINDS, EPISODE)
         if numbers[kind] or kind == chosen
     ]
+
+
+def _counts(numbers: Counter[str], chosen: str) -> str:
+    """Return the number of memories, and of the log's entries if there are any; or of the chosen
+    kind."""
+    log = numbers[EPISODE] if chosen in ("", EPISODE) else 0
+    noted = numbers[chosen] if chosen else sum(numbers.values()) - numbers[EPISODE]
+    counts = [] if chosen == EPISODE else [counted(noted, "memory", "memories")]
+    if log or not counts:
+        counts.append(f"{counted(log, 'entry', 'entries')} of the log")
+    return ", ".join(counts)
 
 
 def _found(
@@ -139,6 +151,7 @@ def _shown(
     return [
         (
             memory._replace(
+                kind=shown_kind(memory.kind),
                 title=for_people(memory.title),
                 text=for_people(memory.text),
                 subject=for_people(memory.subject),
