@@ -1,8 +1,9 @@
 """Files of a group, reached step by step from its host's directory.
 
 A group's agent controls the group's directories and may run in its own sandbox. A link that leads
-nowhere for the agent may lead into another group on the host. So no step follows a link, and a file
-that was opened stays the same file, whatever an agent puts in its place, and when."""
+nowhere for the agent may lead into another group on the host. So no step follows a link, and an
+open file stays the same file, whatever an agent puts there later.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _DESCRIPTORS = "/proc/self/fd"
 
 
 class OutsideGroupError(SessionMemoryError):
-    """A link or another file type is in place of a group's directory or file."""
+    """A path in a group's directory is a link, or has another type than expected."""
 
 
 class TooLargeError(OSError):
@@ -58,8 +59,8 @@ def directory_below(root: str, path: str, *, make: bool = False) -> Iterator[int
 def pinned(root: str, path: str, *, make: bool = False) -> Iterator[str]:
     """Yield a path to the directory `path` as it is now, even if something else replaces it.
 
-    For functions that take paths. Only Linux has such paths; elsewhere the result is `path` itself,
-    after one check. Raises as `directory_below` does."""
+    This is for functions that need a path. Only Linux has such paths; elsewhere, yield `path`
+    itself after one check. Raises as `directory_below` does."""
     if os.open not in os.supports_dir_fd:  # Windows
         check_steps(root, path, make=make)
         yield path

@@ -1,5 +1,6 @@
-"""The runtimes whose sessions are remembered: for each a row in `extension_points.RUNTIMES`, and a
-folder with its class.
+"""The runtimes whose sessions are remembered.
+
+Each has a row in `extension_points.RUNTIMES`, and a folder with its class.
 
 backup: base classes for copies of a runtime's sessions, and for restoring from them
 base: `Runtime`, the base class with the defaults, and forms of it for usual ways to store sessions

@@ -1,7 +1,8 @@
 """Finds a person's words in the result of a tool call: answers, or reasons to refuse.
 
-Only results that begin as runtimes write them count, so no file or page that a tool read can speak
-for the person."""
+Only results that begin as runtimes write them count, so a file or page that a tool read cannot pass
+for the person.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from collections.abc import Iterable
 
 from ...common.system.json import as_list, as_object, as_string, objects_in
 
-# How results begin: of dialogs that were answered, and of calls that were refused.
+# The beginnings of results of answered dialogs, and of refused calls.
 ANSWERED = (
     "User has answered your questions: ",
     "Your questions have been answered: ",
@@ -82,7 +83,7 @@ def answers_in(answers: dict[str, object], notes: object = None) -> str:
 
 
 def answer_lists(answers: object) -> str:
-    """Return the words in answers that are lists of texts in the order of the questions."""
+    """Return the words in answers given as lists of texts, in the order of the questions."""
     return _joined([as_string(text) for texts in as_list(answers) for text in as_list(texts)])
 
 

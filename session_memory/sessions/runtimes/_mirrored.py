@@ -1,6 +1,7 @@
 """The base class of runtimes whose sessions are read from mirrors.
 
-They do not keep sessions as lines that only grow."""
+These runtimes do not store sessions as files of lines that only grow.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,9 @@ class MirroredSessions(CopiedSessions, ProjectFolders):
         return self.copies_root(config_dir)
 
     def refresh(self, config_dir: str, everything: bool = False) -> None:
-        """Update the mirrors, if a session has changed. A prompt reads only a bounded amount."""
+        """Update the mirrors if a session has changed.
+
+        A prompt reads only a limited amount."""
         if any([status_at(config_dir + source) for source in self.SOURCES]):
             home = self.home_of(config_dir)
             root = f"{home.state_dir}/{self.name}"
@@ -51,5 +54,5 @@ class MirroredSessions(CopiedSessions, ProjectFolders):
         return path if is_file(path) else self.transcript_of(config_dir, session_id) or path
 
     def own_path(self, event: Event, start: str, config_dir: str) -> str:
-        """Return the path of the mirror, not of the runtime's own file that an event may name."""
+        """Return the path of the mirror, not of the runtime's own file, which an event may name."""
         return self.transcript_path(config_dir, start, as_string(event.get("session_id")))

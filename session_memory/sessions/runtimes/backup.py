@@ -1,7 +1,8 @@
 """The base classes for backups of a runtime's sessions.
 
-They state which files a session has, when the runtime deletes them, and how to put them back so
-that the session resumes."""
+They state which files a session has, when the runtime deletes them, and how to put them back for
+the session to resume.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +46,8 @@ class Deletion(NamedTuple):
     """The time after which a runtime itself deletes sessions.
 
     `days` is None for never. `source` is the file with the setting, '' for the default. `shortest`
-    is the shortest time that any project's settings make of it. `traps` are settings with an
-    unexpected effect, a line each."""
+    is the shortest time in any project's settings. `traps` are settings with an unexpected effect,
+    a line each."""
 
     days: float | None
     source: str = ""
@@ -55,8 +56,9 @@ class Deletion(NamedTuple):
 
 
 class Backup:
-    """The sessions of `runtime`: by default a transcript and the folder beside it, never
-    deleted."""
+    """The sessions of `runtime`.
+
+    By default a session is a transcript and the folder beside it, and is never deleted."""
 
     # whether the runtime stores sessions in files that it changes anywhere, such as a database
     REWRITES = False

@@ -1,9 +1,10 @@
 """The base classes of runtimes.
 
-A runtime is one object: a subclass states only its differences from these defaults. The class
-itself has everything a prompt needs: where sessions are stored, how to read a hook's event, and how
-to answer it. The meaning of transcript lines (`records`) and the needs of an install (`install`)
-are loaded on first use."""
+A runtime is one object; a subclass states only its differences from these defaults. The class
+itself has everything a prompt needs: the places of sessions, how to read a hook's event, and how to
+answer it. The meaning of transcript lines (`records`) and the needs of an install (`install`) are
+loaded on first use.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from .records import Records
 
     # Folders of transcripts, or single transcripts if a runtime has no folder for a project. Each
-    # has the name of its worktree; '' for the current one.
+    # has the name of its worktree, '' for the current one.
     Folders = Sequence[tuple[str, str]]
     Event = Mapping[str, Any]
 
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 class Runtime:
     """A runtime.
 
-    By default it keeps all transcripts in one place, whatever their project, for as long as they
-    live. It names no sessions in agent homes, and its hooks have Claude Code's form."""
+    By default all transcripts are in one place, whatever their project, and are never deleted.
+    Sessions in agent homes have no names, and hooks have Claude Code's form."""
 
     name: str  # what archives and the store call it
     TITLE: str  # what people call it
@@ -41,12 +42,12 @@ class Runtime:
     CONFIG_VARIABLE: str  # the environment variable that names a different directory
     TRANSCRIPTS: str  # the folder in that directory with all transcripts
     DEEPEST = 2  # how deep transcripts are in `transcripts_dir`: 2 for `<project>/<session>.jsonl`
-    # Whether transcripts are in a folder named after the directory where their session started
+    # True if transcripts are in a folder named after the directory where their session started
     HAS_PROJECT_FOLDERS = False
     SESSIONS_FOLDER: str  # the folder in an agent home's memory directory that names its sessions
     PROGRAM: str  # a word in the command line of the runtime's processes
     OWN_ID_VARIABLE: str  # the variable in which an agent's commands find the id of its session
-    # a variable that is set in whatever an agent starts, and not in a terminal of its user
+    # a variable that is set in every process an agent starts, and not in its user's terminal
     AGENT_VARIABLE: str
     # The variable in which a hook finds the session's start directory; '' if only the event
     # contains it
@@ -59,12 +60,12 @@ class Runtime:
     # The event key that identifies its prompt, the same for all our hooks; '' if there is none. A
     # prompt in the middle of a turn may have the id of the turn.
     PROMPT_ID_KEY = ""
-    # The tools whose calls we answer: the kind of each, and the input key that names the call's
+    # The tools whose calls we answer, each with its kind and with the input key for the call's
     # target
     TOOLS: Mapping[str, tuple[str, str]] = {}
     # Further tools for which we answer only failures, in the same form
     FAILING_TOOLS: Mapping[str, tuple[str, str]] = {}
-    # whether it shows the `systemMessage` that a hook prints to its user, and not to the agent
+    # whether the `systemMessage` that a hook prints is shown to the user, and not to the agent
     SHOWS_NOTICES = False
     SHOWS_WHAT_WAS_TOLD = True  # whether its transcripts show the text that a hook gave the agent
     # whether a session has files other than its transcript and the folder beside it
@@ -133,7 +134,7 @@ class Runtime:
         return False
 
     def all_folders(self, config_dir: str) -> Iterable[str]:
-        """Return the folders of all projects, or the newest transcripts if there are no folders."""
+        """Return the folders of all projects; without folders, the newest transcripts."""
         raise NotImplementedError
 
     def folders_below(self, config_dir: str, *directories: str) -> list[str]:
@@ -143,8 +144,7 @@ class Runtime:
         return list(self.all_folders(config_dir))
 
     def listed_dirs(self, config_dir: str) -> list[str]:
-        """Return the directories whose listings change whenever the result of `folders_below`
-        does."""
+        """Return the directories whose listings change whenever `folders_below` would change."""
         return [self.transcripts_dir(config_dir)]
 
     def sessions_in(
@@ -179,7 +179,7 @@ class Runtime:
     def other_sessions(
         self, sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
     ) -> list[Session]:
-        """Return the sessions of an agent home, or without `sessions_dir`, of the project or `all`.
+        """Return the sessions of an agent home; without `sessions_dir`, of the project or `all`.
 
         A project is the folder of the session's own transcript, and `folders`. The result may
         include the session itself."""
@@ -202,10 +202,11 @@ class Runtime:
         return ""
 
     def call_began(self, lines: Iterable[bytes]) -> float | None:
-        """Return when a call was made whose record was written at its end, in seconds since 1970.
+        """Return when a call was made, if its record is written only at its end.
 
-        The first of `lines` has the call's record; the others are the lines before it, last first.
-        Return None if a record is written as its call is made."""
+        The time is in seconds since 1970. The first of `lines` has the call's record; the others
+        are the earlier lines, the last first. Return None if a record is written when its call is
+        made."""
         return None
 
     def place_of(self, file: str) -> str:
@@ -218,8 +219,8 @@ class Runtime:
     def exported_lines(self, content: bytes) -> Sequence[dict[str, Any] | bytes]:
         """Return a session in the runtime's own or export format as lines of its mirror.
 
-        Only for a runtime whose sessions are read in another form. Return [] if `content` is not a
-        session."""
+        This is only for a runtime whose sessions are read in another form. Return [] if `content`
+        is not a session."""
         return []
 
     def live_session_id(self, config_dir: str, pid: int) -> str:
@@ -245,7 +246,7 @@ class Runtime:
     def _sessions(
         self, config_dir: str, own_dir: str, scope: str, folders: Folders
     ) -> list[Session]:
-        """Return the sessions in `own_dir` and `folders`; with the scope `all`, also all others."""
+        """Return the sessions in `own_dir` and `folders`, and with the scope `all` all others."""
         from ..transcripts.projects import sessions_of_project
 
         return sessions_of_project(
@@ -257,13 +258,11 @@ class Runtime:
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
         """Return whether an event comes from this runtime, by the event and the hook's environment.
 
-        Another runtime may take its plugins or run the hooks in its settings."""
+        Another runtime may use its plugins or run the hooks in its settings."""
         raise NotImplementedError
 
     def keeps_transcript(self, event: Event, environ: Mapping[str, str]) -> bool | None:
-        """Return whether the session has a transcript once a prompt was answered;
-
-        None if unknown."""
+        """Return whether the session has a transcript after the first answer; None if unknown."""
         return None
 
     def process(self, event: Event, environ: Mapping[str, str]) -> str:
@@ -278,7 +277,7 @@ class Runtime:
         return as_string(event.get(self.PROMPT_ID_KEY))
 
     def start_dir(self, event: Event, environ: Mapping[str, str]) -> str:
-        """Return the directory from which upwards an agent home is looked for."""
+        """Return the directory from which the search for an agent home goes upwards."""
         return environ.get(self.PROJECT_VARIABLE) or as_string(event.get("cwd"))
 
     def project_start(self, event: Event, environ: Mapping[str, str]) -> str:
@@ -287,7 +286,8 @@ class Runtime:
         return self.start_dir(event, environ)
 
     def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
-        """Return the runtime's own directory by an event: the one with the folder TRANSCRIPTS."""
+        """Return the runtime's own directory according to an event: the one with the folder
+        TRANSCRIPTS."""
         above, mark, _ = as_string(event.get("transcript_path")).rpartition(f"/{self.TRANSCRIPTS}/")
         return above if mark else self.config_dir(environ)
 
@@ -342,14 +342,14 @@ class Runtime:
     # How an event is answered
 
     def held_output(self, reason: str, text: str) -> dict[str, Any]:
-        """Return a hook's output that makes the runtime ask its user if the tool may run.
+        """Return the hook output that makes the runtime ask its user if the tool may run.
 
-        The user sees `reason`; the agent gets `text`, unless it is ''. By default nobody is
-        asked."""
+        The user sees `reason`; the agent gets `text`, unless it is ''. By default nobody is asked.
+        """
         return self.context_output(text, self.TOOL_EVENT) if text else {}
 
     def context_output(self, text: str, event: str = "") -> dict[str, Any]:
-        """Return a hook's output (or a callback's result) that gives the agent `text`.
+        """Return the hook output (or the callback's result) that gives the agent `text`.
 
         `event` is the answered event, by default a prompt."""
         return {
@@ -360,7 +360,7 @@ class Runtime:
         }
 
     def notice_output(self, text: str) -> dict[str, Any]:
-        """Return a hook's output that shows `text` to the user; by default the agent passes it on.
+        """Return the hook output that shows `text` to the user; by default the agent passes it on.
 
         If only the user sees it, it is merged with `context_output` into one object."""
         return {"systemMessage": text} if self.SHOWS_NOTICES else self.context_output(text)
@@ -383,8 +383,7 @@ class ProjectFolders(Runtime):
         raise NotImplementedError
 
     def name_inside(self, name: str) -> str:
-        """Return the prefix of the names of folders for directories inside that of folder
-        `name`."""
+        """Return the common prefix of folder names for directories inside folder `name`'s."""
         return name + "-"
 
     def project_dir(self, config_dir: str, cwd: str) -> str:
@@ -445,9 +444,7 @@ class ProjectFolders(Runtime):
         return self.project_dir(config_dir, directory)
 
     def transcript_of(self, config_dir: str, session_id: str) -> str:
-        """Return the path of a session's transcript, wherever it started;
-
-        '' if there is none yet."""
+        """Return the path of a session's transcript, wherever it started, or ''."""
         paths = (f"{folder}/{session_id}.jsonl" for folder in self.all_folders(config_dir))
         return next((path for path in paths if is_file(path)), "")
 

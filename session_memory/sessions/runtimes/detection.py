@@ -10,11 +10,12 @@ from .base import Runtime
 from .table import all_runtimes
 
 HEAD_BYTES = 64 * 1024
-# of a file whose head does not show it, for example because it begins with copies of large files
+# this much of a file whose head does not show it, for example because it begins with copied large
+# files
 FURTHER_BYTES = 32 * 1024 * 1024
 _BLOCK_BYTES = 1024 * 1024
 _OVERLAP_BYTES = 64  # overlap of blocks, so no key is split unnoticed
-# marks transcripts of Claude Code that versions before 0.4.2 made of Pi's
+# marks transcripts of Claude Code that versions before 0.4.2 made from Pi's
 PI_CONVERTED = "pi-converted"
 
 
@@ -60,7 +61,7 @@ def unusual_form(head: bytes) -> str:
 
 
 def _runtime_in(content: bytes) -> Runtime | None:
-    """Return the runtime of the first line that shows it; the first and last may be cut off."""
+    """Return the runtime of the first line that shows it; the outer lines may be cut off."""
     runtimes = all_runtimes()
     lines = (line.lstrip(b"\0") for line in content.split(b"\n"))
     return next(
@@ -72,7 +73,7 @@ def _runtime_in(content: bytes) -> Runtime | None:
 def source_of(descriptor: int, runtime: Runtime) -> str:
     """Return the store's name for a transcript's source: its runtime, or its original format.
 
-    The original format counts for transcripts that were converted."""
+    A converted transcript has its original format as its source."""
     head = read_at(descriptor, 0, HEAD_BYTES).partition(b"\n")[0]
     return PI_CONVERTED if f'"entrypoint":"{PI_CONVERTED}"'.encode() in head else runtime.name
 

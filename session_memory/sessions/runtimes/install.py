@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .base import Runtime
 
 _PLUGIN_ROOT = "${CLAUDE_PLUGIN_ROOT}"
-# prepares in a plugin's data directory what an install has in its environment
+# prepares in a plugin's data directory what an install puts into its environment
 _PLUGIN_ONLY = "/hooks/plugin_start.py"
 _PLUGIN_PATH = re.compile(rf'"?{re.escape(_PLUGIN_ROOT)}([^"\s]*)"?')
 _FAIL_OPEN = " || exit 0"
@@ -197,10 +197,10 @@ class SettingsHooks(Install):
 def hooks_declared(declared: str, python: str, app: str, argument: str) -> list[Hook]:
     """Return the hooks that `declared` lists (see Install.wanted_hooks).
 
-    `argument` names the runtime for the scripts; it is left out for `claude`. Python exits with 2
-    if it cannot open the script, and for a hook 2 means: drop the prompt. So any failure becomes 0:
-    if the program directory or the interpreter is gone, prompts still work and no prompt gets a
-    notice about it. `session-memory doctor` reports it."""
+    `argument` names the runtime for the scripts; it is left out for `claude`. If Python cannot open
+    a script, it exits with 2, and for a hook 2 means that the prompt is dropped. So any failure
+    becomes 0: if the program directory or the interpreter is gone, prompts still work without a
+    notice. `session-memory doctor` reports it."""
     hooks = []
     behind = "" if argument == "claude" else f" {argument}"
     for event, matchers in json.loads(declared)["hooks"].items():
@@ -219,9 +219,9 @@ def hooks_declared(declared: str, python: str, app: str, argument: str) -> list[
 
 
 def text_of(path: str) -> str:
-    """Return the text of a settings file; '' if there is none.
+    """Return the text of a settings file, or ''.
 
-    A pipe does not count; a repository could have one of that name."""
+    A pipe is ignored, because a repository could have one of that name."""
     if not os.path.isfile(path):
         return ""
     try:

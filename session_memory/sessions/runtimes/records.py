@@ -1,7 +1,8 @@
 """Events, into which each record of a transcript is decoded once, and the decoders' base class.
 
 A reader states the kinds of events that are `wanted`, such as `MESSAGES | CALLS`. Lines that surely
-have none of them are not decoded, and nothing else is searched for in a record."""
+have none of these are not decoded, and nothing else is searched for in a record.
+"""
 
 from __future__ import annotations
 
@@ -151,7 +152,7 @@ class Reply(Value):
 
 
 class Branch:
-    """The records of a transcript that count, if some do not or lack context.
+    """The records of a transcript that count, if some do not or need context.
 
     In a tree of records this is the live branch, found by reading from the end."""
 
@@ -171,7 +172,7 @@ class Branch:
     of_session = ""
 
     def holds(self, line: bytes) -> bool:
-        """Tell whether `line` counts. To be asked of every line, from the last to the first."""
+        """Tell whether `line` counts. Call this for every line, from the last to the first."""
         return True
 
     def note(self, record: Record) -> None:
@@ -212,24 +213,21 @@ class Records:
         raise NotImplementedError
 
     def owns(self, record: Record) -> bool:
-        """Return whether a record shows this runtime, though another program rewrote the file.
+        """Return whether a record shows this runtime, even after another program rewrote the file.
 
-        White space and order may differ."""
+        White space and order may then differ."""
         raise NotImplementedError
 
     def open_transcript(self, first_line: bytes) -> Branch | None:
-        """Return the part that counts of a transcript with this first line;
-
-        None if every record does."""
+        """Return the part of a transcript that counts, by its first line; None if all of it does."""
         return None
 
     def prefilter(self, line: bytes, wanted: Wanted) -> bool:
-        """Return False only for a line that surely has nothing `wanted`, so it need not be
-        decoded."""
+        """Return False only for a line that surely has nothing `wanted` and need not be decoded."""
         return not line.startswith(self.BEGINNINGS) or self.may_hold(line, wanted)
 
     def may_hold(self, line: bytes, wanted: Wanted) -> bool:
-        """Return what `prefilter` does, for a line that begins as the runtime writes it."""
+        """Return the result of `prefilter`, for a line in the runtime's own form."""
         return True
 
     def without_results(self, line: bytes) -> bytes:
@@ -245,7 +243,7 @@ class Records:
     def results_in(self, line: bytes, decode: Decode) -> list[CallResult] | None:
         """Return the results of tool calls in a line recognised as having nothing else, else None.
 
-        `decode` returns the values in JSON text and how many of them could not be read; only the
+        `decode` returns the values in JSON text and the number of unreadable ones. Only the
         necessary part is decoded."""
         return None
 
@@ -268,8 +266,9 @@ class Records:
         return events
 
     def counts(self, record: Record, *, of_sub_agents: bool) -> bool:
-        """Check if the messages and results in a record are the session's; with `of_sub_agents`,
-        if they are a sub-agent's."""
+        """Check if a record's messages and results are the session's, or a sub-agent's.
+
+        With `of_sub_agents`, a sub-agent's are meant."""
         return True
 
     def messages(self, record: Record, offset: int) -> Iterable[Event]:
@@ -343,8 +342,7 @@ class Records:
         return [thought for thought in thoughts if thought]
 
     def hunks(self, record: Record, call_id: str) -> list[Hunk]:
-        """Return what a call's edit changed and where in the file; [] if the record does not
-        say."""
+        """Return the hunks of a call's edit in the file; [] if the record does not have them."""
         return []
 
     def time(self, record: Record) -> float | None:

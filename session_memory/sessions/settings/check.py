@@ -1,7 +1,8 @@
 """Checks a settings file: each correct key is used, each wrong key is a fault.
 
 A wrong key affects only itself. If a rule was meant to exclude something but cannot be understood,
-it hides everything it could have meant. A file that cannot be read at all hides everything."""
+it hides everything it could have meant. A file that cannot be read at all hides everything.
+"""
 
 from __future__ import annotations
 
@@ -193,8 +194,8 @@ class FileCheck:
 def _read(paths: Sequence[str], root: str = "") -> Checked:
     """Return the valid part of the first of these files, with the rules of all.
 
-    '' stands for a missing file. The file of the home `root` may set only what the second, the
-    person's file, grants."""
+    '' means a missing file. The file of the home `root` may set only keys that the person's file,
+    the second one, grants."""
     checked_files = Checked({}, [], [], [])
     for number, path in enumerate(paths):
         if path:

@@ -21,13 +21,13 @@ _KEYS = ("home", "session", "directory", "before")
 # begins the file of the forgotten messages; then come the salt and the sorted hashes
 _FORMAT = b"messages1"
 _SALT_BYTES = 16
-# with a million forgotten messages, one in 18 million million others is mistaken for one of them
+# with a million forgotten messages, one in 18 million million other messages is mistaken for one
 _HASH_BYTES = 8
 _HEAD_BYTES = len(_FORMAT) + _SALT_BYTES
 
 
 def session_tombstone(home: str, session_id: str, before: int) -> Tombstone:
-    """Return the tombstone of a session of a home, for what it did before a time."""
+    """Return the tombstone of a home's session, for its content up to a time."""
     return home, _hash(session_id), "", before
 
 

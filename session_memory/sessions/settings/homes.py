@@ -306,7 +306,7 @@ def home_at(
 
 
 def host_of(directory: str) -> str:
-    """The host that `directory` is, or is a group of; '' if it is neither."""
+    """Return the host at `directory`, or the host of the group there; '' if there is neither."""
     parts = directory.rsplit("/", 2)
     for host in (directory, parts[0] if parts[1:-1] == ["groups"] else ""):
         if host and is_directory(f"{host}/groups") and is_file(f"{host}/store/messages.db"):
@@ -325,7 +325,7 @@ def named_home(root: str, environ: Mapping[str, str], folder: str = "sessions") 
 
 
 def naming(path: str | None, environ: Mapping[str, str]) -> Mapping[str, str]:
-    """Return `environ` with `path`, a directory from the command line, as the wanted home."""
+    """Return `environ` with `path`, a directory from the command line, as the requested home."""
     return {**environ, ENV_HOME: path} if path else environ
 
 

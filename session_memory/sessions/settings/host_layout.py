@@ -1,5 +1,7 @@
-"""The paths of a host below its directory, the check that a group's paths stay in the group, and
-its directories held open, so that no step on the way can be exchanged for a symlink."""
+"""The paths of a host below its directory, and the check that a group's paths stay in the group.
+
+Its directories are held open, so no step on the way to a file can be exchanged for a symlink.
+"""
 
 # .session-memory/config.yaml          settings
 # .session-memory/groups/<group>.yaml  settings of one group

@@ -222,8 +222,7 @@ def _write(
 
 
 def _is_as_meant(path: str, before: object, at: KeyPath, value: object) -> bool:
-    """Check that the file `path` has the values `before`, changed only at the key `at` to
-    `value`."""
+    """Check that only the key `at` has changed in the file: from the values `before` to `value`."""
     try:
         after = read_document(path).values
     except ConfigError:

@@ -1,7 +1,8 @@
 """The rules for a session: the person's, the asking homes', and its agent home's.
 
-All these rules count and the stricter wins, whoever reads, and whichever store has the session. Its
-agent home is the one where it started."""
+All of them apply and the stricter wins, for every reader and every store. The agent home of a
+session is the one where it started.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ class Privacy:
     def is_open(self, start_directory: str = "") -> bool:
         """Return whether everything from sessions started there may be shown.
 
-        That is so if there are no rules and nothing was forgotten."""
+        It may if there are neither rules nor forgotten sessions."""
         forgotten = [self._forgotten_in(path) for path in self._forgotten_files(start_directory)]
         return not any(forgotten) and not self.has_rules(start_directory)
 

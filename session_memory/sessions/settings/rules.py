@@ -38,11 +38,11 @@ class Rule:
         return self.ignore or not self.quote
 
 
-# As a pattern, the directories that no other pattern of the same file lists.
+# a pattern for the directories that no other pattern of the same file lists
 UNLISTED = ""
 
-# Who of a team may read a session, the strictest first: nobody, its owner on all their machines,
-# everybody.
+# The members of a team who may read a session, the strictest first: nobody, its owner on all their
+# machines, everybody.
 SHARES = ("off", "mine", "team")
 
 # Applies if somebody meant to exclude something but it is unclear how: it is hidden.
@@ -121,9 +121,9 @@ def _most_specific(fitting: list[tuple[Rank, RuleWords]]) -> Rule:
 def _rank(pattern: str, directory: str, known: KnownDirectories) -> Rank | None:
     """Return how specific a pattern is for a directory, lower for more; None if it does not fit.
 
-    It has the number of steps from the highest directory that fits down to this one, whether the
-    pattern is open at its end, and how few characters of a name it has there. A pattern that is not
-    a path is a mistake, and as specific as can be."""
+    The rank has the number of steps from the highest fitting directory down to this one, whether
+    the pattern is open at its end, and how few characters of a name it has there. A pattern that is
+    not a path is a mistake, and counts as the most specific."""
 
     def fits(path: str) -> bool:
         return covers(pattern, path) or known.holds(pattern, path)

@@ -1,4 +1,4 @@
-"""Checks a file's rules for `sessions` and `projects`: an invalid one hides all it could mean."""
+"""Checks a file's rules for `sessions` and `projects`; an invalid rule hides all it could mean."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from .rules import HIDDEN, SHARES, PatternRule, RuleWords
 SESSIONS, PROJECTS = SECTIONS = ("sessions", "projects")
 ALL = "*"
 WORDS = ("ignore", "quote", "isolate_memories")
-SHARE = "share"  # also a word, but it excludes nothing here: it says who in a team may read it
+# also a word of rules, but it excludes nothing: it names who in a team may read the session
+SHARE = "share"
 _VALUE_CHARACTERS = 60
 _STRICTEST = {"ignore": True, "quote": False, "isolate_memories": True}
 # Words for excluding something: an unknown key similar to one of these may have been meant to.
@@ -140,7 +141,7 @@ def is_path(name: str) -> bool:
 
 
 def closest(name: str, words: Iterable[str]) -> str:
-    """Return the word that somebody may have meant by `name`; '' if none is similar."""
+    """Return the known word that is most similar to `name`; '' if none is similar."""
     from difflib import get_close_matches
 
     by_lower = {word.lower(): word for word in words}

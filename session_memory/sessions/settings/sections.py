@@ -2,9 +2,10 @@
 
 All sections are rows of `extension_points.SETTINGS`: see section_table.py.
 
-Only the person's file may set what is read beyond an agent's home, sent or spent. A repository or
-an agent can write the home's own file; it may set these keys only if the person grants it: `homes:
-{~/agents/anna: [team]}`."""
+Only the person's file may set keys that read beyond an agent's home, send data or spend money. A
+repository or an agent can write the home's own file; it may set these keys only if the person
+grants it: `homes: {~/agents/anna: [team]}`.
+"""
 
 from __future__ import annotations
 

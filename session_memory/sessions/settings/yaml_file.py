@@ -59,7 +59,9 @@ def read_document(path: str) -> Document:
 
 
 def read_text(path: str) -> str:
-    """Return the text of the file `path`, in time whatever it is. Raises ConfigError, OSError."""
+    """Return the text of the file `path`, without waiting, whatever the file is.
+
+    Raises ConfigError, OSError."""
     # and never wait for a FIFO
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

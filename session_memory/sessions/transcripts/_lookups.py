@@ -1,8 +1,9 @@
-"""Recognizes tool uses that only look something up in our memory. Pure.
+"""Recognises tool uses that only look something up in our memory. Pure.
 
-They and their results are not content. If they were stored, the first search for something would be
+They and their results are not content: if they were stored, the first search for something would be
 the best hit of the second. The records of every runtime use this one rule, so the store, patterns,
-archives and the counts of an update skip lookups. The agent's own words about the result stay."""
+archives and the counts of an update skip lookups. The agent's own words about the result stay.
+"""
 
 from ...common.text.words import word_lists
 
@@ -49,7 +50,9 @@ def is_lookup(name: str, kind: str, argument: str) -> bool:
 
 
 def _runs_lookup(command: str) -> bool:
-    """Check if a command line runs a lookup, and otherwise only moves about or shows the result."""
+    """Check if a command line runs a lookup and nothing else of interest.
+
+    It may change directory or show the result."""
     if not any(name in command for name in _NAMES):
         return False
     from ...common.text.shell_words import simple_commands

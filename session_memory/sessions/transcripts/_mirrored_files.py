@@ -54,11 +54,11 @@ def refresh_mirrors(
     find: Callable[[], Listing],
     add: Callable[[Source, int], int],
 ) -> None:
-    """Add what is new in the files that `find` lists to the mirrors below `root`.
+    """Add new content of the files that `find` lists to the mirrors below `root`.
 
-    Do this for the files that a prompt may report, or for all. `add` gets a file and how many bytes
-    it may read, and returns how many it has read. It raises OSError or ValueError if the file
-    cannot be read yet, and UnreadableError if it never can: then ingest names it."""
+    It does so for the files that a prompt may report, or for all. `add` gets a file and how many
+    bytes it may read, and returns how many it has read. It raises OSError or ValueError if the file
+    cannot be read yet, and UnreadableError if it never can be; ingest then names the file."""
     update_mirrors(root, lambda: _refresh(root, exclusion, everything, find, add))
 
 

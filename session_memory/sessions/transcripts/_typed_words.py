@@ -18,8 +18,8 @@ _OF_PERSON = frozenset(
         "user-memory-input",
     )
 )
-# A tag of several words is a program's if it contains one of these words. For tags with hyphens,
-# fewer words count, because a person may paste components of a page.
+# A tag of several words is a program's if it contains one of these words. Fewer words count in tags
+# with hyphens, because a person may paste components of a page.
 _WORDS = """
     system reminder caveat notification instruction instructions hook context stdout stderr subagent mcp git aborted
 """

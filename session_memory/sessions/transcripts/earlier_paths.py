@@ -117,7 +117,7 @@ class RepositoryNotes:
         )
 
     def paths_of(self, note: RepositoryNote) -> list[str]:
-        """Return the earlier paths of a clone and of those it continues; all are gone now."""
+        """Return the earlier paths of a clone and of the clones it continues; all are gone now."""
         clones = [note, *[self.notes[path] for path in note.continues if path in self.notes]]
         return [
             path

@@ -1,8 +1,9 @@
-"""The gate: one value decides what may be shown of a session, its records and its title.
+"""The gate: one object decides which parts of a session, its records and its title may be shown.
 
-It knows the rules, the forgotten sessions, the parts that a fork copied from a hidden session, and
-which session each record names as its own. All code that shows a transcript asks it: prompts,
-commands, tools, archives, the page."""
+It has the rules, the forgotten sessions, the parts that a fork copied from a hidden session, and
+the session that each record names as its own. All code that shows a transcript asks it: prompts,
+commands, tools, archives, the page.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ class Rules(Protocol):
 
 
 TITLE_CHARACTERS = 60
-SECRET_CHARACTERS = 400  # so many more are searched for secrets, so none is cut in two unnoticed
+# so many more characters are searched for secrets that none is cut in two unnoticed
+SECRET_CHARACTERS = 400
 _FREE = Rule()
 
 
@@ -111,7 +113,7 @@ def describe(runtime: Runtime, path: str, rules: Rules | None = None) -> Describ
 
 
 class Gate:
-    """Decides what may be shown of one session.
+    """The permission to show one session, or parts of it.
 
     `rule` applies to all of it. It was forgotten up to `until`, in milliseconds since 1970 (None if
     it was not)."""
@@ -125,10 +127,10 @@ class Gate:
         family: Family | None = None,
         copied: Mapping[object, Rule] | None = None,
     ) -> None:
-        """`start` is its start directory;
+        """Create the gate of a session.
 
-        `names` are all its names except its id. `copied` are entries shared with other sessions
-        that rules hide, as `family` knows."""
+        `start` is its start directory, `names` are all its names except its id. `copied` are the
+        entries shared with other sessions that rules hide, as `family` finds them."""
         self._rules = rules
         self._session_id = session_id
         self._start = start
@@ -271,7 +273,7 @@ class Family:
         path: str,
         names: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """`path` is one of the transcripts;
+        """Create the family of the transcript at `path`.
 
         `names` has sessions' names by their transcripts' paths."""
         self._rules = rules
@@ -409,7 +411,7 @@ def _keys_in(runtime: Runtime, path: str) -> list[object]:
 def _siblings(runtime: Runtime, path: str) -> list[Session]:
     """Return the sessions whose transcripts are in the same folder.
 
-    If it is a folder for a day, return those of all days."""
+    If that is a folder for one day, return the sessions of all days."""
     folder = path.rpartition("/")[0]
     if runtime.HAS_PROJECT_FOLDERS:
         return runtime.sessions_in(folder)
@@ -420,9 +422,9 @@ def _siblings(runtime: Runtime, path: str) -> list[Session]:
 
 
 def _reach(path: str, mark: bytes) -> int:
-    """Return in how many bytes similar transcripts must have this one's first entry id.
+    """Return within how many first bytes similar transcripts must have this one's first entry id.
 
-    They begin as this transcript does."""
+    Similar transcripts have the same beginning."""
     try:
         with Opened(path) as descriptor:
             for limit in (HEAD_BYTES, FURTHER_BYTES):

@@ -38,14 +38,14 @@ def windows_backward(
 ) -> Iterator[list[Line]]:
     """Yield the lines of `[start, end)` in windows from the end to the start.
 
-    Each window's lines are in file order. Lines begin at `start` and end at `end`. Windows grow, so
-    stopping early costs little. With `limit`, at most that many bytes are read, unless the last
-    line is longer; any other line not completely in them is omitted. With `may_matter`, a long line
-    that does not matter takes little memory: its beginning and end represent it."""
+    Each window's lines are in file order. A line begins at `start`, and one ends at `end`. Windows
+    grow, so stopping early costs little. With `limit`, at most that many bytes are read, unless the
+    last line is longer; any other line not completely in them is omitted. With `may_matter`, a long
+    line that does not matter takes little memory: its beginning and end represent it."""
     lowest = start if limit is None else max(start, end - limit)
     window = FIRST_WINDOW_BYTES
     is_first = True
-    # of the line whose beginning is not read yet: its line feed, and the bytes read
+    # the line whose beginning is not read yet: its line feed, and the bytes read so far
     line_end, pieces = end - 1, []
     while end > (start if is_first else lowest):
         begin = max(lowest if end > lowest else start, end - window)
@@ -86,9 +86,9 @@ def _long_line(descriptor: int, start: int, end: int, may_matter: Callable[[byte
 def lines_forward(descriptor: int, start: int, end: int, stop: int | None = None) -> Iterator[Line]:
     """Yield the lines of `[start, end)` one by one, each with its line feed.
 
-    With `stop`, only lines that begin before it. Memory grows only with the longest line. The last
-    line counts even without a line feed, if it is a whole record. A buffered file cuts lines from
-    one buffer, which takes a third of the time of splitting blocks."""
+    With `stop`, only lines that begin before it are yielded. Memory grows only with the longest
+    line. The last line counts even without a line feed, if it is a whole record. A buffered file
+    cuts lines from one buffer, which takes a third of the time of splitting blocks."""
     stop = end if stop is None else stop
     with open(descriptor, "rb", buffering=BLOCK_BYTES, closefd=False) as file:
         file.seek(start)

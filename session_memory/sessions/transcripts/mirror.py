@@ -385,8 +385,9 @@ def is_mirror(path: str) -> bool:
 
 
 def gone(root: str) -> list[str]:
-    """Return the mirrors below `root` of sessions that the runtime has deleted, by relative
-    path."""
+    """Return the mirrors below `root` of sessions that the runtime has deleted.
+
+    They are given by relative path."""
     return read_state(root).gone
 
 
@@ -438,13 +439,13 @@ _STATE_PARTS = {
 class MirrorState:
     """The state beside the mirrors below a directory; each runtime has some of the parts.
 
-    `watched` are the sources, files and directories, with their stamps; `rules` are the stamps of
-    the rules by which the mirrors were written. By paths relative to the directory: `copied` has
-    copied files with their stamps, `gone` the mirrors of sessions that the runtime has deleted, and
-    `unread` those that could not be copied, with a stamp and the reason. `read` are the files that
-    were read, with their stamps. `sessions` is the directory of the copied files. A database was
-    read up to the message in `row`, its number and id; sessions `going_on` are not final, and
-    nothing is missing if it `is_whole`."""
+    `watched` are the sources (files and directories) with their stamps; `rules` are the stamps of
+    the rules by which the mirrors were written. Three parts are by paths relative to the directory:
+    `copied` has the copied files with their stamps, `gone` the mirrors of sessions that the runtime
+    has deleted, and `unread` the sessions that could not be copied, with a stamp and the reason.
+    `read` are the files that were read, with their stamps. `sessions` is the directory of the
+    copied files. A database was read up to the message in `row`, its number and id. Sessions
+    `going_on` are not final. `is_whole` means that nothing is missing."""
 
     __slots__ = tuple(_STATE_PARTS)
     VERSION = 1  # 0.4.2 wrote none; the form is the same
@@ -492,7 +493,7 @@ class MirrorState:
         return len(self.dump()) > 1
 
     def incomplete(self) -> MirrorState:
-        """Return the state without the parts by which nothing is missing in the mirrors."""
+        """Return the state without the parts that show the mirrors to be complete."""
         other = MirrorState()
         other.copied, other.gone, other.going_on = self.copied, self.gone, self.going_on
         other.rules, other.sessions, other.unread = self.rules, self.sessions, self.unread
@@ -559,7 +560,7 @@ def _state_of(path: str) -> tuple[int, int, Mark]:
 
 
 def _last_mark(descriptor: int, size: int) -> tuple[int, Mark]:
-    """Return the offset after the last mark in a file, and the mark; 0 and {} if there is none."""
+    """Return the offset after the last mark in a file, and the mark; 0 and {} without a mark."""
     last = files.read_at(descriptor, max(0, size - _MARK_BYTES), size)
     if last.endswith(b"\n") and is_mark(last[:-1].rpartition(b"\n")[2]):  # as it nearly always is
         mark = _said_by(last[:-1].rpartition(b"\n")[2])

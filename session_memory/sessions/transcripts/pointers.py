@@ -54,8 +54,9 @@ class HistoryEntry(NamedTuple):
 
 
 class SavedSession(NamedTuple):
-    """A session that was replaced: its id in the history (None if it got no name) and the path of
-    its archive."""
+    """A session that was replaced: its id in the history, and the path of its archive.
+
+    The id is None if it got no name."""
 
     session_id: str
     history_id: int | None
@@ -182,10 +183,10 @@ class SessionManager:
     def resume(
         self, group: str, history_id: int, save_as: str | None = None
     ) -> SavedSession | None:
-        """Make the session of a history entry active; return the saved former one, None if none.
+        """Make the session of a history entry active; return the former one as saved, or None.
 
         The former one is archived; with `save_as` it gets an entry in the history. Raises as
-        `restore` and `clear` do; then the state is unchanged."""
+        `restore` and `clear` do; in that case the state is unchanged."""
         name = None if save_as is None else _checked(save_as)
         while True:
             before = self.get(group)

@@ -27,9 +27,9 @@ def project_folders(
     """Return the folders of the project of sessions started in `start`, by runtime name.
 
     Each has the name of its worktree ('' for the worktree of `start`). If `start` is in no
-    repository, it is the project. The runtimes share an index, independent of their order.
-    `user_dir` is the person's home directory; `notes_file` has the earlier paths of the
-    repository."""
+    repository, it is the project itself. The runtimes share an index, independent of their order.
+    `user_dir` is the person's home directory; `notes_file` has the earlier paths of the repository.
+    """
     return _Search(places, start, user_dir, ProjectIndex(), notes_file).folders()
 
 
@@ -73,9 +73,9 @@ class _Search:
     """One search for the folders of a project.
 
     `looked_at` are the paths that its result depends on. `directories` has the start directories of
-    transcripts outside a project's folders; for a sub-agent, a list with its session's id. `found`
-    has the start directories of folders, by which a search that was cut short continues; `before`
-    is the previous index."""
+    transcripts outside a project's folders; for a sub-agent's transcript, a list with its session's
+    id. `found` has the start directories of folders, from which a search that was cut short
+    continues. `before` is the previous index."""
 
     def __init__(
         self, places: Places, start: str, user_dir: str, before: ProjectIndex, notes_file: str
@@ -199,7 +199,7 @@ class _Search:
             )
             directory_by_place[folder] = directories[-1] if is_of_project else directories[0]
             return directory_by_place[folder]
-        # No session in it has a message yet; it is checked again once one has.
+        # no session in it has a message yet, so it is checked again later
         self.looked_at += {folder, *[session.path for session in sessions]}
         return ""
 

@@ -127,7 +127,7 @@ class ReadCursor:
         return True
 
     def dump(self) -> dict[str, object]:
-        """Return the kept form: 0.4.2 reads it too. Unknown parts are left out."""
+        """Return the stored form, which 0.4.2 reads too. Unknown parts are left out."""
         kept: dict[str, object] = {
             "version": self.VERSION,
             "offset": self.offset,
@@ -179,7 +179,7 @@ class ReadCursor:
         return cursor
 
     def resume_offset(self, descriptor: int, status: stat_result) -> int | None:
-        """Return the offset to continue at, always the beginning of a line.
+        """Return the offset at which to continue, always the beginning of a line.
 
         Return None if the file is not the cursor's."""
         offset = self.offset

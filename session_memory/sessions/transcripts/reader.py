@@ -27,11 +27,11 @@ Title = tuple[int, str]  # with its rank
 
 HEAD_BYTES = 64 * 1024
 FIRST_BYTES = 64  # show how a transcript's JSON is spaced
-# of a file that begins with copies of large files, before the first prompt
+# this much of a file that begins with copied large files is read before the first prompt
 FURTHER_BYTES = 4 * 1024 * 1024
 _ENTRIES = MESSAGES | CALLS  # with and without text
 OWNER_BYTES = 16 * 1024 * 1024  # of a transcript, searched for the record that a title belongs to
-# the same for a prompt: takes .4 x of a bare start for two files of 100 MB
+# the same limit at a prompt: it takes .4 x a bare start for two files of 100 MB
 BRIEF_OWNER_BYTES = 1024 * 1024
 NO_TITLE = (-1, "")
 FIRST_PROMPT_RANK = 0  # the rank of a first prompt as a title; all other titles rank higher
@@ -141,7 +141,7 @@ class TranscriptReader:
     ) -> Iterator[Entry | CallResult | Compaction]:
         """Yield the entries and compactions in `lines`, in order, and on request results of calls.
 
-        Without tools only entries with text count, and lines that show that they have none are not
+        Without tools only entries with text count, and lines recognised as having none are not
         decoded. Entries and results in lines at the offsets `left_out` are left out. Records glued
         to a line have the next offsets."""
         meaning, branch = self._meaning, self._branch
@@ -178,7 +178,7 @@ class TranscriptReader:
         return wanted | SUB_AGENTS if self._of_sub_agents else wanted
 
     def _noted_events(self, record: Record, offset: int, wanted: Wanted) -> list[Event]:
-        """Return the events in a record, and note what it says of the records after it."""
+        """Return the events in a record, and note its information about the records after it."""
         self.record = record
         events, branch = self._meaning.events(record, offset, wanted), self._branch
         if branch is not None and not (events and isinstance(events[0], Entry)):
@@ -334,7 +334,7 @@ class TranscriptHead:
 
 
 SHORT_CHARACTERS = 40  # a longer text is always a request
-# Commands of runtimes that ask nothing of the model, or only for a summary.
+# Commands of runtimes that ask nothing of the model, or only a summary.
 _WITH_VALUES = """
     /agents /clear /compact /compress /config /cost /exit /help /hooks /login /logout /mcp /mode /model /new
     /permissions /quit /rename /resume /status /theme /usage
@@ -345,8 +345,8 @@ _HANDOFF = "# Handoff: "  # begins the page of a handoff, before the title of it
 _PLAN = "implement the following plan"
 _PLAN_HEADINGS = ("", "plan", "implementation plan", "context", "overview", "summary", "goal")
 _PLAN_LABELS = ("implementation plan:", "plan:")
-# Words that agree, thank or say to continue, and name nothing. Single characters and numbers count
-# as such words too, because they answer a question.
+# Words that agree, thank, or ask to continue, without naming anything. Single characters and
+# numbers count as such words too, because they answer a question.
 _AGREED = """
     ahead all alright and as commit continue cool correct do done exactly fine go good great it just keep lgtm
     looks nice no nope now ok okay on perfect please proceed push resume right same sounds sure thank thanks
@@ -364,8 +364,9 @@ _ANSWER_PHRASES = [" ".join(phrase.split()) for phrase in _ANSWERS.split(",")]
 
 
 def is_request(text: str) -> bool:
-    """Check if a prompt is a request, unlike "3", "yes, continue", "commit" or the message of
-    another agent."""
+    """Check if a prompt is a request.
+
+    "3", "yes, continue", "commit" and the message of another agent are not requests."""
     text = _topic(text)
     if text.startswith(FROM_AGENTS) or text.partition(" ")[0] in _SETTINGS:
         return False

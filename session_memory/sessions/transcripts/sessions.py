@@ -125,12 +125,12 @@ def find_sessions(
 ) -> list[FoundSession]:
     """Return the sessions of the home `path`, else of the current one.
 
-    The current one's are an agent home's, the project's, or all. The latest come first, and with
-    `most` no others are read. Excluded sessions are omitted unless a person asks `with_private`,
-    and so are sessions that wrote nothing `since` (seconds since 1970). The session with `own_id`,
-    or the one that the environment names, is the caller's, which may see all of itself.
-    `former_names` returns the former names of a home's sessions, by id; saved sessions are found by
-    them. Raises UnknownSessionError if there is no home with sessions."""
+    The current home's sessions are an agent home's, the project's, or all. The latest come first,
+    and with `most` no others are read. Excluded sessions are omitted unless a person asks
+    `with_private`, and so are sessions that wrote nothing `since` (seconds since 1970). The session
+    with `own_id`, or the one that the environment names, is the caller's, which may see all of
+    itself. `former_names` returns the former names of a home's sessions, by id, with which saved
+    sessions are found. Raises UnknownSessionError without a home with sessions."""
     wanted = _Wanted(own_id, since, most, former_names, with_private=with_private)
     return _find(path, all_projects, environ, wanted)
 

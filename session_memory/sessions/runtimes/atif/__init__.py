@@ -1,4 +1,4 @@
-"""ATIF: Harbor's trajectory format, written by agents that have no reader of their own here."""
+"""ATIF: Harbor's trajectory format, for agents that have no reader of their own here."""
 
 from __future__ import annotations
 

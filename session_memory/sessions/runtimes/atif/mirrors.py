@@ -1,9 +1,10 @@
 """Brings the mirrors of ATIF trajectories up to date by adding new steps.
 
 A trajectory is one JSON document with numbered steps, versions 1.0 to 1.8. Its mirror has a line
-for each step, followed by a line for each of its results. A document that grew adds lines. If a
-step changed or is gone, the mirror takes back the steps from there on. A mark has the number of
-lines and their checksum, and the same for the last steps."""
+for each step, followed by a line for each of its results. New steps are appended as lines. If a
+step has changed or is gone, a line withdraws the steps from there on. A mark has the number of
+lines and their checksum, and the same for the last steps.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     Record = dict[str, Any]
 
-# folders below the directory: `<job>/<trial>/agent/trajectory.json` is 3 below Harbor's `jobs`
+# depth below the directory: `<job>/<trial>/agent/trajectory.json` is 3 below Harbor's `jobs`
 DEEPEST = 5
 MOST_FOLDERS = 2000
 HEAD_BYTES = 64 * 1024  # a document identifies itself in these, unless its keys are sorted
@@ -51,7 +52,7 @@ _EXTRA_KEYS = ("cwd", "message_id", "role", "context_management")
 def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
     """Add new steps of the trajectories in `config_dir` to the mirrors below `root`.
 
-    Do this for those that a prompt may report, or for all."""
+    It does so for all trajectories, or for those that a prompt may report."""
 
     def add(source: Source, most_bytes: int) -> int:
         return _add(source, config_dir, root, exclusion, most_bytes)
@@ -180,8 +181,8 @@ def _directory(document: Record) -> str:
 def _lines(document: Record, session_id: str, until: float) -> Iterator[tuple[int, Record]]:
     """Yield the lines of a trajectory, each with its step number.
 
-    Messages up to `until`, when it was forgotten, are left out. Steps copied for context are in
-    another trajectory, so they are left out too."""
+    Forgotten messages (up to `until`) are left out, and so are steps copied for context, because
+    another trajectory has them."""
     agent = as_object(document.get("agent"))
     for number, step in enumerate(as_list(document.get("steps")), 1):
         if not isinstance(step, dict) or step.get("is_copied_context"):
@@ -194,7 +195,7 @@ def _lines(document: Record, session_id: str, until: float) -> Iterator[tuple[in
 
 
 def _of_step(step: Record, number: int, session_id: str, model: str) -> Record:
-    """Return the line of a step; `model` is the one that the agent uses unless the step says so."""
+    """Return the line of a step. `model` is the agent's model, which the step may override."""
     extra = as_object(step.get("extra"))
     step_id = as_string(extra.get("entry_id")) or f"{session_id}:{number}"
     line: Record = {"type": STEP, "id": step_id, "number": number}
@@ -223,7 +224,7 @@ def _results(step: Record) -> Iterator[tuple[str, Record]]:
 class Place:
     """A trajectory's file, and the parts to leave out of our mirror.
 
-    Everything is left out if it `is_excluded`; otherwise the forgotten parts that `repeats`
+    Everything is left out if it `is_excluded`, else only the forgotten parts that `repeats`
     recognises."""
 
     def __init__(self, source: Source, is_excluded: bool, repeats: Repeats | None) -> None:
@@ -239,8 +240,7 @@ def _mirror(
     titles: list[Record],
     numbered: Iterator[tuple[int, Record]],
 ) -> None:
-    """Add the missing ones of these lines to the mirror at `path`, after its `head` and
-    `titles`."""
+    """Add the missing lines to the mirror at `path`, after its `head` and `titles`."""
     lines: list[Record] = []
     sums = [0]  # the checksums of the first lines, by their number
     steps: list[list[int]] = []  # the number of a step, of the lines before it, and their checksum

@@ -1,7 +1,8 @@
 """Decodes the lines of mirrors of ATIF trajectories (see mirrors.py).
 
-The first line is the session. Each other line is its title, a step, a result, or a note that steps
-from some number on were taken back."""
+The first line is the session. Each other line is its title, a step, a result, or a note that
+withdraws steps.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +91,7 @@ _FAILED = ("is_error", "tool_result_is_error")
 
 
 class AtifRecords(records.Records):
-    """Records in which each step continues the one before, with its calls and usage inside."""
+    """Decodes records: each step continues the one before, and has its calls and usage inside."""
 
     TITLE_MARKS = (b'"title"',)
     BEGINNINGS = (b'{"type": "',)
@@ -159,14 +160,14 @@ class AtifRecords(records.Records):
 
 
 def _may_say(line: bytes) -> bool:
-    """Return False for lines recognised as holding no step and no title."""
+    """Return False for lines recognised as having no step and no title."""
     if line.startswith((_RESULT, b'{"type": "mirrored"', _SESSION, _TAKEN_BACK)):
         return is_glued(line, *_GLUED) or line.rstrip()[-1:] != b"}"  # torn: it is counted
     return True
 
 
 class MirroredTrajectory(records.Branch):
-    """A trajectory whose steps may have been taken back; nothing counts in a sub-agent's."""
+    """A trajectory whose steps may have been withdrawn; a sub-agent's has no content."""
 
     may_leave_out = True
 

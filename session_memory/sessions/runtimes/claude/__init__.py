@@ -59,9 +59,7 @@ class ClaudeCode(ProjectFolders):
         return name[:MOST_UNITS] if len(name) > MOST_UNITS else name + "-"
 
     def started_in(self, config_dir: str, directory: str) -> str:
-        """Return the folder for `directory` or its nearest parent with one;
-
-        '' if there is none yet."""
+        """Return the folder for `directory` or for its nearest parent with a folder, or ''."""
         while directory.strip("/"):
             folder = self.project_dir(config_dir, directory)
             if is_directory(folder):
@@ -137,7 +135,7 @@ class ClaudeCode(ProjectFolders):
         return environ.get("CLAUDE_PID", "")
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
-        """Return whether the transcript is where Claude Code's are.
+        """Return whether the transcript is in Claude Code's directory.
 
         Codex and Qwen Code also run the hooks of its plugins. Copilot runs the hooks in its
         settings, and its events name no transcript. Events from our extensions for other runtimes
@@ -183,8 +181,7 @@ class ClaudeCode(ProjectFolders):
         return prompts
 
     def can_ask(self, event: Event, environ: Mapping[str, str]) -> bool:
-        """Return whether the session is interactive and its mode asks; other modes refuse
-        instead."""
+        """Return whether the session is interactive and its mode asks; other modes refuse."""
         return _is_interactive(environ) and event.get("permission_mode") != "dontAsk"
 
     def held_output(self, reason: str, text: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ _FILES = ("settings.json", "settings.local.json")
 
 
 class ClaudeCodeBackup(Backup):
-    """A session is `<id>.jsonl` and all in `<id>/`: sub-agents and the results of tools."""
+    """A session is `<id>.jsonl` and everything in `<id>/`: sub-agents and the results of tools."""
 
     def deletion(self, config_dir: str, directories: Iterable[str]) -> Deletion:
         days, source, traps, shorter = DAYS, "", [], []

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from ..install import SettingsHooks, enabled_plugins
 
-# claude-agent-sdk calls no callbacks for these, so they need settings
+# claude-agent-sdk calls no callbacks for these events, so they need settings
 NO_CALLBACK_EVENTS = ("SessionStart", "SessionEnd")
 
 

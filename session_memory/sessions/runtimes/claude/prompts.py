@@ -1,7 +1,8 @@
-"""Reads the words that a user of Claude Code typed anywhere except in a plain prompt.
+"""Reads words that a user of Claude Code typed anywhere except in a plain prompt.
 
 They may come after a slash command or skill, from a dialog, as the reason for a refusal, or through
-a channel. Only records with such words load this module."""
+a channel. Only records with such words load this module.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from ....common.system.json import as_object
 from ...transcripts.entries import typed_by_person
 from .. import _dialogs as dialogs
 
-# Texts of the CLI and its hooks in a user's record, by how they begin.
+# The beginnings of texts of the CLI and its hooks in a user's record.
 _WRAPPERS = (
     "<bash-input>",
     "<bash-stdout>",
@@ -21,7 +22,7 @@ _WRAPPERS = (
 _COMMANDS = ("<command-message>", "<command-name>", "<command-args>")
 _OF_CLI = (*_WRAPPERS, *_COMMANDS, "<channel ")
 _INTERRUPTED = "[Request interrupted by user"
-# Commands of the CLI that ask nothing of the model: their argument is a value.
+# Commands of the CLI whose argument is a value and that ask nothing of the model.
 _WITH_VALUES = """
     add-dir advisor agents bashes chrome clear color config cost desktop diff doctor effort exit export extra-usage fast
     feedback-survey help hooks ide install-github-app install-slack-app keybindings login logout mcp memory mobile model

@@ -1,7 +1,8 @@
 """Decodes the records of Claude Code and claude-agent-sdk, 1.0.51 to 2.1.329.
 
-Types are allow-listed, because newer versions repeat whole requests, including injected text, in
-records of other types."""
+Only listed types of records are read, because newer versions repeat whole requests, including
+injected text, in records of other types.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from ...transcripts.usage import ModelUsage
     from ..records import Decode, Event, Record
 
-# Records with titles: the rank of each, and the key. The first two come from the user, or from
-# whoever started a teammate; models make the others.
+# Records with titles: the rank of each, and the key. The first two titles come from the user, or
+# from the agent that started a teammate; models make the others.
 _TITLES = {
     "custom-title": (3, "customTitle"),
     "agent-name": (3, "agentName"),
@@ -100,7 +101,7 @@ _ARGUMENTS = (
 )
 
 
-# Keys of Qwen Code, Gemini and Copilot, also in files that another program has rewritten.
+# Keys of Qwen Code, Gemini and Copilot, which are also in files rewritten by another program.
 _KEYS_OF_OTHERS = (b'"provenance":', b'"parts":[', b'"parts": [', b'"projectHash":', b'"parentId":')
 
 
@@ -144,10 +145,10 @@ class ClaudeCodeRecords(records.Records):
         )
 
     def results_in(self, line: bytes, decode: Decode) -> list[records.CallResult] | None:
-        """Return the results in a line that contains only results in the usual form, else None.
+        """Return the results in a line of only results in the usual form, else None.
 
-        After the message the CLI repeats the result in its own form, which therefore need not be
-        decoded."""
+        After the message the CLI repeats the result in its own form, which need not be decoded
+        then."""
         at = line.find(b'"type":"', 0, HEAD_BYTES)
         if at < 0 or line.find(b"{", 1, at) > 0 or not line.startswith(_USUAL_RESULTS, at + 8):
             return None
@@ -246,8 +247,8 @@ def _may_say(line: bytes, with_calls: int) -> bool:
     """Return False only for lines recognised as having no entry, title or compaction.
 
     Lines are recognised without decoding. Without calls, also return False for lines recognised as
-    having an entry without text. Tool results are most of a transcript's bytes. An unescaped
-    `"key":` is never part of a string, so these searches cannot match typed text."""
+    having an entry without text. Most bytes of a transcript are tool results. An unescaped `"key":`
+    is never part of a string, so these searches cannot match typed text."""
     at = line.find(b'"type":"', 0, HEAD_BYTES)
     if at > 0 and line.find(b"{", 1, at) < 0:  # nothing is nested before: the record's type
         if line.startswith(_TYPED, at + 8):
@@ -273,8 +274,7 @@ def _may_say(line: bytes, with_calls: int) -> bool:
 
 
 def _usual_result_may_say(line: bytes, at: int) -> bool:
-    """Return what `_may_say` does for a line with results in the usual form; its type is at
-    `at`."""
+    """Return `_may_say` for a line with results in the usual form, whose type is at `at`."""
     if _may_bring_words(line, at):
         return True
     if not holds_object(line, (_TEXT, _GLUED), at):
@@ -292,8 +292,8 @@ def _may_bring_words(line: bytes, at: int) -> bool:
 def _entry_of(kind: str, message: Record, record: Record, offset: int) -> Entry | None:
     """Return the entry in a `user` or `assistant` record; None if nobody said it.
 
-    Nobody said results, thinking, meta records, compaction summaries, notifications, API errors or
-    injected text."""
+    Results, thinking, meta records, compaction summaries, notifications, API errors and injected
+    text were said by nobody."""
     if not message or record.get("isCompactSummary") or message.get("role", kind) != kind:
         return None
     if kind == "user":
@@ -322,7 +322,7 @@ def _entry_of(kind: str, message: Record, record: Record, offset: int) -> Entry 
 
 
 def _queued(attachment: Record, record: Record, offset: int) -> list[Event]:
-    """Return a prompt typed while the agent was working: it has no user record."""
+    """Return a prompt that was typed while the agent was working, and so has no user record."""
     if attachment.get("type") != "queued_command" or record.get("isCompactSummary"):
         return []
     if attachment.get("commandMode", "prompt") != "prompt":
@@ -378,7 +378,7 @@ def _reply(message: Record, record: Record) -> records.Reply:
 
 
 def _usage(message: Record, record: Record) -> list[ModelUsage]:
-    """Return the usage of a message, and of the advisor that its model asked meanwhile.
+    """Return the usage of a message, including the advisor's that its model asked meanwhile.
 
     A sub-agent's message counts too. All records of a message repeat its usage."""
     usage, model = message.get("usage"), as_string(message.get("model"))
@@ -451,9 +451,9 @@ def _results_of(content: object, *, is_denied: bool) -> list[records.CallResult]
 
 
 def _says_not_run(content: object) -> bool:
-    """Check if an error says that the call did not run.
+    """Check if an error states that the call did not run.
 
-    Older versions have no mark for that, and few errors have one."""
+    Older versions do not mark this, and few errors state it."""
     first = content[0] if isinstance(content, list) and content else content
     return as_string(first.get("text") if isinstance(first, dict) else first).startswith(_NOT_RUN)
 
@@ -502,9 +502,7 @@ def _words_of_result(block: Record, record: Record) -> str:
 
 
 def _sent_by_channel(content: object) -> str:
-    """Return a person's words in a message from a channel;
-
-    '' for any other message not typed here."""
+    """Return a person's words in a message from a channel, or ''."""
     blocks = (
         [content]
         if isinstance(content, str)
@@ -537,7 +535,7 @@ def _shell_output(content: object, record: Record) -> list[records.CallResult]:
 
 
 def tasks_given(path: str, agent_type: str) -> list[str]:
-    """Return the prompts of the last message in a transcript that starts sub-agents of a type.
+    """Return the prompts for sub-agents of a type in the last message that starts some.
 
     Return [] unless one of these calls has no result yet."""
     calls_by_message: dict[str, dict[str, str]] = {}

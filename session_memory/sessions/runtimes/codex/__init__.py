@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..base import Event, Folders
 
 MOST_SESSIONS = 400  # most recently written; a prompt may report only these
-MOST_BEGUN = 5_000  # most recently started, from which these are chosen: their status takes 10 ms
+MOST_BEGUN = 5_000  # candidates, the last ones started; their status takes 10 ms
 _ID_CHARACTERS = 36  # a UUID at the end of the name
 _NAMES_FILE = "session_index.jsonl"
 _NAMES_BYTES = 256 * 1024  # of its end
@@ -26,8 +26,8 @@ class Codex(CopiedSessions):
     """Codex: a rollout is `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`.
 
     The day is the session's first, whatever its project. Rollouts that the user archived are in
-    `archived_sessions/`. Sub-agents' rollouts are among all others; only their content tells whose
-    they are."""
+    `archived_sessions/`. Sub-agents' rollouts are among the others; only their content names their
+    session."""
 
     name = "codex"
     TITLE = "Codex"
@@ -53,9 +53,9 @@ class Codex(CopiedSessions):
         return self.copies_root(config_dir)
 
     def refresh(self, config_dir: str, everything: bool = False) -> None:
-        """Update the copies of compressed and archived rollouts, but not for a prompt.
+        """Update the copies of compressed and archived rollouts.
 
-        A prompt does not need them."""
+        A prompt needs none, so they are not updated for it."""
         if everything and is_directory(self.transcripts_dir(config_dir)):
             from ...transcripts.mirror import Exclusion
             from .copies import bring_up_to_date
@@ -88,7 +88,7 @@ class Codex(CopiedSessions):
         return self._youngest(self.transcripts_dir(config_dir))
 
     def folders_below(self, config_dir: str, *directories: str) -> list[str]:
-        """Return the newest rollouts and copies of any directory; only their content tells it."""
+        """Return the newest rollouts and copies, because only their content names a directory."""
         return [*self.all_folders(config_dir), *self._youngest(self.copies_dir(config_dir))]
 
     def listed_dirs(self, config_dir: str) -> list[str]:
@@ -120,8 +120,9 @@ class Codex(CopiedSessions):
     def other_sessions(
         self, sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
     ) -> list[Session]:
-        """Return the sessions in `folders`, and with the scope `all` the newest others; no
-        copies."""
+        """Return the sessions in `folders`; with the scope `all`, also the newest others.
+
+        Copies are left out."""
         place = self.transcripts_dir(config_dir)
         plain = [(path, worktree) for path, worktree in folders if path.startswith(f"{place}/")]
         return super().other_sessions(sessions_dir, config_dir, own_path, scope, plain)
@@ -185,7 +186,7 @@ class Codex(CopiedSessions):
     def _youngest(self, directory: str) -> Iterator[str]:
         """Yield the most recently written rollouts among the sessions that began last.
 
-        Names of folders and files tell when a session began."""
+        The names of folders and files show when a session began."""
         rollouts: list[str] = []
         for folder in _days(directory):
             rollouts += sorted([session.path for session in self.sessions_in(folder)], reverse=True)

@@ -23,7 +23,7 @@ class CompressedRollout(SessionFile):
 
 
 class CodexBackup(Backup):
-    """Rollouts, kept at the path they had before archiving, where Codex resumes them.
+    """Rollouts, kept at the path from before archiving, where Codex resumes them.
 
     Sub-agents have their own sessions, which name their parent."""
 

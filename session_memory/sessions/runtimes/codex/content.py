@@ -51,9 +51,7 @@ def wrapped(record: Record) -> Record:
 
 
 def told_directory(content: object) -> str:
-    """Return the directory that Codex states in a message of the role user;
-
-    '' for other messages."""
+    """Return the directory that Codex states in a message of the role user, or ''."""
     for text in texts_of(content):
         if text.lstrip().startswith("<environment_context>"):
             return text.partition("<cwd>")[2].partition("</cwd>")[0].strip()
@@ -149,7 +147,7 @@ def has_failed(output: str) -> bool:
 
 
 def has_run(output: str) -> bool:
-    """Return whether a call ran, by its output; it may have been refused or interrupted."""
+    """Return whether a call ran, judged by its output; it may have been refused or interrupted."""
     head = output[:400]
     return any([sign in head for sign in _EXIT_CODES]) or not any(
         [sign in head for sign in _NOT_RUN]
@@ -271,7 +269,7 @@ def _uses(item: Record) -> tuple[ToolUse, ...]:
 
 
 def results_of_item(item: Record) -> list[CallResult]:
-    """Return how an item's actions ended; nothing if the item does not say."""
+    """Return how an item's actions ended; [] if the item does not state it."""
     status = item.get("status")
     if status not in ("completed", "failed", "declined"):
         return []

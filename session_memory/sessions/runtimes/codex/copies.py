@@ -1,8 +1,9 @@
 """Copies of the rollouts that Codex has compressed (`.jsonl.zst`) or archived.
 
-With a copy they are read as all others. The copies are in folders by day below our own directory,
+With a copy they are read like all others. The copies are in folders by day below our own directory,
 which is a mirror (see sessions/transcripts/mirror.py). Each copy is made once, with the time of its
-original. It is removed when the original is gone or is again uncompressed at its usual place."""
+original. It is removed when the original is deleted, or is back uncompressed at its usual path.
+"""
 
 from __future__ import annotations
 
@@ -33,15 +34,15 @@ SESSIONS, ARCHIVED = "sessions", "archived_sessions"
 def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, place_of: PlaceOf) -> None:
     """Create missing copies below `root` and remove unwanted ones.
 
-    `place_of` returns an archived rollout's former path from its name. Damaged rollouts are noted;
-    work that cannot be done now waits for the next time. Compressed rollouts are read only if a
-    library for zstd is installed."""
+    `place_of` returns an archived rollout's former path from its name. Damaged rollouts are
+    recorded. Work that cannot be done now is left for the next time. Compressed rollouts are read
+    only if a library for zstd is installed."""
     paths = {**_archived(config_dir, place_of), **_compressed(f"{config_dir}/{SESSIONS}")}
     wanted = {key: files.path_stamp(path) for key, path in paths.items()}
     copied, unread = _done(root, exclusion)
     if wanted == {**copied, **{key: stamp for key, (stamp, _) in unread.items()}}:
         return
-    # not loaded if nothing is to be done: lists of sessions ask each time
+    # not loaded if there is nothing to do, because each listing of sessions calls this
     from ....common.system.zstd import can_decompress
 
     if not can_decompress():

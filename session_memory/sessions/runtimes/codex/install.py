@@ -91,7 +91,7 @@ class CodexInstall(SettingsHooks):
         return [(f"{number}, in {settings_dir}/{_CONFIG_FILE}", how)] if gone else []
 
     def _marks(self, settings_dir: str) -> Iterator[tuple[str, str]]:
-        """Yield the place of each hook of hooks.json in config.toml, and its text there."""
+        """Yield the place of each hook of hooks.json in config.toml, and the hook's text."""
         path = os.path.realpath(f"{settings_dir}/{self.SETTINGS_FILE}")
         for match in _STATE.finditer(text_of(f"{settings_dir}/{_CONFIG_FILE}")):
             quoted, body = match[1], match[2]

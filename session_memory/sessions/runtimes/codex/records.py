@@ -197,8 +197,8 @@ class CodexRecords(records.Records):
 def _may_say(line: bytes, with_calls: int) -> bool:
     """Return False for lines recognised as having no entry, compaction or directory.
 
-    These are counts of tokens, and most of the model's view, which the rollout repeats. Without
-    calls, also return False for commands and their output."""
+    Such lines are counts of tokens, and most of the model's view, which the rollout repeats.
+    Without calls, also return False for commands and their output."""
     at = line.find(b'"type":"', 0, HEAD_BYTES)
     if at < 0:
         return True
@@ -223,7 +223,7 @@ def _may_say(line: bytes, with_calls: int) -> bool:
 
 
 def _item_may_say(line: bytes, inner: int, with_calls: int) -> bool:
-    """Return what `_may_say` does for an item that a person saw; its payload is at `inner`."""
+    """Return `_may_say` for an item that a person saw, whose payload is at `inner`."""
     if not line.startswith(b'item_completed"', inner + 19):
         return False
     item = line.find(b'"item":{"type":"', inner, inner + 400)
@@ -234,7 +234,7 @@ def _item_may_say(line: bytes, inner: int, with_calls: int) -> bool:
 
 
 def _model_may_say(line: bytes, at: int, inner: int, with_calls: int) -> bool:
-    """Return what `_may_say` does for the model's view.
+    """Return `_may_say` for the model's view.
 
     The record's type is at `at`, its payload at `inner`."""
     end = line.find(b'"', inner + 19)
@@ -258,10 +258,10 @@ def _may_bring_results(line: bytes) -> bool:
 
 
 class CodexRollout(records.Branch):
-    """A rollout; nothing in a sub-agent's rollout counts.
+    """A rollout, of which nothing counts if it is a sub-agent's.
 
-    A session may continue in another directory: each turn names its directory, before its
-    messages."""
+    A session may continue in another directory: each turn names its directory before its messages.
+    """
 
     copies_keep_ids = False
 
@@ -410,7 +410,7 @@ def _usage(payload: Record, record: Record) -> list[ModelUsage]:
 
 
 def item_began(lines: Iterable[bytes]) -> float | None:
-    """Return when the call was made whose item is in the first of `lines`.
+    """Return when a call was made whose item is in the first of `lines`.
 
     Return None for another record. A background command may have acted before the last call, and an
     item's own start may be later than its effect."""
@@ -433,7 +433,9 @@ def item_began(lines: Iterable[bytes]) -> float | None:
 
 
 def _parent_of(header: Record) -> str:
-    """Return the id of a sub-agent's session; in older versions perhaps another sub-agent's."""
+    """Return the id of a sub-agent's parent session.
+
+    In older versions it may be another sub-agent's."""
     root = as_string(header.get("session_id"))
     if root and root != header.get("id"):
         return root

@@ -1,6 +1,7 @@
 """Finds the commands and patches in JavaScript that calls tools in Codex' code mode. Pure.
 
-Versions before 0.169 note them nowhere else. Only literal texts of the script are found."""
+Versions before 0.169 record them nowhere else. Only literal texts of the script are found.
+"""
 
 from __future__ import annotations
 

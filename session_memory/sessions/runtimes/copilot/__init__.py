@@ -59,7 +59,7 @@ class Copilot(Runtime):
         event_files = [
             session.path for session in self.sessions_in(self.transcripts_dir(config_dir))
         ]
-        # a session that has started, but has no messages, has no events yet
+        # a session that has started but has no messages has no events either
         if len(event_files) > MOST_SESSIONS:
             event_files = sorted(event_files, key=lambda path: -path_stamp(path)[2])[:MOST_SESSIONS]
         return event_files
@@ -86,7 +86,7 @@ class Copilot(Runtime):
         ]
 
     def session_id_of(self, path: str) -> str:
-        """Return the name of the events' folder, or, if they were put elsewhere, their own."""
+        """Return the name of the events' folder, or of their file if it was moved elsewhere."""
         folder, _, file = path.rpartition("/")
         return path_text(
             folder.rpartition("/")[2] if file == _EVENTS else file.removesuffix(".jsonl")
@@ -117,7 +117,9 @@ class Copilot(Runtime):
         return is_its and not event.get("agent_id") and not event.get("parent_agent_id")
 
     def tool_calls(self, event: Event) -> tuple[ToolUse, ...]:
-        """Return the edit or command; of a patch an edit for each file. Nothing names the call."""
+        """Return the edit or command; for a patch an edit per file.
+
+        The event has no id of the call."""
         calls = called(event, self.TOOLS)
         is_patch = bool(calls) and calls[0].kind == "edit" and not calls[0].argument
         return patch_uses(*called(event, _PATCHES)) if is_patch else calls

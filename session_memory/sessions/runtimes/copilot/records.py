@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..records import Event, Record
 
 _START = b'{"type":"'
-# A record after another one on the same line; either may be the torn one.
+# A record after another one on the same line; either of them may be torn.
 _GLUED = (b'}{"type":"', b'{"type":"user.message"', b'{"type":"assistant.message"')
 # after these events the session may be in another directory
 _MOVES = ("session.resume", "session.context_changed")
@@ -110,7 +110,7 @@ class CopilotRecords(records.Records):
     def injected(self, record: Record) -> Iterable[Event]:
         if record.get("type") != "user.message" or _is_sub_agents(record):
             return ()
-        # Only the last hook that says something is heard; the others' texts are missing.
+        # Only the last hook that prints something is recorded; the others' texts are missing.
         content = as_string(as_object(record.get("data")).get("transformedContent"))
         parts = content.split(_REMINDER)[1:]
         texts = [part.partition(_REMINDER_END)[0].strip("\n") for part in parts]
@@ -151,7 +151,7 @@ class CopilotRecords(records.Records):
 
 
 def _is_sub_agents(record: Record) -> bool:
-    """Check if a record is of a sub-agent, whose events are among the session's."""
+    """Check if a record is a sub-agent's, whose events are among the session's."""
     return bool(record.get("agentId") or as_object(record.get("data")).get("parentToolCallId"))
 
 
@@ -182,7 +182,9 @@ def _may_say(line: bytes, with_calls: int) -> bool:
 
 
 class CopilotSession(records.Branch):
-    """A session. A fork begins with all earlier messages, which are older than the session."""
+    """A session.
+
+    A fork begins with all earlier messages, which are older than the session itself."""
 
     def __init__(self, start: Record) -> None:
         data = start.get("data")
@@ -273,7 +275,7 @@ def _results(data: Record) -> list[records.CallResult]:
     has_failed = data.get("success") is not True or exit_code not in (None, 0)
     text = _result_text(data)
     call_id, parts = as_string(data.get("toolCallId")), len(as_list(data.get("fileEdits")))
-    # A resume closes the calls that were running when the program was killed: they may have had
+    # A resume closes the calls that were running when the program was killed. They may have had
     # their effect.
     has_run = data.get("success") is True or data.get("model") == _CLOSED_BY_RESUME
     return [
@@ -314,7 +316,7 @@ def _typed(data: Record) -> str:
 
 
 def _uses(requests: object) -> tuple[ToolUse, ...]:
-    """Return the calls that an answer asks for; of a patch an edit for each file."""
+    """Return the calls that an answer requests; for a patch an edit for each file."""
     uses: list[ToolUse] = []
     for request in objects_of(requests):
         name, call_id = (
@@ -344,7 +346,7 @@ def _given(request: Record) -> object:
 
 
 def _patch_in(arguments: object) -> str:
-    """Return the patch that a call was given, bare or as its only argument."""
+    """Return the patch given to a call, as the whole input or as its only argument."""
     return as_string(
         next(iter(arguments.values()), "") if isinstance(arguments, dict) else arguments
     )

@@ -76,10 +76,10 @@ def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
 
 
 def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> int:
-    """Add what is new in a file of a chat to its mirror, unless it exceeds `most_bytes`.
+    """Add the new part of a chat's file to its mirror, unless it exceeds `most_bytes`.
 
-    Returns the number of bytes read, 0 if the file is not a chat. Raises OSError; ValueError if it
-    cannot be read, or not yet."""
+    Return the number of bytes read, 0 if the file is not a chat. Raises OSError; ValueError if it
+    cannot be read now."""
     with Opened(source.path) as descriptor:
         size = os.fstat(descriptor).st_size
         head = read_at(descriptor, 0, 64 * 1024)
@@ -133,7 +133,7 @@ def _records_in(content: bytes, *, is_log: bool) -> list[Record]:
 
 
 def _said_since(until: float, record: Record) -> Iterator[Record]:
-    """Yield a record unless it is a message from `until` or before.
+    """Yield a record, unless it is a message up to the time `until`.
 
     Its title is removed, because it may be made from such messages."""
     if (

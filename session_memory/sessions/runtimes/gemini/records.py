@@ -57,8 +57,9 @@ _DIALOGS_IN_LINE = tuple(f'"{name}"'.encode() for name in _DIALOGS)
 
 
 class GeminiRecords(records.Records):
-    """Decodes messages; cancelled ones stay in the log, and each message continues the one before
-    it."""
+    """Decodes messages.
+
+    Cancelled ones stay in the log, and each message continues the one before."""
 
     CALL_MARK = b'toolCalls"'
     RESULT_KEY, NEXT_KEY = b'"result":', b'"args":'
@@ -186,7 +187,7 @@ class GeminiChat(records.Branch):
         return not self._taken_back or _id_in(line) != self._taken_back
 
     def note(self, record: Record) -> None:
-        """Take the directory from Gemini's text to the model, if the header has none."""
+        """Note the directory in Gemini's text to the model, if the header has none."""
         for message in _messages(record) if not self.directory else ():
             for text in _texts(message.get("content")):
                 _, mark, after = text.partition(_DIRECTORIES)

@@ -156,7 +156,7 @@ class DatabaseReader:
         return session
 
     def count_behind(self, session_id: str, created: int) -> int:
-        """Return how many messages of a session were created at or after `created`.
+        """Return how many messages of a session were created at the time `created` or later.
 
         `created` is in milliseconds since 1970."""
         statement = "SELECT count(*) FROM message WHERE session_id = ? AND time_created >= ?"

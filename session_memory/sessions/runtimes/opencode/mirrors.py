@@ -1,9 +1,10 @@
-"""Brings the mirrors of OpenCode's sessions up to date by adding what is new and final.
+"""Brings the mirrors of OpenCode's sessions up to date by adding new final records.
 
-A message or part is final once it has ended; until then OpenCode changes its row. A mark says up to
-which message a session was read, which messages are unfinished, and what was taken back. If a user
-undoes something, a line takes it back; if they redo it, it is added again. Deleted messages, such
-as an undone message after the next prompt, are taken back too."""
+A message or part is final once it has ended; until then OpenCode changes its row. A mark has the
+last message read, the unfinished messages, and the start of withdrawn ones. If a user undoes
+something, a line withdraws it; if they redo it, it is added again. Deleted messages, such as an
+undone message after the next prompt, are withdrawn too.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from .rows import MessageRow, SessionRow
 
-    # the ids of a message and of a part, from which on something is taken back
+    # the ids of a message and of a part, from which on records are withdrawn
     Place = tuple[str, str]
 
 # the most messages of one session that a prompt adds to its mirror; a longer one waits for upkeep

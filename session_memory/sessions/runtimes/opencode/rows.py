@@ -1,4 +1,4 @@
-"""The rows of OpenCode's database as lines of a mirror: which are final, and what is kept."""
+"""The rows of OpenCode's database as lines of a mirror: the final rows, and their relevant keys."""
 
 from __future__ import annotations
 
