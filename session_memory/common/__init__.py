@@ -1,4 +1,4 @@
-"""Text, the machine and errors: no word of the domain.
+"""Text, the machine and errors, without any word of the domain.
 
 errors: the base of all errors raised on purpose
 extensions: load the rows of `extension_points`

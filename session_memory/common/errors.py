@@ -4,8 +4,9 @@ from __future__ import annotations
 
 
 class SessionMemoryError(Exception):
-    """Says in one line what went wrong and where; `hint` says what to do about it if the message
-    does not."""
+    """An error whose message says in one line what went wrong and where.
+
+    `hint` says what to do about it, if the message does not."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -13,7 +14,7 @@ class SessionMemoryError(Exception):
 
 
 class WrongCallError(SessionMemoryError):
-    """A command got an argument that it does not take; like a wrong option, this exits with 2."""
+    """A command got an invalid argument. As for an unknown option, it exits with 2."""
 
 
 class ConfigError(SessionMemoryError):

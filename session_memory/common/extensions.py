@@ -17,11 +17,12 @@ _HINT = "install it again to get this feature back"
 
 
 class AbsentFeatureError(SessionMemoryError):
-    """The module of a row was deleted: this copy of session-memory lacks that feature."""
+    """The module of a row was deleted, so this copy of session-memory lacks that feature."""
 
 
 def load(place: str) -> Any:
-    """Return what a row names as "module:attribute", or the module if it names no attribute.
+    """Return the object that a row names as "module:attribute", or the module without an attribute.
+
     Raises AbsentFeatureError, also for '', and ImportError if the module needs a package that is
     not installed."""
     if not place:
@@ -40,7 +41,7 @@ def load(place: str) -> Any:
 
 
 def load_present(places: Iterable[str]) -> list[Any]:
-    """Return what these rows name, without those whose module was deleted."""
+    """Return the objects that these rows name, except for rows whose module was deleted."""
     loaded = []
     for place in places:
         try:

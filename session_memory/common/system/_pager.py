@@ -1,5 +1,4 @@
-"""Long output on a terminal: lines broken between words, and a pager for more lines than the screen
-has."""
+"""Long output on a terminal: lines broken between words, and a pager for more than a screen."""
 
 from __future__ import annotations
 
@@ -12,8 +11,9 @@ _QUIET_LESS = {"LESS": "FRX", "LESSSECURE": "1"}
 
 
 def broken_at_words(text: str, width: int) -> str:
-    """Return `text` with its long lines broken between words and indented as they began; code in
-    fences stays."""
+    """Return `text` with long lines broken between words, keeping their indentation.
+
+    Fenced code stays as it is."""
     import textwrap
 
     shown, is_code = [], False
@@ -36,8 +36,10 @@ def broken_at_words(text: str, width: int) -> str:
 
 
 def show_in_pager(text: str, environ: Mapping[str, str]) -> bool:
-    """Show a text in `$PAGER`, else in less. Return False if there is none, the text fits on the
-    screen, or nobody is at the keyboard."""
+    """Show a text in `$PAGER`, else in less; return whether it was shown.
+
+    It is not shown if there is no pager, the text fits on the screen, or nobody is at the keyboard.
+    """
     import shlex
     import shutil
     import signal

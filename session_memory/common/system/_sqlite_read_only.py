@@ -1,5 +1,7 @@
-"""Opens a SQLite file strictly read-only: nothing is written, created or locked, for a full or
-read-only disk."""
+"""Opens a SQLite file strictly read-only, for a full or read-only disk.
+
+Nothing is written, created or locked.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ _NAME = "session-memory-reading"
 
 
 class _UnlockedFile(apsw.VFSFile):
-    """A file whose locks are had at once: the file system may not even keep one."""
+    """A file on which every lock is granted at once; the file system may not support locks."""
 
     def xLock(self, level: int) -> None:
         """Do nothing."""
@@ -34,12 +36,13 @@ class _UnlockedFiles(apsw.VFS):
 
 
 def open_as_it_is(path: str) -> apsw.Connection:
-    """Return a connection to the database at `path` (without symlinks), including its write-ahead
-    log. The log's index is kept in memory. A concurrent writer may look like damage. Raises the
-    errors of apsw."""
+    """Return a connection to the database at `path`, including its write-ahead log.
+
+    `path` has no symlinks. The index of the log is kept in memory. A concurrent writer may look
+    like damage. Raises the errors of apsw."""
     _files = _UnlockedFiles()  # from here on kept by the connection
     has_log = os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal") > 0
-    # Without a log SQLite would make one, unless it is told that nothing ever changes.
+    # SQLite would create a missing log, unless it is told that nothing ever changes.
     name = (
         path
         if has_log

@@ -1,5 +1,4 @@
-"""The deadline of a hook, and the one way to call a part that may fail or be slow without failing
-the rest."""
+"""The deadline of a hook, and calls of parts that may fail or be slow without harm to others."""
 
 from __future__ import annotations
 
@@ -16,15 +15,19 @@ if TYPE_CHECKING:
     Item = TypeVar("Item")
 
 HOOK_SECONDS = 1.0
-_FINISH_SECONDS = 0.2  # of these, reserved to format, print and commit the part that is ready
-# that waiting for a processor may extend the time: skipping a part makes no machine less busy
+# seconds of it that are reserved to format, print and commit the part that is ready
+_FINISH_SECONDS = 0.2
+# the most seconds by which waiting for a processor extends it; skipping work makes no machine less
+# busy
 _MOST_WAIT_SECONDS = 2.0
-# one part gets at most half of the remaining time, so others have some if several hang
+# one part gets at most half of the remaining time, so some is left for others if several hang
 _SHARES = 2
 
 
 class DeadlineError(BaseException):
-    """A hook or part of it took too long. A BaseException: `except Exception` must not catch it."""
+    """A hook or a part of it took too long.
+
+    It is a BaseException, because `except Exception` must not catch it."""
 
 
 class Deadline:
@@ -43,10 +46,12 @@ class Deadline:
         self._set_timer: Callable[[float], object] | None = None
 
     def start(self, seconds: float = HOOK_SECONDS) -> None:
-        """Start the clock of a hook's process. Its timer raises DeadlineError in the part that is
-        running, even while it waits for a file. The timer cannot interrupt the kernel or a C
-        library: a read from an NFS that hangs (the runtime kills the hook then) or one statement of
-        SQLite. Windows has no such timer: there the time is checked between parts."""
+        """Start the clock of a hook's process.
+
+        Its timer raises DeadlineError in the running part, even while that waits for a file. The
+        timer cannot interrupt the kernel or a C library, such as a read from an NFS that hangs (the
+        runtime then kills the hook) or a single statement of SQLite. Windows has no such timer, so
+        the time is checked between parts there."""
         self._waited_before = _seconds_without_processor()
         self._end = monotonic() + seconds - _FINISH_SECONDS
         try:
@@ -59,8 +64,9 @@ class Deadline:
         self._set_limit(self._end + _FINISH_SECONDS)
 
     def end(self) -> None:
-        """End the clock once the hook has printed and logged. A process that hangs in `end` still
-        exits."""
+        """End the clock once the hook has printed and logged.
+
+        A process that hangs in `end` still exits."""
         self._limit = float("inf")
         if self._set_timer is not None:
             from _signal import SIGALRM, signal
@@ -76,8 +82,9 @@ class Deadline:
     def attempt(
         self, name: str | Callable[[], str], ask: Callable[..., Answer], *arguments: object
     ) -> Answer | None:
-        """Return what `ask` returns; None if it raises or takes too long. `name` names the question
-        in the log."""
+        """Return the result of `ask`, or None if it raises or takes too long.
+
+        `name` names it in the log."""
         before, now = self._limit, monotonic() - self._waited
         end = min(before, self._end) if now < self._end else before
         try:
@@ -97,8 +104,10 @@ class Deadline:
     def attempt_each(
         self, items: Iterable[Item], take: Callable[[Item], object], name_of: Callable[[Item], str]
     ) -> None:
-        """Call `take` with each item. If one raises or takes too long, continue with the next
-        unless no time is left. Until one fails, all together cost one `attempt`."""
+        """Call `take` with each item.
+
+        If one call raises or takes too long, continue with the next item unless no time is left.
+        Until one fails, all calls together cost one `attempt`."""
         left = iter(items)
         begun: list[Item] = []
 
@@ -119,8 +128,10 @@ class Deadline:
         self.notes.append(f"{self.failed[-1]}: {said}")
 
     def _set_limit(self, limit: float) -> None:
-        """Set the limit, and the timer if that would come later: if it comes earlier, it is set
-        again then. A first prompt calls the system twice for it, not 54 times."""
+        """Set the limit, and the timer only if it would otherwise ring after the limit.
+
+        A timer that rings early is set again then. So a first prompt makes two system calls for
+        this, not 54."""
         self._limit = limit
         if self._set_timer is not None and limit < self._armed:
             self._armed = limit
@@ -142,8 +153,7 @@ class Deadline:
 
 
 def _seconds_without_processor() -> float:
-    """Return for how long this process was ready to run and did not, as Linux has it; 0
-    elsewhere."""
+    """Return how long this process was ready but not running, as Linux reports it; else 0."""
     try:
         with Opened("/proc/self/schedstat") as descriptor:
             return int(os.read(descriptor, 100).split()[1]) / 1e9

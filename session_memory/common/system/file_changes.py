@@ -1,4 +1,4 @@
-"""Changes to single files of the user: the content before and after, made in one step each."""
+"""Changes to single files of the user: the content before and after, each made in one step."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ class CannotWriteError(SessionMemoryError):
 
 @dataclass(frozen=True)
 class FileChange:
-    """A change of a file: `before` is its content as read, `after` its new content;
-
-    None for no file."""
+    """A change of a file from the content `before` to the content `after`; None for no file."""
 
     path: Path
     before: bytes | None
@@ -62,8 +60,7 @@ class FileChange:
         return "".join(lines)
 
     def check(self) -> None:
-        """Raises CannotWriteError if the directory cannot be written to, before anything is
-        changed."""
+        """Raise CannotWriteError if the directory is not writable, before anything is changed."""
         directory = Path(os.path.realpath(self.path)).parent
         existing = directory if directory.exists() else missing_directories(directory)[0].parent
         if self.is_needed and not os.access(existing, os.W_OK | os.X_OK):
@@ -104,8 +101,9 @@ def read_if_there(path: Path) -> bytes | None:
 
 
 def write_in_place(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Replaces a file in one step; it keeps its mode and owner, and a link stays a link. `mode` is
-    for a new file. Other than `system.files.write_atomically`, which is for files of ours. Raises
+    """Replace a file in one step, keeping its mode and owner; a link stays a link.
+
+    `mode` is for a new file. For files of our own, use `system.files.write_atomically`. Raises
     OSError."""
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
@@ -124,7 +122,7 @@ def write_in_place(path: Path, content: bytes, mode: int = 0o600) -> None:
 
 
 def checksum(content: bytes) -> str:
-    """The SHA-256 of a file's content, by which the ledger recognises it."""
+    """Return the SHA-256 of a file's content, by which the ledger recognises it."""
     return hashlib.sha256(content).hexdigest()
 
 
@@ -155,6 +153,6 @@ def _copy_mode_and_owner(old: Path, new: Path, mode: int) -> None:
     if hasattr(os, "chown") and (status.st_uid, status.st_gid) != (os.getuid(), os.getgid()):
         try:
             os.chown(new, status.st_uid, status.st_gid)
-        # a file of somebody else that we may write: it becomes ours, as with any editor
+        # somebody else's file that we may write; it becomes ours, as with any editor
         except PermissionError:
             return

@@ -1,8 +1,8 @@
-"""The file system: the calls of `os` without its import time, and private files that nobody else
-can replace.
+"""The file system: the calls of `os` without its import time, and private files.
 
 `import os` takes a tenth of an interpreter start. Its calls come from `posix` (`nt` on Windows),
-which is built in; the hot path takes them from here."""
+which is built in, and the hot path takes them from here. Nobody else can replace a private file.
+"""
 
 from __future__ import annotations
 
@@ -79,30 +79,31 @@ def is_symlink(status: stat_result) -> bool:
 
 
 def stamp_of(status: stat_result) -> Stamp:
-    """Return a stamp that stays the same while a file is unchanged; taken without opening the file.
-    Do not trust a stamp if the file's time was younger than RACY_NANOSECONDS (transcripts.lines)
-    when it was taken."""
+    """Return a stamp that stays the same while a file is unchanged, without opening the file.
+
+    Do not trust a stamp if the file was younger than RACY_NANOSECONDS (transcripts.lines) when it
+    was taken."""
     return status.st_ino, status.st_size, status.st_mtime_ns // 1_000_000
 
 
 def path_text(path: str) -> str:
-    """Return a path as text that can be stored and printed: a byte that is not UTF-8 becomes
-    `\xe9`."""
+    """Return a path as text for storing and printing; a byte that is not UTF-8 becomes `é`."""
     if path.isascii():
         return path
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def path_stamp(path: str) -> list[int]:
-    """Return a stamp of a path that changes when a file is written or a directory gains or loses a
-    name."""
+    """Return a stamp that changes when a file is written or a directory's list of names changes."""
     status = status_at(path)
     return [status.st_ino, status.st_size, status.st_mtime_ns] if status else [0, 0, 0]
 
 
 def status_at(path: str, *, follow_symlinks: bool = True) -> stat_result | None:
-    """Return the status of a path; None if it does not exist, may not be read, or cannot exist: a
-    path from a transcript may contain NUL or half a surrogate pair (ValueError)."""
+    """Return the status of a path, or None.
+
+    It is None if the path does not exist, may not be read, or cannot exist: a path from a
+    transcript may contain NUL or half a surrogate pair (ValueError)."""
     try:
         return os.stat(path, follow_symlinks=follow_symlinks)
     except (OSError, ValueError):
@@ -122,9 +123,10 @@ def is_file(path: str) -> bool:
 
 
 def irregular(database: str) -> str:
-    """Return the path of the first of a database's files that exists but is not a regular file; ''
-    if there is none. No file is opened: SQLite would wait for a FIFO's writer, and closing another
-    descriptor would drop its locks."""
+    """Return the first path among a database's files that is not a regular file, or ''.
+
+    No file is opened, because SQLite would wait for a FIFO's writer, and closing another descriptor
+    would drop its locks."""
     for suffix in DATABASE_SUFFIXES:
         status = status_at(database + suffix, follow_symlinks=False)
         if status is not None and not is_regular(status):
@@ -133,10 +135,11 @@ def irregular(database: str) -> str:
 
 
 def user_dir(environ: Mapping[str, str]) -> str:
-    """Return the home directory of the person who runs this, in one spelling; '' if neither HOME
-    nor the system knows one, as for the made-up user of a container. Only this function asks for
-    HOME. Raises SessionMemoryError if that is relative: it would be another directory wherever a
-    session runs."""
+    """Return the home directory of the person who runs this, in one spelling; '' if unknown.
+
+    It is unknown if neither HOME nor the system knows one, as for a container's made-up user. Only
+    this function reads HOME. Raises SessionMemoryError if HOME is relative, because it would be
+    another directory wherever a session runs."""
     home = environ.get("HOME")
     if not home:
         from os.path import expanduser
@@ -156,8 +159,7 @@ def user_dir(environ: Mapping[str, str]) -> str:
 
 
 def expanded(path: str, environ: Mapping[str, str]) -> str:
-    """Return a path that a person gave, with `~` as their home directory and `~name` as another
-    user's."""
+    """Return a path that a person gave, with `~` and `~name` replaced by home directories."""
     if path == "~" or path.startswith("~/"):
         return user_dir(environ) + path[1:]
     if not path.startswith("~"):
@@ -168,8 +170,9 @@ def expanded(path: str, environ: Mapping[str, str]) -> str:
 
 
 def real_path(path: str) -> str:
-    """Return `os.path.realpath` of an absolute path. Importing that takes longer than a prompt's
-    reading of git."""
+    """Return `os.path.realpath` of an absolute path, without importing that.
+
+    Importing it takes longer than a prompt's reading of git."""
     if not path.startswith("/"):  # on Windows
         from os.path import realpath
 
@@ -196,14 +199,13 @@ def real_path(path: str) -> str:
 
 
 def without_links(path: str) -> str:
-    """Return an absolute path through no linked directory; the last part may be a link."""
+    """Return an absolute path without linked directories; the last part may be a link."""
     directory, slash, name = path.rpartition("/")
     return real_path(directory).rstrip("/") + slash + name if directory else path
 
 
 def names_in(directory: str) -> list[str]:
-    """Return the names in a directory, in no particular order; none if it is missing or may not be
-    read."""
+    """Return the names in a directory in any order; none if it is missing or may not be read."""
     try:
         return os.listdir(directory)
     except (OSError, ValueError):
@@ -211,8 +213,9 @@ def names_in(directory: str) -> list[str]:
 
 
 def open_regular(path: str) -> int:
-    """Return a descriptor for reading. Raises NotAFileError for a symlink, a FIFO or a path that no
-    file can have; never waits for a FIFO's writer."""
+    """Return a descriptor for reading, without waiting for a FIFO's writer.
+
+    Raises NotAFileError for a symlink, a FIFO or a path that no file can have."""
     try:
         descriptor = os.open(path, READ_FLAGS)
     except ValueError as error:  # NUL, or half a surrogate pair
@@ -263,8 +266,7 @@ def checksum(content: bytes) -> int:
 
 
 def read_end(path: str, most_bytes: int) -> bytes:
-    """Return the last bytes of a regular file, or all if it has no more; none if it cannot be
-    read."""
+    """Return the last bytes of a regular file, or all if it is shorter; b"" if it is unreadable."""
     try:
         with Opened(path) as descriptor:
             size = os.fstat(descriptor).st_size
@@ -283,9 +285,10 @@ def read_whole(path: str, most_bytes: int | None = None) -> bytes:
 
 
 def read_each(directory: str, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the content of these files of `directory`. Files that cannot be read or
-    are not small are skipped. Made for many small files: opening a file relative to its directory
-    takes half the time of its whole path, and its size is asked for only if it is large."""
+    """Yield the name and content of these files of `directory`, except unreadable or large ones.
+
+    This is fast for many small files: opening a file relative to its directory takes half the time
+    of its whole path, and its size is requested only if it is large."""
     try:
         at = (
             os.open(directory, os.O_RDONLY | os.O_DIRECTORY) if hasattr(os, "O_DIRECTORY") else None
@@ -330,7 +333,7 @@ def make_private_dir(path: str) -> None:
 
 
 def open_private(path: str, flags: int) -> int:
-    """Return a descriptor of `path`. Creates it with mode 0600, and its directory, if missing."""
+    """Return a descriptor of `path`, creating it with mode 0600, and its directory if missing."""
     try:
         return os.open(path, flags | WRITE_FLAGS, 0o600)
     except FileNotFoundError:
@@ -347,8 +350,9 @@ def move_away(path: str) -> None:
 
 
 def open_own(path: str, flags: int) -> int:
-    """Open a file as `open_private` does, but first move away anything that is not a file or
-    belongs to another user."""
+    """Open a file as `open_private` does, and first move away what is not our own file.
+
+    That is anything that is not a file or belongs to another user."""
     try:
         return open_private(path, flags)
     except OSError as error:
@@ -363,7 +367,7 @@ def open_own(path: str, flags: int) -> int:
 
 
 def write_private(path: str, content: bytes) -> None:
-    """Write a file of mode 0600; leaves none behind if that fails, as on a full disk."""
+    """Write a file of mode 0600; if that fails, as on a full disk, leave no file behind."""
     descriptor = open_own(path, os.O_WRONLY | os.O_TRUNC)
     try:
         written = 0
@@ -378,7 +382,7 @@ def write_private(path: str, content: bytes) -> None:
 
 
 def write_atomically(path: str, content: bytes) -> None:
-    """Replace `path` in one step: a reader sees the old content or the new, whole."""
+    """Replace `path` in one step: a reader sees either the old or the new content, whole."""
     temporary = f"{path}.{os.getpid()}.tmp"
     write_private(temporary, content)
     replace(temporary, path)
@@ -394,11 +398,12 @@ def replace(temporary: str, path: str) -> None:
 
 
 def lock(path: str, wait_seconds: float) -> int:
-    """Return a descriptor with the exclusive lock of `path`, a file made for it. The kernel
-    releases it when it is closed. Raises LockedError if another process holds it for longer than
-    `wait_seconds`, OSError if locking fails. A file system without locks (some NFS, FUSE and
-    sandboxes) grants it to everyone: two processes may then report the same news twice, which is
-    better than never."""
+    """Return a descriptor with the exclusive lock of `path`, a file made for locking.
+
+    The kernel releases the lock when the descriptor is closed. Raises LockedError if another
+    process holds it for longer than `wait_seconds`, OSError if locking fails. A file system without
+    locks (some NFS, FUSE and sandboxes) grants it to everyone. Two processes may then report the
+    same news twice, which is better than never."""
     from time import monotonic, sleep
 
     from ..errors import LockedError
@@ -421,8 +426,9 @@ def lock(path: str, wait_seconds: float) -> int:
 
 
 def is_locked(path: str) -> bool:
-    """Check if a process holds the lock of `path`, by taking it for a moment; False if the file is
-    not writable, or the file system has no locks."""
+    """Check if a process holds the lock of `path`, by taking it for a moment.
+
+    Return False if the file is not writable, or the file system has no locks."""
     from ..errors import LockedError
 
     try:

@@ -1,9 +1,8 @@
-"""Git's files, read without starting git: the worktree of a directory, its branch or commit, and
-how HEAD moved.
+"""Git's files, read without starting git: the worktree of a directory, its branch, moves of HEAD.
 
-`GIT_DIR` and similar variables are ignored: only the files of the repository count. They are read
-only where the person's own git would read them; for another user's repository, git itself is
-asked."""
+`GIT_DIR` and similar variables are ignored; only the files of the repository count. They are read
+only where the person's own git would read them; for another user's repository, git itself is asked.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +18,11 @@ BRANCH_REFS = "refs/heads/"
 
 
 class Worktree:
-    """A worktree: its `root` ('' for a bare repository), its own `git_dir`, the `common_dir` that
-    it shares with the repository's other worktrees, and the `name` that git gave it (for the main
-    worktree, its directory's name)."""
+    """A worktree.
+
+    It has its `root` ('' for a bare repository), its own `git_dir`, the `common_dir` that it shares
+    with the repository's other worktrees, and git's `name` for it (for the main worktree, its
+    directory's name)."""
 
     def __init__(self, root: str, git_dir: str, common_dir: str) -> None:
         self.root = root
@@ -31,8 +32,10 @@ class Worktree:
 
 
 class HeadMove:
-    """A line of the log of HEAD: the commits before and after, the time in seconds since the epoch,
-    and git's message, as `checkout: moving from main to fix/x`."""
+    """A line of the log of HEAD.
+
+    It has the commits before and after, the time in seconds since the epoch, and git's message,
+    such as `checkout: moving from main to fix/x`."""
 
     def __init__(self, before: str, after: str, time: int, message: str) -> None:
         self.before = before
@@ -47,8 +50,7 @@ class HeadMove:
 
     @property
     def branches(self) -> tuple[str, str] | None:
-        """Return the branches or commits that a checkout moved from and to; None if it was no
-        checkout."""
+        """Return the branches or commits that a checkout moved from and to, or None."""
         head, _, moved = self.message.partition(": moving from ")
         before, separator, after = moved.partition(" to ")
         return (before, after) if separator and head == "checkout" else None
@@ -69,8 +71,9 @@ def find_worktree(
 def locate_worktree(
     directory: str, user_dir: str = "", known: dict[str, Worktree | None] | None = None
 ) -> Worktree | None:
-    """Return the same, also where git refuses to work: only for what hides more the more is
-    known."""
+    """Return the worktree that contains a directory, even if git refuses to work in it.
+
+    Use this only for rules that hide content, which may hide more with it."""
     directory, user_dir = (
         files.real_path(directory).rstrip("/"),
         files.real_path(user_dir) if user_dir else "",
@@ -88,9 +91,10 @@ def locate_worktree(
 
 
 def _refusal(worktree: Worktree) -> str:
-    """Return git's words if it refuses to work in a worktree, as in another user's; '' where it
-    works. Git is started only if another user owns something of it, once per process for a place
-    and its owner."""
+    """Return git's words if it refuses to work in a worktree, such as another user's, or ''.
+
+    Git is started only if another user owns a part of it, once per process for a place and its
+    owner."""
     root, git_dir = worktree.root, worktree.git_dir
     paths = dict.fromkeys([root, f"{root}/.git", git_dir] if root else [git_dir])
     statuses = [
@@ -109,14 +113,15 @@ def _refusal(worktree: Worktree) -> str:
 
 
 def refusal_at(directory: str, user_dir: str = "") -> str:
-    """Return git's words if a directory is in a repository in which it refuses to work; else ''."""
+    """Return git's words if it refuses to work in the repository of a directory, or ''."""
     worktree = locate_worktree(directory, user_dir)
     return _refusal(worktree) if worktree else ""
 
 
 def worktrees_of(common_dir: str) -> list[Worktree]:
-    """Return the worktrees of a repository, the main one first if known; without those whose
-    directory is gone."""
+    """Return the worktrees of a repository, the main one first if known.
+
+    Worktrees with a deleted directory are left out."""
     worktrees = []
     root, _, name = common_dir.rpartition("/")
     if name == ".git" and root:
@@ -131,8 +136,9 @@ def worktrees_of(common_dir: str) -> list[Worktree]:
 
 
 def copied_to(path: str, others: list[str], user_dir: str = "") -> list[str]:
-    """Return the paths of `others` that are the file at `path` in another worktree of its
-    repository. All paths are absolute."""
+    """Return the paths of `others` that are the file at `path` in other worktrees.
+
+    The worktrees belong to the same repository. All paths are absolute."""
     worktree = find_worktree(path.rpartition("/")[0], user_dir)
     inside = path[len(worktree.root) :] if worktree else ""
     copies = []
@@ -154,15 +160,15 @@ def copied_to(path: str, others: list[str], user_dir: str = "") -> list[str]:
 
 
 def head_of(git_dir: str) -> str:
-    """Return the branch that is checked out, else the commit; '' if unknown."""
+    """Return the checked-out branch, else the commit; '' if unknown."""
     head = _first_line(git_dir + "/HEAD")
     if not head:
         return ""
     if not head.startswith(_REF):
         return head if len(head) >= 40 and " " not in head else ""
     name = head[len(_REF) :].strip()
-    # A repository with a table instead of files for its refs has this here, for programs that do
-    # not know tables.
+    # A repository that stores its refs in a table instead of files has this content, for programs
+    # that do not know tables.
     return "" if name.endswith("/.invalid") else name.removeprefix(BRANCH_REFS)
 
 
@@ -172,26 +178,25 @@ def is_commit(head: str) -> bool:
 
 
 def commit_of(worktree: Worktree) -> str:
-    """Return the name of the commit that is checked out, if a file has it: '' for a branch among
-    packed ones."""
+    """Return the id of the checked-out commit if a file has it, '' if its branch is packed."""
     head = head_of(worktree.git_dir)
     return head if is_commit(head) else _first_line(f"{worktree.common_dir}/refs/heads/{head}")
 
 
 def head_moves(git_dir: str, since: float) -> list[HeadMove]:
-    """Return how HEAD moved since a time (seconds since the epoch), in order; nothing without a
-    log."""
+    """Return the moves of HEAD since a time, in order; [] without a log.
+
+    The time is in seconds since the epoch."""
     return _moves_in(git_dir + "/logs/HEAD", since)
 
 
 def branch_moves(worktree: Worktree, branch: str, since: float) -> list[HeadMove]:
-    """Return how a branch moved since a time, from whichever worktree, in order; nothing without a
-    log."""
+    """Return the moves of a branch since a time, from any worktree, in order; [] without a log."""
     return _moves_in(f"{worktree.common_dir}/logs/refs/heads/{branch}", since)
 
 
 def ref_moves(common_dir: str, ref: str, since: float = 0.0) -> list[HeadMove]:
-    """Return how a ref (`refs/stash`) moved since a time, in order; nothing without a log."""
+    """Return the moves of a ref such as `refs/stash` since a time, in order; [] without a log."""
     return _moves_in(f"{common_dir}/logs/{ref}", since)
 
 

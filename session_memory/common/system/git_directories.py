@@ -1,7 +1,8 @@
-"""Directories that git works in for one task, below the system's directory for temporary files.
+"""Directories in which git works for one task, below the system's temporary directory.
 
-Each is locked while it is in use. The next run removes the unlocked ones: a killed process left
-them."""
+Each is locked while it is in use. The next run removes unlocked ones, which a killed process left
+behind.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import sys
 from .files import is_directory, names_in, os, read_whole, status_at, try_lock
 
 PREFIX = "session-memory-git-"
-# in a directory of trial merges; until 0.4.2 they are known by it alone
+# the HEAD in a directory of trial merges; until 0.4.2 it alone identifies them
 TRIAL_HEAD = b"ref: refs/heads/none\n"
 _PREFIX_UNTIL_0_4_2 = "session-memory-"
 _DIRECTORY: int = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -34,7 +35,7 @@ class GitDirectory:
         self.remove()
 
     def remove(self) -> None:
-        """Remove the directory with all that is in it; do nothing if that was done before."""
+        """Remove the directory with its content; do nothing the second time."""
         if self._descriptor >= 0:
             _remove(self.path)
             os.close(self._descriptor)
@@ -42,8 +43,9 @@ class GitDirectory:
 
 
 def remove_leftovers() -> None:
-    """Remove the directories of this user that killed processes left; none where locks exclude
-    nobody, since any may be in use there."""
+    """Remove the directories of this user that killed processes left.
+
+    Without working locks, remove none, because any of them may be in use."""
     parent = _parent_directory()
     for name in names_in(parent):
         if name.startswith(_PREFIX_UNTIL_0_4_2) and _is_ours(f"{parent}/{name}", name):
@@ -68,7 +70,7 @@ def _parent_directory() -> str:
 
 
 def variables() -> dict[str, str]:
-    """Return the variables of this process, also where the module `os` is not loaded."""
+    """Return the variables of this process, even without the module `os`."""
     whole = sys.modules.get("os")
     if whole is not None:
         return dict(whole.environ)
@@ -80,7 +82,7 @@ def _text(value: bytes) -> str:
 
 
 def _user_id() -> int:
-    """Return this process's user; Windows has none and gives every file the user 0."""
+    """Return this process's user id; 0 on Windows, where every file has the user 0."""
     return os.geteuid() if hasattr(os, "geteuid") else 0
 
 
@@ -97,8 +99,9 @@ def _is_ours(path: str, name: str) -> bool:
 
 
 def _locked(path: str) -> int:
-    """Return a descriptor of a directory with its lock; -1 if another process holds it, or has
-    removed it."""
+    """Return a descriptor of a directory with its lock.
+
+    Return -1 if another process holds the lock or has removed the directory."""
     try:
         descriptor: int = os.open(path, os.O_RDONLY | _DIRECTORY)
     except OSError:
@@ -113,7 +116,7 @@ def _locked(path: str) -> int:
 
 
 def _remove(path: str) -> None:
-    """Remove a directory with all that is in it, as far as that is possible; follow no link."""
+    """Remove a directory and its content as far as possible, without following links."""
     for name in names_in(path):
         try:
             os.unlink(f"{path}/{name}")

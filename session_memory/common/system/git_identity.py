@@ -1,6 +1,7 @@
-"""Signs by which a clone of a repository is known again: its origin and its first commit.
+"""The origin and the first commit of a repository, by which its clones are recognised.
 
-The first commit comes from git itself, with a limit on the time."""
+The first commit comes from git itself, within a limited time.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +14,10 @@ _COMMIT_BYTES = 100
 
 
 def origin_of(common_dir: str) -> str:
-    """Return `host/path` of the repository's origin, as `github.com/acme/app`, the same for all
-    forms of its URL; '' if it has no origin, or one on this machine."""
+    """Return the repository's origin as `host/path`, such as `github.com/acme/app`.
+
+    It is the same for all forms of the URL. Return '' without an origin, or for one on this
+    machine."""
     try:
         lines = read_whole(f"{common_dir}/config").decode("utf-8", "replace").splitlines()
     except (OSError, NotAFileError):
@@ -33,8 +36,7 @@ def origin_of(common_dir: str) -> str:
 
 
 def _normalised(url: str) -> str:
-    """Return an address of git's as `host/path`, without a user's name or password; '' for a path
-    on this machine."""
+    """Return a git address as `host/path`, without user and password; '' for a local path."""
     scheme, is_url, address = url.partition("://")
     if is_url and scheme.isascii() and scheme[:1].isalpha():
         authority, _, path = address.partition("/")
@@ -53,8 +55,10 @@ def _normalised(url: str) -> str:
 
 
 def first_commit(git_dir: str, common_dir: str, seconds: float) -> str:
-    """Return the commit that the history of HEAD begins with, by the first parents; '' if there is
-    none, if the clone is shallow, or if git does not answer within so many seconds."""
+    """Return the first commit in the history of HEAD, by first parents, or ''.
+
+    Return '' if there is none, if the clone is shallow, or if git does not answer within `seconds`.
+    """
     from .git_process import GitUnavailableError, QuickAnswer, RepositoryPlace
 
     if is_file(f"{common_dir}/shallow"):

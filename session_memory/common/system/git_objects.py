@@ -1,9 +1,9 @@
-"""Git's objects: those that commits have at paths, by one `git cat-file` for all questions of a
-prompt, and what the index has of files that are as they were then.
+"""Names of git's objects: in commits, by one `git cat-file` for a prompt, and in the index.
 
-To ask git takes 2 ms, .05 of a bare interpreter's start, however many packs there are; `subprocess`
-would take a whole one. The index is read without git: versions 2 to 4, split or whole, with SHA-1
-or SHA-256 (gitformat-index(5))."""
+Asking git takes 2 ms, .05 of a bare interpreter's start, however many packs there are; `subprocess`
+would take a whole start. The index is read without git: versions 2 to 4, split or whole, with SHA-1
+or SHA-256 (gitformat-index(5)).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .git import Worktree
     from .git_process import RepositoryPlace
 
-    # its path, '' if the shared index has that, and the bytes before the path
+    # its path, '' if the shared index has the path, and the bytes before the path
     IndexEntry = tuple[bytes, bytes]
 
 _MOST_BYTES = 64 * 1024  # of an answer, which repeats a path that it does not know
@@ -43,8 +43,9 @@ class GitObjects:
             os.waitpid(self._process, 0)
 
     def at(self, commit: str, path: str) -> str | None:
-        """Return the name of the object that a commit has at a path (relative to the root of the
-        worktree); '' if it has none there, None if git is not there, or cannot tell."""
+        """Return the name of a commit's object at a path relative to the worktree's root.
+
+        Return '' if the commit has none there, None if git is missing or cannot tell."""
         if "\n" in path:
             return None
         from .git_process import GitUnavailableError, is_partial
@@ -53,7 +54,7 @@ class GitObjects:
             if not self._process:
                 self._start()
             is_known = self._named(f"{commit}^{{tree}}", len(commit))
-            # by now git has read what it needs of it: a hook ends without a word to its objects
+            # git has read its objects by now, and a hook ends without closing them
             if self._place:
                 self._place.remove()
                 self._place = None
@@ -65,8 +66,7 @@ class GitObjects:
             return None
 
     def _named(self, object: str, length: int) -> str:
-        """Return the name of the object that `object` refers to; '' if it is missing. Raises
-        OSError."""
+        """Return the name of the object that `object` refers to; '' if missing. Raises OSError."""
         os.write(self._questions, object.encode("utf-8", "surrogateescape") + b"\n")
         answer = b""
         while not answer.endswith(b"\n"):
@@ -78,8 +78,9 @@ class GitObjects:
         return name if len(name) == length and not name.strip("0123456789abcdef") else ""
 
     def _start(self) -> None:
-        """Start git. It asks nobody, fetches nothing, and writes its errors nowhere. Raises
-        OSError, GitUnavailableError."""
+        """Start git without prompts, fetches or error output.
+
+        Raises OSError, GitUnavailableError."""
         from .git_process import RepositoryPlace, start
 
         self._place = RepositoryPlace(self._common_dir)
@@ -99,8 +100,9 @@ class GitObjects:
 
 
 def is_reachable(common_dir: str, commit: str) -> bool | None:
-    """Check if any ref of a repository leads to a commit; None if git is not there, or cannot
-    tell. Quick enough for a prompt that is rare."""
+    """Check if any ref of a repository leads to a commit; None if git is missing or cannot tell.
+
+    This is fast enough for an occasional prompt."""
     from .git_process import GitUnavailableError, QuickAnswer, RepositoryPlace
 
     question = ("rev-list", "--max-count=1", commit, "--not", "--all")
@@ -118,13 +120,13 @@ _STATUS_BYTES = 40  # of an entry, before the name of the object
 # of an entry's flags
 _NAME_BITS, _STAGE_BITS, _EXTENDED_BIT, _VALID_BIT = 0x0FFF, 0x3000, 0x4000, 0x8000
 _SHARED = "sharedindex."
-# bytes; in a damaged index of version 4 each could be longer than the one before
+# bytes; in a damaged index of version 4, each path could be longer than the one before
 _LONGEST_PATH = 4096
 _MOST_ENTRIES = INDEX_BYTES // _STATUS_BYTES
 
 
 class GitIndex:
-    """The index of a worktree as it was when the first question was asked."""
+    """The index of a worktree as it was at the first question."""
 
     def __init__(self, worktree: Worktree) -> None:
         self._worktree = worktree
@@ -133,8 +135,9 @@ class GitIndex:
         self._entries: dict[bytes, bytes] = {}
 
     def as_they_are(self, paths: Iterable[str]) -> dict[str, str]:
-        """Return the object name of each file at `paths` (absolute) whose size and time in the
-        index match the disk: its content was added or committed."""
+        """Return the object name of each file at `paths` (absolute) that is unchanged on the disk.
+
+        Its size and time in the index match the disk, so its content was added or committed."""
         object_ids = {}
         for path in paths:
             entry, status = self._entry(path), status_at(path, follow_symlinks=False)
@@ -143,8 +146,7 @@ class GitIndex:
         return object_ids
 
     def at(self, path: str) -> str:
-        """Return the name of the object at a path (absolute), whatever is on the disk; '' for
-        none."""
+        """Return the name of the object at an absolute path, whatever is on the disk, or ''."""
         return self._entry(path)[_STATUS_BYTES : _STATUS_BYTES + self._id_bytes].hex()
 
     def _entry(self, path: str) -> bytes:
@@ -171,8 +173,7 @@ class GitIndex:
 
 
 def blob_name(content: bytes, length: int) -> str:
-    """Return the name of a file's content as an object, in a repository whose names have this
-    length."""
+    """Return the object name of a file's content, in a repository with names of this length."""
     from hashlib import sha1, sha256
 
     header = b"blob %d\0" % len(content)
@@ -194,8 +195,7 @@ def _id_bytes(worktree: Worktree) -> int:
 
 
 def _find(index: bytes, name: bytes, id_bytes: int) -> bytes:
-    """Return the entry of a path in an index with whole paths, without reading the others; b'' for
-    none."""
+    """Return the entry of a path in an index with whole paths, or b'', reading no others."""
     at = index.find(name + b"\0")
     while at >= 0:
         for extended in (0, 2):
@@ -244,8 +244,9 @@ def _parsed(index: bytes, id_bytes: int) -> tuple[list[IndexEntry], int]:
 
 
 def _link(git_dir: str, index: bytes, at: int, id_bytes: int) -> tuple[bytes, str, str]:
-    """Return the shared index of a split one, and by its entries' numbers a `1` for each that is
-    deleted, and for each that is replaced; empty if the index is whole."""
+    """Return the shared index of a split one, with marks for its deleted and replaced entries.
+
+    The marks have a `1` at the number of each such entry. All are empty if the index is whole."""
     while at + 8 <= len(index) - id_bytes:
         size = int.from_bytes(index[at + 4 : at + 8], "big")
         if index[at : at + 4] == b"link":
@@ -258,8 +259,7 @@ def _link(git_dir: str, index: bytes, at: int, id_bytes: int) -> tuple[bytes, st
 
 
 def _bits(content: bytes, at: int) -> tuple[str, int]:
-    """Return the digits of the bitmap at an offset, which is compressed by EWAH, and the offset
-    behind it."""
+    """Return the digits of the EWAH-compressed bitmap at an offset, and the offset after it."""
     end = at + 8 + 8 * int.from_bytes(content[at + 4 : at + 8], "big")
     words = [content[start : start + 8] for start in range(at + 8, end, 8)]
     digits: list[str] = []
@@ -283,7 +283,7 @@ def _flags(index: bytes, at: int, id_bytes: int) -> int:
 
 
 def _number(index: bytes, at: int) -> tuple[int, int]:
-    """Return the number of variable length at an offset, and the offset behind it."""
+    """Return the variable-length number at an offset, and the offset after it."""
     byte = int.from_bytes(index[at : at + 1], "big")  # 0 after the end of the bytes read
     value = byte & 0x7F
     while byte & 0x80:

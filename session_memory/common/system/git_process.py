@@ -1,10 +1,10 @@
-"""Starting git. All of the package does it here: a repository's own files cannot name a program
-that runs.
+"""Starts git for the whole package. A repository's own files cannot name a program to run.
 
-Git reads no settings of a repository, nor of the person: it is given a common directory of ours
-(GIT_COMMON_DIR), with the repository's refs and objects, and settings of ours. It has no hooks, no
-attributes, no remotes and no program to name, whatever a later git may read there. Only
-`PersonPlace` has all settings, for questions that run nothing."""
+Git reads no settings of the repository or the person. It gets a common directory of ours
+(GIT_COMMON_DIR), with the repository's refs and objects, and our settings. That directory has no
+hooks, attributes, remotes or programs, whatever a later git may read there. Only `PersonPlace` has
+all settings, for questions that run no program.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _USUAL = (
     "\tbare = true\n\tquotePath = false\n\tautocrlf = false\n\tlogAllRefUpdates = true\n"
     "[diff]\n\trenames = false\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
 )
-# Extensions of a repository's format (gitformat-repository): how it is stored, or nothing that
-# matters to a reader.
+# Extensions of a repository's format (gitformat-repository) that describe its storage, or do not
+# matter to a reader.
 _FORMATS = ("objectformat", "compatobjectformat", "refstorage", "relativeworktrees")
 _OTHER_EXTENSIONS = ("noop", "noop-v1", "preciousobjects", "partialclone", "worktreeconfig")
 _LARGEST_SETTINGS = 4 * 1024 * 1024
@@ -49,11 +49,10 @@ class GitUnavailableError(Exception):
 
 
 class GitPlace:
-    """A place for git to work in: its first arguments, and the variables that are added for it."""
+    """A place for git to work in: its first arguments, and the variables to add."""
 
     def __init__(self, switches: tuple[str, ...], given: Mapping[str, str], kept: str = "") -> None:
-        """Take git's variables from `given`, and from this process those whose names begin with
-        `kept`, if any."""
+        """Take git's variables from `given`, and from this process those that begin with `kept`."""
         self.switches = switches
         self._given = given
         self._kept = kept
@@ -69,16 +68,18 @@ class GitPlace:
 
 
 class PersonPlace(GitPlace):
-    """The directory `directory` as the person's own git sees it, with all settings: for questions
-    that run nothing."""
+    """The directory `directory` as the person's own git sees it, with all settings.
+
+    It is for questions that run no program."""
 
     def __init__(self, directory: str) -> None:
         super().__init__(("-C", directory), {}, "GIT_CONFIG_")
 
 
 class TrialPlace(GitPlace):
-    """A repository of ours, in a directory that has settings of ours, with the files of `worktree`
-    and git's variables `more`."""
+    """A repository of ours with our settings, and the files of `worktree`.
+
+    `more` are further variables for git."""
 
     def __init__(self, directory: str, worktree: str, more: Mapping[str, str]) -> None:
         home = {
@@ -91,11 +92,12 @@ class TrialPlace(GitPlace):
 
 
 class RepositoryPlace(GitPlace):
-    """The repository at `git_dir`, with the HEAD and the index that are there, until `remove`."""
+    """The repository at `git_dir`, with its HEAD and index, until `remove`."""
 
     def __init__(self, git_dir: str, more: Mapping[str, str] = _NONE, root: str = "") -> None:
-        """With `root`, the attributes in its worktree count too. Raises GitUnavailableError,
-        OSError."""
+        """With `root`, the attributes in its worktree apply too.
+
+        Raises GitUnavailableError, OSError."""
         common_dir = common_dir_of(git_dir)
         settings = format_of(common_dir)
         self._common = GitDirectory()
@@ -112,7 +114,7 @@ class RepositoryPlace(GitPlace):
         except OSError:
             self.remove()
             raise
-        # not through a link: git opens some of them when all else has been read
+        # not through a link, because git opens some of them only after everything else was read
         objects = f"{common_dir}/objects"
         places = {
             "GIT_COMMON_DIR": path,
@@ -130,13 +132,14 @@ class RepositoryPlace(GitPlace):
         self.remove()
 
     def remove(self) -> None:
-        """Remove the common directory; git may go on if it has answered before."""
+        """Remove the common directory; a git that has already answered may continue."""
         self._common.remove()
 
 
 def _command(place: GitPlace, arguments: tuple[str, ...]) -> list[str]:
-    """Return the command line of git, for every caller that starts it. Raises GitUnavailableError
-    if git is missing, or if an argument cannot be passed to it."""
+    """Return git's command line, for every caller that starts git.
+
+    Raises GitUnavailableError if git is missing, or if an argument cannot be passed to it."""
     if any(["\0" in argument for argument in arguments]):
         raise GitUnavailableError("git: an argument contains a NUL character")
     return [_program(), *_SWITCHES, *place.switches, *arguments]
@@ -145,8 +148,9 @@ def _command(place: GitPlace, arguments: tuple[str, ...]) -> list[str]:
 def run(
     place: GitPlace, arguments: tuple[str, ...], given: bytes = b"", seconds: float = SECONDS
 ) -> CompletedProcess[bytes]:
-    """Run git for at most so many seconds, and return its exit code and what it printed. Raises
-    GitUnavailableError."""
+    """Run git for at most `seconds`, and return its exit code and output.
+
+    Raises GitUnavailableError."""
     import subprocess  # too slow for a prompt
 
     words = _command(place, arguments)
@@ -169,8 +173,9 @@ def run(
 def start(
     place: GitPlace, arguments: tuple[str, ...], stdin: int, stdout: int, stderr: int = -1
 ) -> int:
-    """Start git for a prompt, with these descriptors (-1: none), and return its process id. Raises
-    GitUnavailableError, OSError, and on Windows AttributeError."""
+    """Start git for a prompt with these descriptors (-1: none), and return its process id.
+
+    Raises GitUnavailableError, OSError, and on Windows AttributeError."""
     words = _command(place, arguments)
     actions = [
         (os.POSIX_SPAWN_DUP2, descriptor, at)
@@ -183,11 +188,11 @@ def start(
 
 
 class QuickAnswer:
-    """The answer of a git that is started for a prompt, from its stdout or its stderr.
+    """The answer of a git process that is started for a prompt, from its stdout or stderr.
 
     `answers` is the descriptor to read it from. `status` is git's exit status, None while it runs.
-    To be used in a `with` block, whose end kills git if it still runs. Raises GitUnavailableError,
-    OSError, and on Windows AttributeError."""
+    Use it in a `with` block, whose end kills a running git. Raises GitUnavailableError, OSError,
+    and on Windows AttributeError."""
 
     def __init__(
         self, place: GitPlace, arguments: tuple[str, ...], *, is_of_stderr: bool = False
@@ -226,9 +231,10 @@ class QuickAnswer:
 
 
 def refusal_of_git(directory: str) -> str:
-    """Return git's words if it refuses to work in a directory, by its own check of the owner and
-    with the person's and the system's `safe.directory`; '' if it works there. Quick enough for a
-    prompt."""
+    """Return git's words if it refuses to work in a directory, or ''.
+
+    Git checks the owner itself, with the person's and the system's `safe.directory`. This is fast
+    enough for a prompt."""
     question = ("rev-parse", "--git-dir")
     try:
         with QuickAnswer(PersonPlace(directory), question, is_of_stderr=True) as git:
@@ -245,8 +251,7 @@ def refusal_of_git(directory: str) -> str:
 
 
 def common_dir_of(git_dir: str) -> str:
-    """Return the directory that a worktree's `git_dir` shares with the repository's other
-    worktrees."""
+    """Return the directory that a worktree's `git_dir` shares with the other worktrees."""
     try:
         shared = (
             read_whole(f"{git_dir}/commondir", 4096)
@@ -262,13 +267,14 @@ def common_dir_of(git_dir: str) -> str:
 
 
 def is_partial(common_dir: str) -> bool:
-    """Check if a repository is a partial clone: some of its objects were never fetched."""
+    """Check if a repository is a partial clone, which never fetched some of its objects."""
     return any([name.endswith(".promisor") for name in names_in(f"{common_dir}/objects/pack")])
 
 
 def format_of(common_dir: str) -> dict[str, str]:
-    """Return the settings that say how a repository is stored, by section and key. Raises
-    GitUnavailableError if they say something unknown."""
+    """Return the settings about a repository's storage, by section and key.
+
+    Raises GitUnavailableError for an unknown setting."""
     known = {"core.repositoryformatversion": "0"}
     for key, value in _settings(common_dir):
         section, _, name = key.partition(".")
@@ -291,8 +297,7 @@ def format_of(common_dir: str) -> dict[str, str]:
 
 
 def settings_text(values: Mapping[str, str], others: str) -> str:
-    """Return the text of a file of settings: `values` as from `format_of`, then `others`, which
-    begins in `core`."""
+    """Return the text of a settings file: `values` from `format_of`, then `others` in `core`."""
     lines = {"core": "[core]\n", "extensions": "[extensions]\n"}
     for key, value in values.items():
         section, _, name = key.partition(".")
@@ -301,9 +306,9 @@ def settings_text(values: Mapping[str, str], others: str) -> str:
 
 
 def _settings(common_dir: str) -> list[tuple[str, str]]:
-    """Return the settings in a repository's file that have no subsection, by their keys in small
-    letters. Only `core` and `extensions` are looked for, and files that it includes do not count
-    for the format (as in git)."""
+    """Return a repository's settings without a subsection, by their keys in lower case.
+
+    Only `core` and `extensions` are read. As in git, included files do not count for the format."""
     try:
         text = read_whole(f"{common_dir}/config", _LARGEST_SETTINGS).decode("utf-8", "replace")
     except OSError:
@@ -323,8 +328,9 @@ def _settings(common_dir: str) -> list[tuple[str, str]]:
 
 
 def _program() -> str:
-    """Return the path of git: a PATH may name the working directory, and that is the repository's.
-    Raises GitUnavailableError."""
+    """Return the path of git, but never one in the working directory.
+
+    A PATH may name the working directory, which is the repository's. Raises GitUnavailableError."""
     path = variables().get("PATH", "/usr/local/bin:/usr/bin:/bin")
     if os.__name__ == "nt":
         return "git"
@@ -343,7 +349,8 @@ def ask_git(
     more: Mapping[str, str] = _NONE,
     root: str = "",
 ) -> str:
-    """Run git in the repository at `git_dir`, for at most so many seconds, and return its output.
+    """Run git in the repository at `git_dir` for at most `seconds`, and return its output.
+
     Raises GitUnavailableError."""
     try:
         with RepositoryPlace(git_dir, more, root) as place:
@@ -358,8 +365,9 @@ def ask_git(
 
 
 def ask_person(directory: str, *arguments: str) -> str:
-    """Return what git prints in a directory with all settings, the person's, the system's and the
-    repository's. Raises GitUnavailableError with git's words."""
+    """Return git's output in a directory, with the person's, the system's and its own settings.
+
+    Raises GitUnavailableError with git's words."""
     done = run(PersonPlace(directory), arguments)
     if done.returncode:
         raise GitUnavailableError(

@@ -1,6 +1,8 @@
-"""Stashes, branches and worktrees of a repository, which its worktrees share, read from its files
-without starting git. Of a repository that keeps its refs in a table (reftable) only the worktrees
-are known."""
+"""Stashes, branches and worktrees of a repository, read from its files without starting git.
+
+All worktrees of the repository share them. If it stores its refs in a table (reftable), only its
+worktrees are known.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +14,18 @@ STASH_REF = "refs/stash"
 MOST_BRANCHES = 1000  # each may be a file to read
 PACKED_BYTES = 4 * 1024 * 1024
 SHORT_COMMIT = 7  # characters
-# Beginnings of git's messages about a branch that went on from where it was, or that holds the
+# The beginnings of git's messages about a branch that continued from its commit, or that has the
 # same changes in other commits.
 _FORWARD = ("commit", "revert", "cherry-pick", "am:", "rebase", "pull --rebase", "branch: renamed")
 _FAST_FORWARD = ("Fast-forward", "fast-forward")
 
 
 class SharedRef:
-    """A stash, branch or worktree (`kind`) with its `commit`. A stash has the `time` at which it
-    was made, in seconds since the epoch, and git's message as its `text`; a branch has its `name`;
-    a worktree has git's `name` for it, its directory as its `text`, the `branch` that is checked
-    out ('' for none), and the `time` at which it was made."""
+    """A stash, branch or worktree (`kind`) with its `commit`.
+
+    A stash has the `time` of its creation, in seconds since the epoch, and git's message as `text`.
+    A branch has its `name`. A worktree has git's `name` for it, its directory as `text`, the
+    checked-out `branch` ('' for none), and the `time` of its creation."""
 
     def __init__(
         self, kind: str, name: str, commit: str, text: str = "", branch: str = "", time: float = 0.0
@@ -65,8 +68,9 @@ def shared_refs(common_dir: str) -> list[SharedRef]:
 
 
 def short_id(commit: str) -> str:
-    """Return the beginning of a commit id, longer if it has only digits: `git stash` would take
-    that for the number of a stash."""
+    """Return the beginning of a commit id, longer if it has only digits.
+
+    `git stash` would take a few digits for the number of a stash."""
     length = SHORT_COMMIT
     while commit[:length].isdigit() and length < len(commit):
         length += 1
@@ -74,7 +78,7 @@ def short_id(commit: str) -> str:
 
 
 def _branch_tips(common_dir: str) -> dict[str, str]:
-    """Return the commits of at most MOST_BRANCHES branches by their names."""
+    """Return the commits of at most MOST_BRANCHES branches, by their names."""
     tips: dict[str, str] = {}
     try:
         packed = files.read_whole(common_dir + "/packed-refs", PACKED_BYTES)
@@ -93,8 +97,10 @@ def _branch_tips(common_dir: str) -> dict[str, str]:
 
 
 def went_on(common_dir: str, branch: str, before: str, after: str) -> bool:
-    """Check by the log of a branch if it only went on from the commit `before` to `after`, or if
-    its commits were only written anew. Without a log it may have lost some."""
+    """Check by a branch's log that it lost no commits between `before` and `after`.
+
+    It only continued from there, or its commits were rewritten. Without a log it may have lost
+    some."""
     moves: list[HeadMove] = []
     for move in reversed(ref_moves(common_dir, BRANCH_REFS + branch)):
         if not moves and move.after != after:
@@ -110,8 +116,7 @@ def _is_forward(move: HeadMove) -> bool:
 
 
 def _loose(directory: str) -> list[str]:
-    """Return the names of the branches that have a file of their own, as paths below
-    `directory`."""
+    """Return the names of the branches with a file of their own, as paths below `directory`."""
     names: list[str] = []
     below = [""]
     while below and len(names) < MOST_BRANCHES:
@@ -126,7 +131,7 @@ def _loose(directory: str) -> list[str]:
 
 
 def _content(path: str) -> str:
-    """Return the commit in a file of a branch; '' for none, or if it names another ref."""
+    """Return the commit in a branch's file; '' if it has none or names another ref."""
     try:
         text = files.read_whole(path, 4096).decode("ascii", "replace").strip()
     except OSError:

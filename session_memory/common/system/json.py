@@ -1,8 +1,9 @@
 """JSON through CPython's C scanner and encoder, without the `json` package.
 
-`import json` costs about 0.8 of an interpreter start, on every prompt. `_json` is private, though
-unchanged from 3.8 to 3.14; where it is missing or differs, `json` itself serves. Invalid JSON
-raises ValueError."""
+`import json` would take about 0.8 of an interpreter start on every prompt. `_json` is private,
+though unchanged from 3.8 to 3.14; if it is missing or differs, `json` itself is used. Invalid JSON
+raises ValueError.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +19,17 @@ _CHECKSUM_PRIME = (1 << 61) - 1
 _MOST_OPEN = 32  # open objects of a torn record; each may be scanned up to the tear
 _FEW_BRACES = 8
 _SHORT_BYTES = 16 * 1024
-# NUL: a file system may leave it after a torn write. SystemError: the C scanner takes its
-# JSONDecodeError from `json.decoder`, which is not loaded.
+# NUL: a file system may leave it after a torn write. SystemError: the C scanner looks for its
+# JSONDecodeError in `json.decoder`, which is not loaded.
 _SPACE = " \t\r\n\0"
-# SystemError: the C scanner takes its JSONDecodeError from `json.decoder`, which is not loaded.
+# SystemError: the C scanner looks for its JSONDecodeError in `json.decoder`, which is not loaded
 _UNREADABLE = (ValueError, StopIteration, RecursionError, SystemError)
 
 
 class _Context:
-    """The part of a `json.JSONDecoder` for the C scanner; not strict: real files hold control
-    characters."""
+    """The part of a `json.JSONDecoder` that the C scanner needs.
+
+    It is not strict, because real files contain control characters."""
 
     strict = False
     object_hook = None
@@ -84,7 +86,7 @@ def decode(text: str) -> Any:
 
 
 def sealed(value: object) -> bytes:
-    """Return `value` as the content of a file with a checksum in its first line."""
+    """Return `value` as the content of a file, with a checksum in its first line."""
     text = encode(value).encode()
     return b"%d\n%s" % (_checksum(text), text)
 
@@ -118,8 +120,7 @@ def as_list(value: object) -> list[Any]:
 
 
 def objects_of(value: object) -> list[dict[str, Any]]:
-    """Return the objects in a list, without its other values; an empty list if `value` is not a
-    list."""
+    """Return the objects in a list, without its other values; [] if `value` is not a list."""
     return [item for item in as_list(value) if isinstance(item, dict)]
 
 
@@ -133,9 +134,10 @@ def as_string(value: object) -> str:
 
 
 def decode_line(line: bytes) -> tuple[list[Any], int]:
-    """Return the JSON values of one line of a JSONL file, and 1 if some of it could not be read,
-    else 0. Usually one value. A killed runtime may omit the line feed: then the next record follows
-    a whole or a torn one."""
+    """Return the JSON values of one line of a JSONL file, and 1 if a part was unreadable, else 0.
+
+    Usually there is one value. A killed runtime may omit the line feed; then the next record
+    follows a whole or a torn one."""
     text = line.decode("utf-8", "replace")
     try:
         value, end = _scan(text, 0)
@@ -150,16 +152,18 @@ def objects_in(line: bytes) -> list[dict[str, Any]]:
 
 
 def is_glued(line: bytes, *starts: bytes) -> bool:
-    """Check if a line may hold a record that begins as one of `starts` behind another, whole or
-    torn, record."""
+    """Check if a line may have a record that begins as one of `starts` after another record.
+
+    The other record is whole or torn."""
     return holds_object(line, starts)
 
 
 def holds_object(line: bytes, starts: tuple[bytes, ...], at: int = 0) -> bool:
-    """Check if an object behind `at` begins as one of `starts`, which begin with its brace or with
-    that before it. One byte is found fast: a picture of 1 MB, which has few braces, takes 18 us
-    instead of 570. In a line of up to 16 KB that does not pay: real transcripts of 42 MB are
-    filtered in 51 ms instead of 69."""
+    """Check if an object after `at` begins as one of `starts`.
+
+    These begin with a brace or the text before it. A single byte is found fast: a picture of 1 MB,
+    which has few braces, takes 18 us instead of 570. In a line of up to 16 KB this does not pay:
+    real transcripts of 42 MB are filtered in 51 ms instead of 69."""
     if len(line) > _SHORT_BYTES:
         for _ in range(_FEW_BRACES):
             at = line.find(b"{", at + 1)
@@ -175,7 +179,7 @@ def holds_object(line: bytes, starts: tuple[bytes, ...], at: int = 0) -> bool:
 
 
 def _values(text: str, at: int, values: list[Any]) -> tuple[list[Any], int]:
-    """Return what `decode_line` does, given the `values` in `text` before `at`."""
+    """Return the result of `decode_line`, given the `values` in `text` before `at`."""
     text = text.rstrip(_SPACE)
     unreadable = 0
     while True:
@@ -191,8 +195,10 @@ def _values(text: str, at: int, values: list[Any]) -> tuple[list[Any], int]:
 
 
 def _behind_torn(text: str, at: int) -> int:
-    """Return where the first whole object behind the torn one at `at` begins; -1 if there is none.
-    It ends with the line or before another object, as none within an object does."""
+    """Return the start of the first whole object after the torn one at `at`; -1 without one.
+
+    A whole record ends with the line or before another object, unlike an object inside the torn
+    one."""
     for _ in range(_MOST_OPEN):
         at = text.find('{"', at + 1)
         while at >= 0:

@@ -17,10 +17,11 @@ _LOCK = re.compile(r"\.lock$")
 def remove_old_files(
     directory: str, names: re.Pattern[str] = UNFINISHED, seconds: float = UNFINISHED_SECONDS
 ) -> None:
-    """Delete the files below a directory whose names match and that nothing changed for so many
-    `seconds`: by default, the half-written files of killed processes. A lock file is deleted only if
-    nobody holds it and the file that it locks is gone. Symlinks are not followed: an agent controls
-    its own files."""
+    """Delete files below a directory with matching names, unchanged for `seconds`.
+
+    By default these are the half-written files of killed processes. A lock file is deleted only if
+    nobody holds it and the file that it locks is gone. Symlinks are not followed, because an agent
+    controls its own files."""
     until = time.time() - seconds
     with suppress(OSError):  # the directory is gone, or not ours
         for files, descriptor in _files_below(directory, names):
@@ -31,8 +32,9 @@ def remove_old_files(
 def _files_below(
     directory: str, names: re.Pattern[str]
 ) -> Iterator[tuple[Iterator[str], int | None]]:
-    """Yield, for each directory below this one, its files with such names and its descriptor (None
-    on Windows)."""
+    """Yield, for each directory below this one, its matching files and its descriptor.
+
+    The descriptor is None on Windows."""
     if hasattr(os, "fwalk"):
         for _, _, files, descriptor in os.fwalk(directory):
             yield filter(names.search, files), descriptor
@@ -52,8 +54,9 @@ def _remove(name: str, directory: int | None, until: float) -> None:
 
 
 def _remove_lock(name: str, directory: int | None) -> None:
-    """Delete a lock file that nobody holds, if the file that it locks is gone; files.lock notices. Raises
-    OSError."""
+    """Delete a lock file that nobody holds, if the file that it locks is gone.
+
+    files.lock notices the deletion. Raises OSError."""
     with suppress(FileNotFoundError):
         os.stat(name.removesuffix(".lock"), dir_fd=directory, follow_symlinks=False)
         return

@@ -30,8 +30,9 @@ _OF_EVERY_USER = (
 
 
 class DatabaseAddress(NamedTuple):
-    """A database address: the `url` without its password, the `password` ('' for none), the server
-    and the user."""
+    """A database address.
+
+    It has the `url` without its password, the `password` ('' for none), the server and the user."""
 
     url: str
     password: str
@@ -41,8 +42,9 @@ class DatabaseAddress(NamedTuple):
     user: str
 
     def of_user(self, name: str, password: str = "") -> str:
-        """Return the URL for another user of the same database. Of its query, only how to reach the
-        server is kept."""
+        """Return the URL for another user of the same database.
+
+        Only the parts of its query that lead to the server are kept."""
         parts = urlsplit(self.url)
         secret = f":{quote(password, safe='')}" if password else ""
         netloc = f"{quote(name, safe='')}{secret}@{parts.netloc.rpartition('@')[2]}"
@@ -53,8 +55,10 @@ class DatabaseAddress(NamedTuple):
 
 
 def address_of(url: str) -> DatabaseAddress:
-    """Parse a URL; its query counts, as it does for libpq. Raises ValueError if it is not a
-    PostgreSQL URL, or holds a line break, which the password file cannot."""
+    """Parse a URL, including its query, as libpq does.
+
+    Raises ValueError if it is not a PostgreSQL URL, or has a line break, which the password file
+    cannot contain."""
     parts = urlsplit(url)
     if parts.scheme not in ("postgresql", "postgres"):
         raise ValueError("it does not begin with postgresql://")
@@ -84,6 +88,7 @@ def _name_of(option: str) -> str:
 
 def keep_password(address: DatabaseAddress, environ: Mapping[str, str]) -> str:
     """Put an address's password into the file, replacing an earlier one; return the file's path.
+
     Raises OSError."""
     # what a link leads to is replaced, not the link
     path = os.path.realpath(_password_file(environ))

@@ -1,7 +1,8 @@
 """The streams of a command: all text arrives as plain characters on lines, with no style but ours.
 
 `exit_code` replaces stdout and stderr by a `PlainOutput`, so argparse, tracebacks and warnings pass
-it too."""
+through it too.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ import sys
 from typing import BinaryIO, TextIO
 
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
-# A style is a private character until it is printed, drawn by chance: no text from elsewhere can
-# contain it.
+# Until it is printed, a style is a private character, drawn by chance, so no text from elsewhere
+# can contain it.
 _FIRST_MARK = 0x100000 + int.from_bytes(os.urandom(2), "big") % 0xFF00
 _END = chr(_FIRST_MARK)
 _MARKS = {style: chr(_FIRST_MARK + number) for number, style in enumerate(_CODES, 1)}
@@ -20,12 +21,12 @@ _BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # begin a line in some programs
 
 
 def painted(style: str, text: str) -> str:
-    """Return `text` so that a `PlainOutput` prints it bold, dim, red, green or yellow."""
+    """Return `text` marked to be printed bold, dim, red, green or yellow by a `PlainOutput`."""
     return f"{_MARKS[style]}{text}{_END}"
 
 
 def plain_text(text: str) -> str:
-    """Return `text` as a terminal may get it: plain characters, line feeds, and our styles."""
+    """Return `text` with only plain characters, line feeds and our styles, for a terminal."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text  # nearly every text
     if any(mark in text for mark in _SEQUENCES):
@@ -48,8 +49,7 @@ def _plain(text: str) -> str:
 
 
 class PlainOutput:
-    """A text stream to a terminal, a pipe or a file. All that is written to it passes
-    `plain_text`."""
+    """A text stream to a terminal, a pipe or a file; everything written passes `plain_text`."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -75,7 +75,7 @@ class PlainOutput:
         self._stream.flush()
 
     def of_protocol(self) -> BinaryIO:
-        """Return the stream of bytes below, for a program at the other end of a pipe."""
+        """Return the underlying stream of bytes, for a program at the other end of a pipe."""
         return self._stream.buffer
 
     def isatty(self) -> bool:

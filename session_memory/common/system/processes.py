@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 
 class NotedProcess(NamedTuple):
-    """A process that a program has noted in a file. `started` is its start time as proc(5) has it,
-    `domain` the machine or container whose process id it is; each is '' if not noted, as is the
-    session that it works on."""
+    """A process that a program has recorded in a file.
+
+    `started` is its start time in the form of proc(5), `domain` the machine or container of its
+    process id. Both, and the session that it works on, are '' if not recorded."""
 
     pid: int
     started: str = ""
@@ -20,11 +21,12 @@ class NotedProcess(NamedTuple):
 
 
 def is_alive(pid: int, started: str, program: str) -> bool:
-    """Return whether the process runs and, if the system tells, is the listed one: systems reuse
-    ids. `started` is its start time as proc(5) has it, or ''."""
+    """Return whether the process runs and, as far as the system tells, is the recorded one.
+
+    Systems reuse ids. `started` is its start time in the form of proc(5), or ''."""
     try:
-        # proc(5): after the name, which may hold anything, the state is the first field, the start
-        # time the 20th.
+        # proc(5): after the name, which may contain anything, the state is the first field and the
+        # start time the 20th.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except FileNotFoundError:
         if Path("/proc/self").exists():
@@ -38,8 +40,7 @@ def is_alive(pid: int, started: str, program: str) -> bool:
 
 
 def pid_domain() -> str:
-    """Return Claude Code's name for the process ids of this machine or container; '' if it has none
-    here."""
+    """Return Claude Code's name for the process ids of this machine or container, or ''."""
     try:
         machine = Path("/etc/machine-id").read_text().strip()
         return f"linux:{machine}:{os.readlink(f'/proc/{os.getpid()}/ns/pid')}"

@@ -10,8 +10,8 @@ from typing import Any
 
 from . import json
 
-# An interrupt while orjson is imported crashes it (8 of 240 interrupts of commands: SIGSEGV): it
-# waits.
+# An interrupt during the import of orjson crashes it (8 of 240 interrupts of commands: SIGSEGV), so
+# it waits.
 _waits = (
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     if hasattr(signal, "pthread_sigmask")
@@ -27,8 +27,9 @@ finally:
 
 
 def decode_line(line: bytes) -> tuple[list[Any], int]:
-    """Return the values of a line and how many pieces could not be read, as `json.decode_line`
-    does. orjson refuses lone surrogates as JavaScript writes them, and records without a line feed
+    """Return the values of a line and the number of unreadable pieces, as `json.decode_line` does.
+
+    orjson refuses lone surrogates as JavaScript writes them, and records without a line feed
     between them."""
     if loads is not None:
         try:

@@ -1,10 +1,11 @@
-"""SQLite through CPython's C module, without the `sqlite3` package, for a prompt that reads another
-program's database.
+"""SQLite through CPython's C module, without the `sqlite3` package.
 
-`import sqlite3` costs 0.7 of an interpreter start, `_sqlite3` alone nearly as much, since it
-imports functools for its statement cache: with a cache of our own it is 0.1. News in 50 sessions of
-seven runtimes (`many-new-50`) take 2.52 x a bare start with it, 3.06 x without. `_sqlite3` is
-private; if it is missing or differs, `sqlite3` is used."""
+It is for a prompt that reads another program's database. `import sqlite3` takes 0.7 of an
+interpreter start. `_sqlite3` alone takes nearly as much, because it imports functools for its
+statement cache; with our own cache it takes 0.1. News in 50 sessions of seven runtimes
+(`many-new-50`) take 2.52 x a bare start with it, 3.06 x without. `_sqlite3` is private; if it is
+missing or differs, `sqlite3` is used.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +23,14 @@ __all__ = ["Error", "connect"]
 
 
 class _Statements:
-    """Replaces functools for the C module. Without a cache of statements, compiling them takes 3 of
-    the 11 ms that reading 116 messages of OpenCode takes."""
+    """Replaces functools for the C module.
+
+    Without a cache of statements, compiling them takes 3 of the 11 ms for reading 116 messages of
+    OpenCode."""
 
     @staticmethod
     def lru_cache(size: int) -> Callable[[Callable[[str], Any]], Callable[[str], Any]]:
-        """Return a decorator that caches every compiled statement: few different ones are run."""
+        """Return a decorator that caches every compiled statement, since there are only a few."""
 
         def kept(compile: Callable[[str], Any]) -> Callable[[str], Any]:
             known: dict[str, Any] = {}

@@ -25,7 +25,7 @@ LOCK_WAIT_SECONDS = 10.0
 PAGE_CACHE_KIBIBYTES = 16 * 1024
 LEAST_FREE_PAGES = 32  # fewer free pages are no reason for a VACUUM
 FREE_SHARE = 4  # nor is less than a quarter of all pages
-# with less a device is full: SQLite needs 32 KiB beside a database to open it
+# with less free space a device is full: SQLite needs 32 KiB beside a database to open it
 FULL_BYTES = 64 * 1024
 _MAKE_ROOM = "nothing was lost: free some space and run it again"
 _CHECKED_NEXT = (
@@ -40,7 +40,7 @@ _opening = Lock()
 
 
 class DatabaseError(SessionMemoryError):
-    """The database cannot be used as it is: locked for long, full disk, no permission."""
+    """The database cannot be used now: locked for long, full disk, no permission."""
 
 
 class LockedDatabaseError(DatabaseError):
@@ -48,8 +48,7 @@ class LockedDatabaseError(DatabaseError):
 
 
 class CorruptDatabaseError(DatabaseError):
-    """The file is not a database, or damaged. `WHY` is the suffix of its name after it is moved
-    away."""
+    """The file is not a database, or is damaged. `WHY` becomes the suffix of its name."""
 
     WHY = "corrupt"
 
@@ -77,7 +76,7 @@ class Patience:
         self.seconds = seconds
 
     def wait(self, _: int = 0) -> bool:
-        """Wait for a moment; return False if no time is left. A busy handler of SQLite."""
+        """Wait for a moment; return False if no time is left. This is a busy handler for SQLite."""
         if self.seconds <= 0:
             return False
         began = time.monotonic()
@@ -87,10 +86,11 @@ class Patience:
 
 
 class Database:
-    """An open file, made by `migrations` if missing. `patience` limits the wait for other
-    processes. `is_new`: the file was just made. `obstacle` is the reason why the file can only be
-    read (no space or permission, a newer version); None if it can be written. Raises
-    CorruptDatabaseError for a corrupt, outdated or foreign file."""
+    """An open database, created with `migrations` if missing.
+
+    `patience` limits the wait for other processes. `is_new` means that the file was just created.
+    `obstacle` is the reason why the file is read-only (no space or permission, a newer version);
+    None if it is writable. Raises CorruptDatabaseError for a corrupt, outdated or foreign file."""
 
     SYNCHRONOUS = "normal"  # full: a commit reaches the disk before it returns
     IF_CORRUPT = _CHECKED_NEXT
@@ -135,8 +135,9 @@ class Database:
             return connection
 
     def _opened_as_it_is(self, error: DatabaseError) -> Connection:
-        """Return a read-only connection, for the reason in `error`; raise `error` if there is
-        nothing to read."""
+        """Return a read-only connection, for the reason in `error`.
+
+        Raises `error` if there is nothing to read."""
         from ._sqlite_read_only import open_as_it_is
 
         if not is_file(self.path):
@@ -154,8 +155,9 @@ class Database:
         raise error
 
     def _applied(self, connection: Connection) -> set[str]:
-        """Return the names of the applied migrations. Raises CorruptDatabaseError if the file is
-        not one that these migrations can be applied to."""
+        """Return the names of the applied migrations.
+
+        Raises CorruptDatabaseError for a file to which these migrations do not apply."""
         required = self.REQUIRED or [self._migrations[0].__name__]
         return applied_migrations(connection, self.path, required)
 
@@ -172,8 +174,9 @@ class Database:
 
 
 class SharedDatabase(Database):
-    """A file in which other code, or another program, has tables and migrations too. Nothing can
-    rebuild it, so a commit reaches the disk before it returns."""
+    """A database in which other code, or another program, has tables and migrations too.
+
+    Nothing can rebuild it, so a commit reaches the disk before it returns."""
 
     SYNCHRONOUS = "full"
     IF_CORRUPT = "restore it from a backup, or move it away to start a new one"
@@ -185,9 +188,10 @@ class SharedDatabase(Database):
 def _connect(
     path: str, synchronous: str = "normal", patience: Patience | None = None
 ) -> Connection:
-    """Return a connection to the database at `path`; create it with mode 0600 if missing. With
-    `synchronous` full, a commit reaches the disk before it returns. Raises OSError, also if a
-    symlink or anything else is in its place, and the errors of apsw."""
+    """Return a connection to the database at `path`, created with mode 0600 if missing.
+
+    With `synchronous` full, a commit reaches the disk before it returns. Raises OSError, also for a
+    symlink or any other type of file, and the errors of apsw."""
     connection = open_file(path, create=True)
     try:
         if patience:
@@ -207,15 +211,16 @@ def open_file(
     path: str, *, create: bool = False, read_only: bool = False, vfs: str | None = None
 ) -> Connection:
     """Open the database at `path`; with `create`, make it for this user alone if it is missing.
-    Only this function opens a database, and only SQLite opens a file that exists. When a process
+
+    Only this function opens a database, and only SQLite opens an existing file. When a process
     closes any descriptor of a file, it loses all its locks on that file
-    (sqlite.org/howtocorrupt.html, 2.2): another program's SELECT then deletes the log of a
+    (sqlite.org/howtocorrupt.html, 2.2); another program's SELECT then deletes the log of a
     connection that is still in use. Raises OSError, NotAFileError, and the errors of apsw."""
     import apsw
 
     _check_regular(path)
     access = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
-    # so that no other thread locks the file between its creation and the close of its descriptor
+    # No other thread may lock the file between its creation and the closing of its descriptor.
     with _opening:
         if create and not os.path.lexists(path):
             with suppress(FileExistsError):
@@ -226,8 +231,9 @@ def open_file(
 
 
 def attach(connection: Connection, path: str, name: str) -> None:
-    """Attach the database at `path`, which is there, to a connection that `open_file` made; raises
-    as that does."""
+    """Attach the existing database at `path` to a connection from `open_file`.
+
+    Raises as `open_file` does."""
     _check_regular(path)
     connection.execute(f"ATTACH ? AS {name}", (_without_links(path),))
 
@@ -239,8 +245,9 @@ def _check_regular(path: str) -> None:
 
 @contextmanager
 def writing(connection: Connection) -> Iterator[None]:
-    """Run a transaction that holds the write lock from its beginning: nobody can change the rows
-    that it has read."""
+    """Run a transaction with the write lock from its beginning.
+
+    No other process can change rows that it has read."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -252,8 +259,9 @@ def writing(connection: Connection) -> Iterator[None]:
 
 
 def _migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
-    """Apply the migrations that the database has no record of, in order, each in one transaction
-    with its record."""
+    """Apply the migrations without a record in the database, in order.
+
+    Each runs in one transaction with its record."""
     applied = _recorded(connection)
     missing = [migration for migration in migrations if migration.__name__ not in applied]
     for migration in missing:
@@ -291,8 +299,9 @@ def give_back(connection: Connection) -> None:
 
 @contextmanager
 def explained(path: str, if_corrupt: str = _CHECKED_NEXT) -> Iterator[None]:
-    """Turn apsw's errors within the block into a DatabaseError that explains the problem and its
-    remedy, which is `if_corrupt` for a corrupt file."""
+    """Turn apsw's errors within the block into a DatabaseError with the problem and its remedy.
+
+    The remedy for a corrupt file is `if_corrupt`."""
     import apsw
 
     try:
@@ -325,7 +334,7 @@ def explained(path: str, if_corrupt: str = _CHECKED_NEXT) -> Iterator[None]:
 
 @contextmanager
 def _described(path: str, if_corrupt: str) -> Iterator[None]:
-    """Turn errors as `explained` does, and the system's errors about the file."""
+    """Turn errors as `explained` does, including the system's errors about the file."""
     try:
         with explained(path, if_corrupt):
             yield
@@ -368,8 +377,10 @@ def quarantine(path: str, why: str = CorruptDatabaseError.WHY) -> str:
 
 
 def applied_migrations(connection: Connection, path: str, required: Sequence[str]) -> set[str]:
-    """Return the names of the applied migrations. Raises CorruptDatabaseError if the record is not
-    ours, and OutdatedDatabaseError if it lacks one of the `required` ones."""
+    """Return the names of the applied migrations.
+
+    Raises CorruptDatabaseError if the record is not ours, and OutdatedDatabaseError if it lacks one
+    of the `required` migrations."""
     import apsw
 
     try:
@@ -398,14 +409,14 @@ def _names(migrations: Sequence[Migration]) -> set[str]:
 
 
 def _without_links(path: str) -> str:
-    """Return `path` with symlinks in its directory resolved: SQLite's NOFOLLOW rejects these
-    too."""
+    """Return `path` with symlinks in its directory resolved; SQLite's NOFOLLOW rejects them."""
     return f"{os.path.realpath(os.path.dirname(path))}/{os.path.basename(path)}"
 
 
 def _choose_wal(connection: Connection, patience: Patience) -> None:
-    """Switch the database to WAL. SQLite does not wait if several processes do this at once, so
-    retry."""
+    """Switch the database to WAL.
+
+    SQLite does not wait if several processes do this at once, so it is retried."""
     import apsw
 
     while True:

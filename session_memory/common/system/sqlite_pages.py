@@ -1,8 +1,8 @@
-"""Reads the rows of a damaged SQLite file page by page, without SQLite
-(sqlite.org/fileformat2.html).
+"""Reads the rows of a damaged SQLite file page by page, without SQLite.
 
-A page that is damaged, or that the disk cannot read, costs only its rows. Reading only: nothing
-here writes."""
+The format is documented at sqlite.org/fileformat2.html. If a page is damaged or the disk cannot
+read it, only its rows are lost. Nothing is written.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class DamagedRowError(Exception):
 
 
 class DatabasePages:
-    """The pages of the database at `path`, as its write-ahead log has them. Raises OSError.
+    """The pages of the database at `path`, in the state of its write-ahead log. Raises OSError.
 
-    `close` drops the locks that connections of this process have on the database: only for one that
-    was moved away, or that no connection of this process has open."""
+    `close` drops the locks of this process's connections to the database, so use it only for a
+    database that was moved away, or that no connection of this process has open."""
 
     def __init__(self, path: str) -> None:
         self._file = open_regular(path)
@@ -60,7 +60,7 @@ class DatabasePages:
         self._file = self._log = -1
 
     def _in_log(self) -> dict[int, int]:
-        """Return where the log has the last committed version of a page, by its number."""
+        """Return the position in the log of the last committed version of each page."""
         header = _bytes_at(self._log, 0, _LOG_HEADER) if self._log >= 0 else b""
         if len(header) < _LOG_HEADER or int.from_bytes(header[8:12], "big") != self.page_bytes:
             return {}
@@ -91,8 +91,7 @@ class DatabasePages:
         return content
 
     def kind(self, number: int) -> int:
-        """Return the type of a page of a table or an index; 0 if it is neither, or cannot be
-        read."""
+        """Return the type of a table's or index's page; 0 for any other or an unreadable page."""
         try:
             kind = self.page(number)[_FILE_HEADER if number == 1 else 0]
         except DamagedRowError:
@@ -100,7 +99,7 @@ class DatabasePages:
         return kind if kind in (TABLE_LEAF, TABLE_INNER, INDEX_LEAF, INDEX_INNER) else 0
 
     def free(self) -> set[int] | None:
-        """Return the numbers of the unused pages; None if they cannot all be told."""
+        """Return the numbers of the unused pages; None if not all are known."""
         unused: set[int] = set()
         try:
             trunk = int.from_bytes(self.page(1)[32:36], "big") if self.has_header else -1
@@ -119,8 +118,9 @@ class DatabasePages:
         return unused
 
     def tree(self, root: int, reached: set[int]) -> Iterator[Cell]:
-        """Yield the rows of the table or index with this root, and note in `reached` each page that
-        was read. Damaged pages are left out, with all that is below them."""
+        """Yield the rows of the table or index with this root, and add each page read to `reached`.
+
+        Damaged pages are left out, with everything below them."""
         waiting = [root]
         while waiting:
             number = waiting.pop()
@@ -162,8 +162,7 @@ class DatabasePages:
         return [at for at in places if first <= at < self._usable]
 
     def _payload(self, content: bytes, at: int, size: int, *, is_table: bool) -> bytes:
-        """Return a row of `size` bytes that begins at `at`, with the pages on which it
-        continues."""
+        """Return a row of `size` bytes that begins at `at`, including its overflow pages."""
         usable = self._usable
         most = usable - 35 if is_table else (usable - 12) * 64 // 255 - 23
         if size <= most:
@@ -185,7 +184,7 @@ class DatabasePages:
 
 
 def record_of(payload: bytes) -> Record:
-    """Return the values of a row. Raises DamagedRowError if it is not a whole one."""
+    """Return the values of a row. Raises DamagedRowError if it is incomplete."""
     try:
         end, at = _varint(payload, 0)
         types = []
@@ -215,7 +214,7 @@ def _value(type: int, content: bytes) -> Any:
 
 
 def _varint(content: bytes, at: int) -> tuple[int, int]:
-    """Return a number of up to nine bytes, and where it ends. Raises IndexError."""
+    """Return a number of up to nine bytes, and the offset after it. Raises IndexError."""
     value = 0
     for number in range(9):
         byte = content[at + number]

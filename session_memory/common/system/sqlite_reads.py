@@ -1,5 +1,7 @@
-"""Opens a SQLite file so that a read the disk refuses can be told from damage: SQLite calls both
-malformed."""
+"""Opens a SQLite file in a way that tells a read refused by the disk from damage.
+
+SQLite calls both malformed.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +47,9 @@ class _CheckedFiles(apsw.VFS):
 
 
 def is_damaged(path: str, migrations: Sequence[sqlite.Migration]) -> bool:
-    """Return whether a new connection finds the database damaged in a check of the whole file.
-    Raises DatabaseError, also if it is the disk that cannot read it."""
+    """Return whether a check of the whole file, over a new connection, finds damage.
+
+    Raises DatabaseError, also if only the disk cannot read the file."""
     if irregular(path):
         return True
     try:
@@ -63,8 +66,9 @@ def is_damaged(path: str, migrations: Sequence[sqlite.Migration]) -> bool:
 
 @contextmanager
 def checked_connection(path: str) -> Iterator[tuple[sqlite.Connection, list[str]]]:
-    """Yield a new connection to the database at `path`, and a list that gets a line for each read
-    that the disk refuses. Raises OSError and the errors of apsw."""
+    """Yield a new connection to the database at `path`, and a list of reads that the disk refused.
+
+    The list gets a line for each. Raises OSError and the errors of apsw."""
     refused: list[str] = []
     files = _CheckedFiles(refused)
     connection = None

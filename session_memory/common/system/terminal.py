@@ -1,7 +1,7 @@
-"""The output of a command: lines for people, in colour on a terminal, or one JSON object for
-programs; and its errors.
+"""The output of a command: lines for people, in colour on a terminal, or JSON; and its errors.
 
-Without packages: install runs on a bare Python."""
+It uses no packages, because install runs on a bare Python.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ _OF_LOADER = ("failed to map segment", "cannot allocate memory", "Cannot allocat
 def exit_code(
     command: Callable[[], int], how_to_add: Callable[[str], str] = lambda module: _MISSING_HINT
 ) -> int:
-    """Run a command and return its exit code. For a SessionMemoryError, an OSError or a missing
-    package, print one line and a hint to stderr and return 1 (2 for a WrongCallError). Print `?`
-    for characters that stdout's encoding lacks. `how_to_add` returns the hint for a missing
-    module."""
+    """Run a command and return its exit code.
+
+    For a SessionMemoryError, an OSError or a missing package, print one line and a hint to stderr
+    and return 1 (2 for a WrongCallError). Print `?` for characters that stdout's encoding lacks.
+    `how_to_add` returns the hint for a missing module."""
     _open_closed_streams()
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
@@ -47,7 +48,8 @@ def exit_code(
         sys.unraisablehook = _interrupt_again
     try:
         code = _with_enough_memory(command, how_to_add)
-    # from argparse; any other exception is a bug, whose traceback must pass the same place
+    # from argparse; any other exception is a bug, and its traceback must pass through the same
+    # stream
     except SystemExit:
         sys.stdout, sys.stderr = before
         raise
@@ -56,8 +58,9 @@ def exit_code(
 
 
 def _open_closed_streams() -> None:
-    """Open the standard streams that the caller has closed (`>&-`): a file that is opened later
-    would take its number and get the output."""
+    """Open the standard streams that the caller has closed (`>&-`).
+
+    Otherwise the next file to be opened would take their number and get the output."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  open to the end
@@ -83,8 +86,9 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _is_of_memory(error: BaseException) -> bool:
-    """Return whether an error reports too little memory: Python's, SQLite's, the loader's or a
-    thread's."""
+    """Return whether an error reports too little memory.
+
+    It may come from Python, SQLite, the loader or a thread."""
     is_loader_s = isinstance(error, ImportError) and any(text in str(error) for text in _OF_LOADER)
     is_thread_s = isinstance(error, RuntimeError) and "start new thread" in str(error)
     # Python could not make one
@@ -97,7 +101,7 @@ def _interruptible(command: Callable[[], int], how_to_add: Callable[[str], str])
     try:
         return _finished(command, how_to_add)
     except (KeyboardInterrupt, RuntimeError) as error:
-        # An interrupt while a dataclass is imported: up to Python 3.11 it is the cause of a
+        # An interrupt during the import of a dataclass: up to Python 3.11 it is the cause of a
         # RuntimeError.
         if not isinstance(error, KeyboardInterrupt) and not isinstance(
             error.__cause__, KeyboardInterrupt
@@ -109,7 +113,8 @@ def _interruptible(command: Callable[[], int], how_to_add: Callable[[str], str])
 
 def main_of(module: str, *arguments: object) -> int:
     """Import a module of this package and run its `main`, for a script; return the exit code.
-    Importing it may fail where a file of the program is missing."""
+
+    The import may fail if a file of the program is missing."""
     from .utf8_mode import ensure_utf8_mode
 
     ensure_utf8_mode()
@@ -149,7 +154,8 @@ def _finished(command: Callable[[], int], how_to_add: Callable[[str], str]) -> i
 
 
 def _interrupt_again(dropped: sys.UnraisableHookArgs) -> None:
-    """Raise an interrupt once more that came in a callback, as import has them for each module:
+    """Raise an interrupt once more that came in a callback, such as a callback of import.
+
     Python would print a traceback and drop it."""
     import signal
 
@@ -161,10 +167,10 @@ def _interrupt_again(dropped: sys.UnraisableHookArgs) -> None:
 
 
 def print_error(text: str, hint: str = "") -> None:
-    """Print to stderr what went wrong and what to do, with the command as the user can call it."""
+    """Print the problem and the remedy to stderr, with the command as the user can call it."""
     import re  # only errors need it
 
-    # a path that ends with the name is not the command: it may have been called by one
+    # a path that ends with the name may belong to a program that called this one
     lines = re.sub(rf"(?<![\w./-]){NAME} ", lambda _: f"{called_as()} ", hint).splitlines()
     print("\n  ".join([f"{NAME}: {text}", *lines]), file=plain_output(sys.stderr))
 
@@ -184,9 +190,11 @@ def print_traceback(error: Exception) -> None:
 
 
 def called_as() -> str:
-    """Return how to call this program again: by its name; by the path that skills give (of the
-    launcher, or of a package's script) if it was called so, since permissions match that path; else
-    by its path, if its name would not find it."""
+    """Return the words with which to call this program again.
+
+    They are its name if that would find it. If it was called by the path that skills give (of the
+    launcher, or of a package's script), they are that path, because permissions match it. Otherwise
+    they are its path."""
     from shlex import quote  # only few lines name the command
 
     script = sys.argv[0]
@@ -201,9 +209,9 @@ def called_as() -> str:
 
 
 class Result:
-    """The outcome of a command, as a dataclass: its text and its JSON both follow from it.
+    """The outcome of a command, as a dataclass from which both its text and its JSON follow.
 
-    Without an own `as_json`, the fields are the keys of the JSON."""
+    Without an `as_json` of its own, the fields are the keys of the JSON."""
 
     def show(self, terminal: Terminal) -> None:
         """Print the result for people."""
@@ -346,7 +354,7 @@ class Terminal:
                 self.line(bar + part)
 
     def note(self, text: str) -> None:
-        """Print something that the user should know or do, behind an exclamation mark."""
+        """Print something that the user should know or do, after an exclamation mark."""
         self.paragraph(text, indent="    ", first="  " + self.paint("yellow", "!") + " ")
 
     @contextmanager
@@ -386,7 +394,7 @@ class Terminal:
     def show_json(self, result: Result) -> None:
         """Print a result as JSON.
 
-        Texts are as a model may read them, except under the keys that it has verbatim."""
+        Texts are in the form for models, except under the keys in `result.verbatim`."""
         import json
 
         shown = {
@@ -404,8 +412,9 @@ class Terminal:
         print(text, file=self._out, flush=True)
 
     def verbatim(self, text: str) -> None:
-        """Print text as it is, without a line feed: a script, a page or a transcript. A terminal
-        gets it as plain characters. Nothing is lost in a pipe, whatever its encoding."""
+        """Print text as it is, without a line feed: a script, a page or a transcript.
+
+        A terminal gets it as plain characters. A pipe loses nothing, whatever its encoding."""
         if self._collected is not None:
             self._collected.append(text.removesuffix("\n"))
         elif not self.is_json:
@@ -413,8 +422,9 @@ class Terminal:
 
 
 def _for_models(value: Any) -> Any:
-    """Return a value of JSON, with each text and key in it as `for_prompt` has it: all of it is
-    data. Bytes of a name that are not UTF-8 stay, so a caller can pass the name back."""
+    """Return a JSON value with all texts and keys in the form of `for_prompt`, since all is data.
+
+    Bytes of a name that are not UTF-8 stay, so a caller can pass the name back."""
     import re
 
     from ..text.sanitize import for_prompt

@@ -1,8 +1,7 @@
-"""Starts a command again in Python's UTF-8 mode where the locale is another: file names are UTF-8
-whatever it says.
+"""Restarts a command in Python's UTF-8 mode under another locale, because file names are UTF-8.
 
-With a Latin-1 or ASCII locale Python can neither open a file `ä.py` nor pass it to git or
-SQLite."""
+With a Latin-1 or ASCII locale, Python can neither open a file `ä.py` nor pass it to git or SQLite.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +12,10 @@ _OPTION = "session_memory_encoding"  # `-X` passes the encoding of the terminal 
 
 
 def ensure_utf8_mode() -> None:
-    """Replace this process by one in UTF-8 mode, unless names are UTF-8 already. Then use the
-    terminal's encoding for its streams and for words on the command line that are not UTF-8."""
+    """Replace this process by one in UTF-8 mode, unless names are UTF-8 already.
+
+    In the new process, use the terminal's encoding for its streams, and for words on the command
+    line that are not UTF-8."""
     if sys.getfilesystemencoding() != "utf-8" and sys.executable:
         encoding = getattr(sys.stdout, "encoding", None) or "ascii"
         options = ["-X", "utf8", "-X", f"{_OPTION}={encoding}"]
@@ -29,7 +30,7 @@ def ensure_utf8_mode() -> None:
 
 
 def _decoded(word: str, encoding: str) -> str:
-    """Return a word of the command line; one that names a file stays as it is."""
+    """Return a word of the command line; if it names an existing file, unchanged."""
     content = os.fsencode(word)
     try:
         content.decode()

@@ -1,5 +1,4 @@
-"""Reads and writes what zstd compressed, by the standard library from Python 3.14 on, else by
-`zstandard`."""
+"""Compresses and decompresses with zstd, from the standard library (Python 3.14) or `zstandard`."""
 
 from __future__ import annotations
 
@@ -12,12 +11,12 @@ from .files import os
 
 MOST_BYTES = 256 * 1024 * 1024  # that a file may hold decompressed
 _BLOCK_BYTES = 64 * 1024
-# of compressed data that become at most 8 MB at once: four bytes may become 128 KB
+# this much compressed data becomes at most 8 MB at once: four bytes may become 128 KB
 _STEP_BYTES = 256
 
 
 class DamagedFileError(SessionMemoryError):
-    """A compressed file is cut off, is none, or holds more than MOST_BYTES."""
+    """A compressed file is truncated, has another format, or contains more than MOST_BYTES."""
 
 
 class NoLibraryError(SessionMemoryError):
@@ -30,14 +29,16 @@ def can_decompress() -> bool:
 
 
 def decompressed(descriptor: int) -> Iterator[bytes]:
-    """Yield the decompressed content of a file, from its current position, in parts of at most 8
-    MB. Raises DamagedFileError if it is truncated or holds more than MOST_BYTES, ImportError
-    without a library."""
+    """Return the decompressed content of a file, from its current position, in parts.
+
+    A part has at most 8 MB. Raises DamagedFileError if the file is truncated or has more than
+    MOST_BYTES, ImportError without a library."""
     return _decompressed(blocks(descriptor, _STEP_BYTES), MOST_BYTES)
 
 
 def decompressed_file(descriptor: int) -> int:
-    """Return a descriptor of an unnamed file with the decompressed content of another and its time.
+    """Return a descriptor of an unnamed file with another's decompressed content and time.
+
     Raises DamagedFileError, NoLibraryError, OSError."""
     if not can_decompress():
         raise NoLibraryError(
@@ -67,8 +68,9 @@ def compressed(content: bytes) -> bytes | None:
 
 
 def decompressed_bytes(content: bytes, most_bytes: int) -> bytes:
-    """Return what `compressed` got. Raises NoLibraryError, DamagedFileError, also above
-    `most_bytes`."""
+    """Return the bytes that `compressed` was given.
+
+    Raises NoLibraryError, DamagedFileError, also above `most_bytes`."""
     if not can_decompress():
         raise NoLibraryError(
             "it is compressed with zstd, which needs: session-memory install --with zstd"
@@ -78,8 +80,9 @@ def decompressed_bytes(content: bytes, most_bytes: int) -> bytes:
 
 
 def _decompressed(parts: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
-    """Yield what compressed `parts` of one or more frames hold. Raises DamagedFileError,
-    ImportError."""
+    """Yield the content of compressed `parts` of one or more frames.
+
+    Raises DamagedFileError, ImportError."""
     library = _library()
     if library is None:
         raise ImportError("no library for zstd")

@@ -70,8 +70,9 @@ _REMOVING = ("remove", "uninstall", "rm", "un")
 
 
 class Act:
-    """The actions of a command in `words`, such as `push`, and the `names` of its packages or
-    branches."""
+    """The actions of a command in `words`, such as `push`, and the `names` it acts on.
+
+    The names are of packages or branches."""
 
     def __init__(self, words: list[str], names: list[str]) -> None:
         self.words = words
@@ -86,7 +87,7 @@ def may_act(command: str) -> bool:
 
 
 def acts_in(command: str) -> list[Act]:
-    """Return what the git and package commands of a command line do, in order.
+    """Return the actions of a command line's git and package commands, in order.
 
     Commands that only read are left out."""
     from .shell_words import simple_commands  # imported late: most calls need none
@@ -154,7 +155,7 @@ def _plain(words: list[str]) -> list[str]:
 
 
 def _package(name: str) -> str:
-    """Return the name of a package without its scope's sign, version and extras."""
+    """Return the name of a package without the @ of its scope, its version and its extras."""
     name = name[:1].replace("@", "") + name[1:]
     for mark in ("@", "=", "<", ">", "~", "!", "["):
         name = name.partition(mark)[0]

@@ -17,8 +17,9 @@ def one_line(text: str) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return `text` in at most `limit` characters, cut with an ellipsis after a word, at least a
-    grapheme."""
+    """Return `text` in at most `limit` characters, cut after a word and ending in an ellipsis.
+
+    At least one grapheme is kept."""
     if len(text) <= limit:
         return text
     if limit < 2:
@@ -63,8 +64,9 @@ def enumerated(words: Iterable[str], link: str = "and") -> str:
 
 
 def _may_cut(text: str, at: int) -> bool:
-    """Check that no grapheme cluster spans position `at`, by the common rules of UAX #29; False if
-    in doubt."""
+    """Check that no grapheme cluster spans position `at`, by the usual rules of UAX #29.
+
+    Return False in doubt."""
     before, after = text[at - 1], text[at]
     if before.isascii() and after.isascii():
         return True
@@ -81,8 +83,9 @@ def _may_cut(text: str, at: int) -> bool:
 
 
 def _extends(character: str) -> bool:
-    """Check if `character` extends the one before it: marks, joiners, variation selectors, skin
-    tones, tags."""
+    """Check if `character` extends the one before it.
+
+    Marks, joiners, variation selectors, skin tones and tags do."""
     if character.isascii():
         return False
     if "\U0001f3fb" <= character <= "\U0001f3ff" or "\U000e0020" <= character <= "\U000e01ef":
@@ -97,8 +100,7 @@ def _extends(character: str) -> bool:
 
 
 def _is_prepended(character: str) -> bool:
-    """Check if `character` belongs to the one after it (format characters such as Arabic number
-    signs)."""
+    """Check if `character` belongs to the one after it, such as an Arabic number sign."""
     if character in "\u0d4e\U000111c2\U000111c3":
         return True
     if character.isprintable():
@@ -130,8 +132,7 @@ def has_words(text: str, words: str) -> bool:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of `text`: its letters and digits, each with the vowel signs and other marks
-    on it."""
+    """Return the words of `text`: letters and digits, with their vowel signs and other marks."""
     if text.isascii():
         return "".join([c if c.isalnum() else " " for c in text]).split()
     words = "".join([c if c.isalnum() or _extends(c) else " " for c in text]).split()

@@ -1,5 +1,4 @@
-"""JSON with comments, a byte order mark, or a comma behind the last item of an array or object: as
-JSON. Pure."""
+"""Converts JSON with comments, a byte order mark or trailing commas to strict JSON. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ def without_bom(text: str) -> str:
 
 
 def without_comments(text: str) -> str:
-    """Return a text of the same length and lines with spaces for its comments."""
+    """Return a text of the same length and lines, with spaces instead of comments."""
 
     def blank(match: re.Match[str]) -> str:
         return match[0] if match[0][0] == '"' else re.sub(r"[^\r\n]", " ", match[0])
@@ -26,8 +25,7 @@ def without_comments(text: str) -> str:
 
 
 def without_last_commas(text: str) -> str:
-    """Return a text without comments with a space for each comma behind the last item of an array
-    or object."""
+    """Return a text without comments, with spaces instead of commas after a last item."""
 
     def blank(match: re.Match[str]) -> str:
         return (

@@ -1,5 +1,7 @@
-"""JSON text read strictly and edited in place: each value that is not changed keeps its bytes, as
-do comments. Pure."""
+"""Reads JSON text strictly and edits it in place. Pure.
+
+Comments and each unchanged value keep their bytes.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,8 @@ from .json_comments import COMMENT, without_bom, without_comments, without_last_
 _INDENT_UNIT = "  "  # of a text without any indentation
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\r\n]*")
-# The beginning of a text: the space before the first child of the root, and the text between a key
-# and its value.
+# The layout at the beginning of a text: the space before the root's first child, and the text
+# between a key and its value.
 _BEGINNING = re.compile(
     r'\s*[{\[](?P<space>\s*)(?:"(?:[^"\\]|\\.)*"\s*:(?P<gap>\s*)|[^}\]\s])?', re.DOTALL
 )
@@ -33,8 +35,9 @@ class StrictJsonError(SessionMemoryError):
 
 @dataclass(frozen=True)
 class JsonChild:
-    """A child of a container, which begins at `start`: an item of an array, or a member of an
-    object with its `key`. Its value stands from `value_start` to `end`."""
+    """A child of a container: an item of an array, or a member of an object with its `key`.
+
+    It begins at `start`; its value extends from `value_start` to `end`."""
 
     start: int
     value_start: int
@@ -44,8 +47,9 @@ class JsonChild:
 
 
 def parse(text: str) -> Any:
-    """Return the value of a text in the JSON of RFC 8259, with no key twice in an object. Raises
-    StrictJsonError."""
+    """Return the value of a text in the JSON of RFC 8259, without duplicate keys.
+
+    Raises StrictJsonError."""
     is_lax = False
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -78,8 +82,7 @@ def parse(text: str) -> Any:
 
 
 def _refuse_lax(text: str, at: int) -> None:
-    """Find in the value at `at` what Python reads although it is no JSON, and raise
-    StrictJsonError."""
+    """Raise StrictJsonError if the value at `at` has anything that only Python accepts as JSON."""
     if text.startswith(("NaN", "Infinity", "-Infinity"), at):
         raise StrictJsonError("JSON has neither NaN nor Infinity", text, at)
     keys: set[str] = set()
@@ -122,9 +125,10 @@ def position(text: str, way: Sequence[str | int]) -> int:
 
 
 def edited(text: str, value: Any) -> str:
-    """Return `text` as the text of `value`, in which all that is equal keeps its bytes. Of a list,
-    remove or replace items in one edit, and append in another: items that moved are written
-    anew."""
+    """Return `text` changed to the text of `value`; equal parts keep their bytes.
+
+    In a list, remove or replace items in one edit, and append items in another: items that moved
+    are written anew."""
     edit = _Edit(text)
     start = _space_end(edit.plain, 0)
     old, end = _DECODER.raw_decode(edit.plain, start)
@@ -133,8 +137,10 @@ def edited(text: str, value: Any) -> str:
 
 
 class _Edit:
-    """An edit of a text in its layout: its line ending, its indentation, the space after a comma or
-    a colon. `plain` is the text as strict JSON, with all of it at the same place."""
+    """An edit of a text that keeps its layout.
+
+    The layout is the line ending, the indentation, and the space after commas and colons. `plain`
+    is the text as strict JSON, with everything at the same place."""
 
     def __init__(self, text: str) -> None:
         self._text, self._uncommented = text, without_comments(without_bom(text))
@@ -179,8 +185,9 @@ class _Edit:
         return "".join(parts) + self._end(start, there, max(kept), end, added)
 
     def _between(self, there: list[JsonChild], before: int, index: int) -> str:
-        """Return the text between two children that stay: with the comment behind the first, and
-        before the second."""
+        """Return the text between two remaining children, with the comments that belong to them.
+
+        These are the comment after the first, and the one before the second."""
         start, end = there[index - 1].end, there[index].start
         if before == index - 1:
             return self._text[start:end]
@@ -205,8 +212,7 @@ class _Edit:
         end: int,
         added: list[tuple[str | None, Any]],
     ) -> str:
-        """Return the text behind the last child that stays: with the comment behind it, and the
-        additions."""
+        """Return the text after the last remaining child: the comment after it, and additions."""
         at, is_last = there[last].end, last == len(there) - 1
         if not added and is_last:
             return self._text[at:end]
@@ -235,8 +241,7 @@ class _Edit:
     def _refilled(
         self, start: int, there: list[JsonChild], end: int, added: list[tuple[str | None, Any]]
     ) -> str:
-        """Return a container with other children, or none, and its comments before and behind the
-        ones it had."""
+        """Return a container with other children or none, with the comments around the old ones."""
         indent = _indent_at(self._text, start)
         lead = self._text[start : there[0].start if there else end - 1].rstrip()
         cut = self._line_end(there[-1].end, end - 1) if there else end - 1
@@ -254,8 +259,7 @@ class _Edit:
         return name + self._rendered(value, indent, is_multiline)
 
     def _joined(self, head: str, tail: str) -> str:
-        """Return the end of a line with a text behind it, which no comment up to the end of the
-        line may swallow."""
+        """Return the end of a line with a text after it, outside any comment on that line."""
         is_line_over = tail.lstrip(" \t\r").startswith("\n")
         return head + ("" if is_line_over or "//" not in head else self._newline) + tail
 
@@ -263,8 +267,9 @@ class _Edit:
         return self._text[start:end] != self._uncommented[start:end]
 
     def _line_end(self, at: int, limit: int) -> int:
-        """Return where the comment or last comma behind a child that ends at `at` ends, on its
-        line; else `at`."""
+        """Return the end of the comment or last comma after a child that ends at `at`, else `at`.
+
+        Only its own line is searched."""
         line = self._text[at:limit].partition("\n")[0]
         cut = at + len(line.rstrip())
         is_bare = self.plain[at : at + len(line)] == line
@@ -274,8 +279,7 @@ class _Edit:
         return at if is_bare or is_in_comment else cut
 
     def _rendered(self, value: Any, indent: str, is_multiline: bool) -> str:
-        """Return a new value as text whose lines after the first are indented by `indent` and
-        more."""
+        """Return a new value as text, indented by `indent` or more from the second line on."""
         if not is_multiline:
             return json.dumps(
                 value, ensure_ascii=False, separators=("," + self._gap, ":" + self._gap)
@@ -293,8 +297,9 @@ def _without_comma(text: str, plain: str) -> str:
 
 
 def _aligned(old: list[Any], new: list[Any]) -> dict[int, Any]:
-    """Return which items of `old` stay, with the item of `new` that each becomes: the first of
-    `new`, in order."""
+    """Return the indexes of the items of `old` that stay, each with its new value.
+
+    The new values are the first items of `new`, in order."""
     kept: dict[int, Any] = {}
     for index, item in enumerate(old):
         if len(kept) < len(new) and (
@@ -311,6 +316,6 @@ def _space_end(text: str, at: int) -> int:
 
 
 def _indent_at(text: str, at: int) -> str:
-    """Return the white space that the line of position `at` begins with."""
+    """Return the white space at the beginning of the line of position `at`."""
     start = text.rfind("\n", 0, at) + 1
     return text[start : min(at, _space_end(text, start))]

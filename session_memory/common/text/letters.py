@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from functools import cache
 
 _ASCII = bytes(range(128))
-# Letters of which only casefolding, which FTS5 does not do, makes several.
+# Letters that only casefolding, which FTS5 does not do, turns into several.
 _SEVERAL = {"ß": "ss", "ẞ": "ss", "և": "եւ"}
-# vowels of Thai and Lao, which NFKC takes apart and everybody types whole
+# vowels of Thai and Lao, which NFKC splits but everybody types as one
 _UNCHANGED = "\u0e33\u0eb3"
 # symbols in Unicode, which PDFs have for ideographs
 _FIRST_RADICAL, _LAST_RADICAL = "\u2f00", "\u2fd5"
@@ -19,7 +19,7 @@ _FRACTION = "\u2044"  # 1½ is not 11
 
 
 class Aligned:
-    """A text and its `compatible` form. `span` maps a part of the form to the text."""
+    """A text and its `compatible` form. `span` maps a part of the form back to the text."""
 
     def __init__(self, text: str) -> None:
         self.form = compatible(text)
@@ -28,7 +28,7 @@ class Aligned:
             self._starts = _starts(text)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the start and end in the text of a part of the form, which is not empty."""
+        """Return the start and end in the text of a non-empty part of the form."""
         starts = self._starts
         return starts[start], starts[bisect_right(starts, starts[end - 1])]
 
@@ -39,8 +39,9 @@ def beyond_ascii(text: str) -> set[str]:
 
 
 def compatible(text: str) -> str:
-    """Return `text` with one form of each letter: `ﬁ` is `fi`, `Ａ` is `a`, `ｶﾞ` is `ガ`, `ß` is
-    `ss`."""
+    """Return `text` with one form of each letter.
+
+    `ﬁ` becomes `fi`, `Ａ` `a`, `ｶﾞ` `ガ`, and `ß` `ss`."""
     if text.isascii():
         return text
     beyond = beyond_ascii(text)
@@ -57,8 +58,7 @@ def compatible(text: str) -> str:
 
 
 def _starts(text: str) -> list[int]:
-    """Return for each character of the compatible form where it begins in `text`; at last the
-    length of `text`."""
+    """Return where in `text` each character of the compatible form begins, then its length."""
     forms = [_form(character) for character in text]
     each = [at for at, form in enumerate(forms) for _ in form]
     starts: list[int] = []
@@ -88,8 +88,9 @@ def _form(character: str) -> str:
 
 @cache
 def _composing() -> re.Pattern[str]:
-    """Return the pattern of letters that were written as several characters: kana with a voiced
-    mark, Hangul."""
+    """Return the pattern of letters written as several characters.
+
+    These are kana with a voiced mark, and Hangul."""
     syllable = "(?:[\u1100-\u1112][\u1161-\u1175]|[\uac00-\ud7a3])[\u11a8-\u11c2]"
     return re.compile(f"[\u3046-\u30ff][\u3099\u309a]|{syllable}|[\u1100-\u1112][\u1161-\u1175]")
 

@@ -1,14 +1,14 @@
-"""Text as Markdown that shows all of it, has no effects, and can be turned back: `unescape` undoes
-`escape`. Pure.
+"""Converts text to Markdown that shows all of it and has no effects, and back. Pure.
 
-Outside code a backslash is put before what CommonMark would interpret: tags and comments, character
-references, images, links to anything but the web, first-level headings and rules, and lines that a
-reader could take for an archive's own. Code stays as it is where it is certain to be code, whatever
-surrounds it.
+`unescape` undoes `escape`. Outside code, a backslash precedes everything that CommonMark would
+interpret: tags and comments, character references, images, links to anything but the web,
+first-level headings and rules, and lines that a reader could mistake for an archive's own. Code
+stays as it is if it is certain to be code, whatever surrounds it.
 
-Most of the time that an archive takes is spent here. So patterns work on many texts at once; those
-for lines begin with a line feed, and one is put before the texts, since the regex engine finds a
-literal at a pattern's start fastest."""
+Most of the time for an archive is spent here. So patterns work on many texts at once. Patterns for
+lines begin with a line feed, and one is put before the texts, because the regex engine finds a
+literal at a pattern's start fastest.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _TABLE = re.compile(
 )
 _BEGINS_A_BLOCK = re.compile(r"[-+*] |\d{1,9}[.)] |>|#|\||`{3}|~{3}|    |\t")
 
-_SEPARATOR = "\n\0\n"  # joins texts: no pattern reaches beyond a line, and no plain text holds it
+# joins texts: no pattern extends beyond a line, and no plain text contains it
+_SEPARATOR = "\n\0\n"
 
-# Backticks, with the code and the closing backticks if there are any. In a table a `|` ends a cell,
+# Backticks, with the code and the closing backticks if there are any. In a table, a `|` ends a cell
 # even within code.
 _CODE = r"`(?:[^`\n]+`(?!`)|(`*)(?!`)([^\n]*?(?<!`)`\1(?!`))?)"
 _CODE_IN_CELL = r"`(`*)(?!`)([^\n|]*?(?<!`)`\1(?!`))?"
@@ -39,8 +40,8 @@ _SPECIAL = re.compile(f"{_CODE}|{_LIVE}")
 _SPECIAL_IN_TABLE = re.compile(f"{_CODE_IN_CELL}|{_LIVE}")
 _ESCAPED = re.compile(rf"{_CODE}|{_MARK}.")
 
-# A line like one that begins a message in an archive, `**User** (2026-02-21 03:39:07+01:00): ...`,
-# or a compaction.
+# A line like the first line of a message in an archive, `**User** (2026-02-21 03:39:07+01:00):
+# ...`, or a compaction.
 _OWN = r"\*\*[^*\n]{1,80}\*\*(?: \(\d{4}-[^)\n]{1,40}\))?:|__[^*_\n]{1,80}__:|\*Compacted "
 _OWN_LINE = re.compile(rf" {{0,3}}(?={_OWN})")
 _CONTAINER = re.compile(r"[ \t>]+|[-+*](?=[ \t])|\d{1,9}[.)](?=[ \t])")
@@ -48,8 +49,8 @@ _HEADING = re.compile(r"#(?=[ \t]|\Z)|[=-]+[ \t]*\Z|~{3}")
 _OWN_IN_CODE = re.compile(rf"(\n {{0,3}})(?=\\*(?:{_OWN}))")
 _ESCAPED_OWN_IN_CODE = re.compile(rf"(\n {{0,3}})\\(?=\\*(?:{_OWN}))")
 
-# Bold type that may continue over the end of a line; the text that surely ends before it; and its
-# marks outside code.
+# Three patterns: bold type that may continue over the end of a line, text that certainly ends
+# before bold type, and the marks of bold type outside code.
 _BOLD = re.compile(r"[*_]{2}")
 _CLOSED_BOLD = re.compile(
     r"(?<!\S)(\*\*|__)(?=\S)[^*_`\[\\\n]*(?:(?<=\S)\1(?!\S)|(?<=\w)\1(?=[.,:;)!?]))"
@@ -75,8 +76,10 @@ def escape(text: str, speakers: Sequence[str] = ()) -> str:
 
 
 def escape_all(texts: list[str], speakers: Sequence[str] = ()) -> list[str]:
-    """Escape each of `texts`. No line looks like the start of a message by one of `speakers` (names
-    in bold)."""
+    """Escape each of `texts`.
+
+    No line of the results looks like the start of a message by one of `speakers` (names in bold).
+    """
     labels = _labels(tuple(speakers))
     parts = [_parts(text) for text in texts]
     is_table = ["|" in text and _TABLE.search(text) is not None for text in texts]
@@ -112,14 +115,14 @@ def unescape(text: str) -> str:
 
 
 def begins_a_block(text: str) -> bool:
-    """Check if `text` begins with a Markdown block that must begin a line: a list, fence, table or
-    quotation."""
+    """Check if `text` begins with a Markdown block that must begin a line.
+
+    These are lists, fences, tables and quotations."""
     return _BEGINS_A_BLOCK.match(text) is not None
 
 
 def fence_around(text: str, at: int) -> str:
-    """Return the line that would end the fenced code around index `at` of `text`; '' if there is no
-    such code."""
+    """Return the line that would end the fenced code around index `at` of `text`, or ''."""
     begin = 0
     for part, is_code in _parts(text):
         end = begin + len(part) + 1
@@ -153,12 +156,12 @@ def _parts(text: str) -> list[tuple[str, bool]]:
 
 
 def _fenced_end(lines: str, opened: re.Match[str], unclosed: dict[str, int]) -> int | None:
-    """Return the index after the last line of the fenced code that `opened` begins; None if it may
-    not be code.
+    """Return the index after the last line of the fenced code that `opened` begins, or None.
 
-    A fence without an end would hide the rest of the text. An indented fence may be in a list: the
-    list, and the code, end at the first line with less indentation. `unclosed` has the lengths of
-    fences, by character, that are known to have no end: each is searched only once."""
+    None means that it may not be code. A fence without an end would hide the rest of the text. An
+    indented fence may be in a list; the list, and the code, end at the first line with less
+    indentation. `unclosed` has the lengths of fences, by character, that are known to have no end,
+    so each is searched only once."""
     indent, marks = opened[1], opened[2]
     if len(marks) >= unclosed.get(marks[0], len(marks) + 1):
         return None
@@ -171,16 +174,19 @@ def _fenced_end(lines: str, opened: re.Match[str], unclosed: dict[str, int]) -> 
 
 @lru_cache(maxsize=64)
 def _fence_end(indent: int, marks: str) -> re.Pattern[str]:
-    """Return the pattern for the end of code fenced with `marks`. Its group matches a line that is
-    indented less."""
+    """Return the pattern for the end of code fenced with `marks`.
+
+    Its group matches a line with less indentation."""
     less = rf"(?! {{{indent}}})(?=[^\S\n]*\S)()|" if indent else "(?!)()|"
     return re.compile(rf"\n(?:{less} {{0,3}}{marks}{marks[0]}*[ \t]*(?=\n|\Z))")
 
 
 class _Labels(NamedTuple):
-    """Patterns that find the names of speakers. `lines` matches beginnings of lines that may be a
-    heading, a rule, a fence or a speaker's label (`_escape_line` decides). `names` matches a label
-    that begins with a whole name; `cells` finds one in a table cell."""
+    """Patterns that find the names of speakers.
+
+    `lines` matches beginnings of lines that may be a heading, a rule, a fence or a speaker's label
+    (`_escape_line` decides). `names` matches a label that begins with a whole name; `cells` finds
+    one in a table cell."""
 
     lines: re.Pattern[str]
     names: re.Pattern[str]
@@ -199,8 +205,8 @@ def _labels(speakers: tuple[str, ...]) -> _Labels:
     opening, closing = r"[\s`\\~]*", r"[\s`\\\]~]*"
     marks = r"[*_:(|#=\u2013\u2014\u2192.>\u2236\ua789]|-\s|\Z"
     whole = rf"(?i:{names}){closing}(?:{marks}|[\n\x80-\U0010ffff])"
-    # Letters beyond ASCII may look like a name's; Chinese, Japanese and Korean ones, arrows and
-    # emoji do not.
+    # Letters beyond ASCII may look like a name's, but Chinese, Japanese and Korean letters, arrows
+    # and emoji do not.
     label = rf"{opening}(?:{whole}|(?:{initial}[^\n]{{0,{longest}}}?)?[^\x00-\x7f])|[^\n]{{1,80}}?\(\d{{4}}-"
     plain_label = rf"{whole}|(?:{initial}[^\n]{{0,{longest}}}?)?[^\x00-\x7f{_UNLIKE}]"
     lines = (
@@ -224,7 +230,7 @@ def _labels(speakers: tuple[str, ...]) -> _Labels:
 
 
 def _folded(text: str) -> str:
-    """Return `text` with ASCII letters instead of letters that look the same."""
+    """Return `text` with ASCII letters instead of similar-looking ones."""
     if text.isascii():
         return text
     text = unicodedata.normalize("NFKC", text)
@@ -233,8 +239,7 @@ def _folded(text: str) -> str:
 
 
 def _escape_prose(texts: list[str], labels: _Labels, in_table: bool) -> list[str]:
-    """Escape inline markup first, then first-level headings, a rule, a fence, or like an archive's
-    own."""
+    """Escape inline markup, then headings, rules, fences and lines like an archive's."""
     joined = _SEPARATOR.join(texts)
     if joined.count("\0") != len(texts) - 1 and len(texts) > 1:
         return [_escape_prose([text], labels, in_table)[0] for text in texts]
@@ -254,8 +259,9 @@ def _escape_prose(texts: list[str], labels: _Labels, in_table: bool) -> list[str
 
 
 def _follows_bold(text: str, places: list[int]) -> bool:
-    """Check if bold type may begin before one of `places` (in order) in its paragraph. Each part is
-    searched once."""
+    """Check if bold type may begin before one of `places` (in order) in its paragraph.
+
+    Each part is searched once."""
     return any(
         _BOLD.search(text[before:place].rpartition("\n\n")[2]) is not None
         for before, place in zip([0, *places], places)
@@ -263,8 +269,9 @@ def _follows_bold(text: str, places: list[int]) -> bool:
 
 
 def _escape_bold_before_names(text: str, names: re.Pattern[str]) -> str:
-    """Escape bold type that continues over a line's end and would make a name on the next line a
-    speaker's."""
+    """Escape bold type that continues over a line's end and would make the next line a label.
+
+    The next line begins with a speaker's name."""
     lines = text.split("\n")
     may_be_open = goes_on = False
     for number, line in enumerate(lines):
@@ -286,8 +293,10 @@ def _escape_bold(match: re.Match[str]) -> str:
 
 
 def _escape_line(match: re.Match[str], names: re.Pattern[str], named: list[int]) -> str:
-    """Return the beginning of a line, escaped if needed. If it may be a name without marks, add its
-    index to `named`: it is a label only if bold type began before it."""
+    """Return the beginning of a line, escaped if needed.
+
+    If it may be a name without marks, add its index to `named`: it is a label only if bold type
+    began before it."""
     begin, end = match.start() + 1, match.string.find("\n", match.end())
     line = match.string[begin:] if end < 0 else match.string[begin:end]
     at = _meaning_at(line)
@@ -305,9 +314,10 @@ def _escape_line(match: re.Match[str], names: re.Pattern[str], named: list[int])
 
 
 def _meaning_at(line: str) -> int:
-    """Return the index in `line` (perhaps within lists and quotations) of the first markup; -1 if
-    there is none. Each list mark may begin a rule, which depends on the rest of the line; the rest
-    is examined once."""
+    """Return the index in `line` of the first markup, perhaps within lists and quotations; else -1.
+
+    Each list mark may begin a rule, which depends on the rest of the line; the rest is examined
+    once."""
     shown = line.rstrip(" \t")
     mark = shown[-1:]
     rule_at = len(shown.rstrip(f"{mark} \t")) if mark and mark in "-_*" else len(line)
@@ -323,8 +333,9 @@ def _meaning_at(line: str) -> int:
 
 
 def _label_at(line: str, names: re.Pattern[str]) -> int | None:
-    """Return the index in `line` (perhaps within lists and quotations) of marks before bold words,
-    or of a heading, that could be taken for a speaker's name; None if there are none."""
+    """Return the index in `line` of marks that could begin a speaker's label, or None.
+
+    They are before bold words or a heading, perhaps within lists and quotations."""
     if archive_line := _OWN_LINE.match(line):
         return archive_line.end()
     at = 0
@@ -345,5 +356,5 @@ def _escape_special(match: re.Match[str]) -> str:
 
 
 def _escape_code(text: str) -> str:
-    """Code as it is, but with one more backslash before a line like one of the archive's."""
+    """Return code unchanged, except for a backslash before a line like one of the archive's."""
     return _OWN_IN_CODE.sub(r"\1\\", "\n" + text)[1:]

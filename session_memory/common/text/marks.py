@@ -7,10 +7,10 @@ from functools import cache
 
 from .letters import beyond_ascii
 
-# The indexes of stores and teams depend on these lists and their order: to add to `_VOWELS`,
-# append, and migrate. Vowel signs and the like, without which it is another word. Each becomes a
-# character for private use, which FTS5 takes for a letter: Thaana, the scripts of India, Sinhala,
-# Thai, Lao, Tibetan, Myanmar, Khmer, and others near them.
+# The indexes of stores and teams depend on these lists and their order. To add to `_VOWELS`,
+# append, and migrate. These are vowel signs and the like, without which a word is another word.
+# Each becomes a character for private use, which FTS5 treats as a letter: Thaana, the scripts of
+# India, Sinhala, Thai, Lao, Tibetan, Myanmar, Khmer, and others near them.
 _VOWELS = (
     "7a6-7b0 900-903 93a-93b 93e-94f 955-957 962-963 981-983 9be-9cd 9d7 9e2-9e3 a01-a03 a3e-a51 "
     "a70-a71 a75 a81-a83 "
@@ -28,8 +28,9 @@ _VOWELS = (
     "aab0 aab2-aab4 "
     "aab7-aab8 aabe-aabf aac1 aaeb-aaef aaf5-aaf6 abe3-abea abec-abed"
 )
-# Marks that many leave out: accents, points of Hebrew, vowels and the long stroke of Arabic, dots
-# of Hindi and Bengali, the joiner, variation selectors. Each becomes an accent that FTS5 drops.
+# Marks that many people leave out: accents, points of Hebrew, vowels and the long stroke of Arabic,
+# dots of Hindi and Bengali, the joiner, variation selectors. Each becomes an accent that FTS5
+# drops.
 _OPTIONAL = (
     "300-36f 483-489 591-5bd 5bf 5c1-5c2 5c4-5c5 5c7 610-61a 640 64b-65f 670 6d6-6dc 6df-6e4 "
     "6e7-6e8 6ea-6ed 711 "
@@ -39,7 +40,7 @@ _OPTIONAL = (
     "302a-302f a66f-a672 "
     "a674-a67d fb1e fe00-fe0f fe20-fe2f"
 )
-# Letters that have a mark, and the letters without it; letters and digits of full width.
+# Letters with a built-in mark, with the letters without it; letters and digits of full width.
 _MARKED = "آأإٱؤئۀۂۓ" + "\u0929\u0931\u0934\u0958\u0959\u095a\u095b\u095c\u095d\u095e\u095f"
 _UNMARKED = (
     "اااا"
@@ -72,8 +73,9 @@ def _codes(ranges: str) -> Iterator[int]:
 
 
 def folded(text: str) -> str:
-    """Return `text` for FTS5, as long as it was: vowel signs are letters, and marks that many leave
-    out are dropped."""
+    """Return `text` of the same length for FTS5, with vowel signs as letters.
+
+    Marks that many people leave out are dropped."""
     if text.isascii():
         return text
     return (

@@ -8,8 +8,9 @@ _CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-
 
 
 def is_name(text: object) -> bool:
-    """Check that `text` may name a session, group or file: `[A-Za-z0-9._-]{1,64}`, not starting
-    with a dot."""
+    """Check that `text` may name a session, group or file.
+
+    A name is `[A-Za-z0-9._-]{1,64}`, without a leading dot."""
     if not isinstance(text, str) or not 0 < len(text) <= 64 or text[0] == "." or not text.isascii():
         return False
     return text.replace("-", "").isalnum() or not text.strip(_CHARACTERS)
@@ -26,7 +27,7 @@ def is_id(text: str) -> bool:
 
 
 def resolved(path: str, cwd: str) -> str:
-    """Return `path` as an absolute path without `.` and `..`; '' if that needs an unknown `cwd`."""
+    """Return `path` as an absolute path without `.` and `..`; '' if it needs an unknown `cwd`."""
     if not path.startswith("/"):
         if not cwd:
             return ""
@@ -51,8 +52,9 @@ def relative(path: str, directory: str) -> str:
 
 
 def dashed(path: str) -> str:
-    """Return `path` as several runtimes name a folder for it: with `-` for each UTF-16 unit outside
-    `[A-Za-z0-9]`."""
+    """Return `path` as several runtimes name a folder for it.
+
+    Each UTF-16 unit outside `[A-Za-z0-9]` becomes `-`."""
     plain = path.replace("/", "-").replace("_", "-").replace(".", "-")
     if plain.isascii() and plain.replace("-", "").isalnum():
         return plain  # nearly every path

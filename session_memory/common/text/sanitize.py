@@ -1,47 +1,48 @@
-"""Makes text from elsewhere safe for the store, people, or a prompt: plain characters on lines, no
-terminal sequences, nothing invisible, no secrets. Pure.
+"""Makes text from elsewhere safe for the store, people, or a prompt. Pure.
 
-Secrets are searched for in plain characters, since an invisible one could hide them. Angle brackets
-are replaced last, when no removal can join two halves of a tag any more. Text is cut only after
-redaction: half a token is not recognized. If only the beginning of a long text is needed, cut it
-with `beginning` first."""
+The result has plain characters on lines, without terminal sequences, invisible characters and
+secrets. Secrets are searched for in plain characters, because an invisible one could hide them.
+Angle brackets are replaced last, when no removal can join two halves of a tag any more. Text is cut
+only after redaction, because half a token is not recognised. If only the beginning of a long text
+is needed, cut it with `beginning` first.
+"""
 
 from __future__ import annotations
 
 from .format import one_line, shorten
 from .secrets.redaction import redact, spots
 
-# Drawn as nothing although `str.isprintable` accepts them: joiners, fillers and variation selectors
-# (Mn, Lo, So). It refuses control, format, bidi, tag, surrogate, private-use and unassigned
-# characters, which go too.
+# Invisible characters that `str.isprintable` accepts: joiners, fillers and variation selectors (Mn,
+# Lo, So). It refuses control, format, bidi, tag, surrogate, private-use and unassigned characters,
+# which are removed too.
 _BLANK = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\U0001d159"
     "\ufe00\ufe01\ufe02\ufe03\ufe04\ufe05\ufe06\ufe07\ufe08\ufe09\ufe0a\ufe0b\ufe0c\ufe0d\ufe0e\ufe0f"
 )
 _FIRST_SELECTOR = "\U000e0100"  # of the supplement: no visible character is beyond it
-# Joiners, which matter in emoji and in several scripts: one is kept after a character beyond ASCII.
+# Joiners, which matter in emoji and in several scripts; one is kept after a character beyond ASCII.
 _JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")
 _ASCII = bytes(range(128))
 QUOTABLE_CHARACTERS = 500  # the rest of a longer text is not quoted
-FEW = 8  # different characters: up to so many `str.replace` is quicker than `str.translate`
+FEW = 8  # different characters; up to this many, `str.replace` is faster than `str.translate`
 _LONGEST_WORD = 16 * 1024  # a token is not longer, nor is a line of a key
 _ANGLES = str.maketrans({"<": "‹", ">": "›", "＜": "‹", "＞": "›", "﹤": "‹", "﹥": "›"})
 
 
 def for_storage(text: str) -> str:
-    """Return `text` for the store: as `for_people` does, since people read the store."""
+    """Return `text` for the store, in the form of `for_people`, because people read the store."""
     return for_people(text)
 
 
 def for_people(text: str) -> str:
-    """Return `text` for people (on a page, a terminal or in a log): plain characters, no
-    secrets."""
+    """Return `text` for people, on a page, a terminal or in a log: plain and without secrets."""
     return redact(plain(text))
 
 
 def name_for_people(text: str) -> str:
-    """Return `for_people(text)` for a place within a line: a file, a session or a directory may be
-    named anything."""
+    """Return `for_people(text)` on one line, for the name of a file, session or directory.
+
+    Such a name may contain anything."""
     return for_people(text).replace("\n", " ")
 
 
@@ -51,8 +52,10 @@ def shortened(text: str, limit: int) -> str:
 
 
 def beginning(text: str, characters: int) -> str:
-    """Return at least the first `characters` of a long text, to be sanitized. It never cuts a word,
-    and so no secret. It omits a word without an end; the text shown must end before that."""
+    """Return at least the first `characters` of a long text, to be sanitized.
+
+    It never cuts a word, and so no secret, and omits a word without an end. The text that is shown
+    must end before that."""
     if len(text) <= characters:
         return text
     for end in range(characters, min(len(text), characters + _LONGEST_WORD)):
@@ -67,14 +70,16 @@ def beginning(text: str, characters: int) -> str:
 
 
 def for_prompt(text: str) -> str:
-    """Return `text` for a model: as `for_people`, and with angle brackets as ‹ ›, which open and
-    close no tag."""
+    """Return `text` for a model, as `for_people` does, with angle brackets as ‹ ›.
+
+    These neither open nor close a tag."""
     return for_people(text).translate(_ANGLES)
 
 
 def quotable(texts: list[str]) -> list[str]:
-    """Return the beginning of each of `texts` for a model, on one line. Single quotation marks
-    replace double ones, so no text ends its quotation."""
+    """Return the beginning of each of `texts` for a model, on one line.
+
+    Single quotation marks replace double ones, so no text can end its quotation."""
     beginnings = [beginning(text, 2 * QUOTABLE_CHARACTERS) for text in texts]
     together = "\n".join(beginnings)  # nearly always one look at all of them is enough
     if plain(together) is together and not spots(together):
@@ -85,8 +90,10 @@ def quotable(texts: list[str]) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Return `text` as plain characters on lines: no ANSI sequence, no invisible character, no lone
-    surrogate. Line feeds stay; a tab, like every other blank, becomes a space."""
+    """Return `text` as plain characters on lines.
+
+    It has no ANSI sequences, invisible characters or lone surrogates. Line feeds stay; a tab
+    becomes a space, like every other blank."""
     if text.replace("\n", " ").isprintable() and (
         text.isascii() or not _holds_blank(_beyond_ascii(text))
     ):
@@ -109,8 +116,9 @@ def plain(text: str) -> str:
 
 
 def _without_ansi(text: str) -> str:
-    """Return `text` without terminal control sequences (ECMA-48: CSI, OSC and other strings, short
-    escapes)."""
+    """Return `text` without terminal control sequences (ECMA-48).
+
+    These are CSI, OSC and other strings, and short escapes."""
     kept = []
     at = 0
     for escape in _places(text, "\x1b\x9b"):
@@ -140,8 +148,7 @@ def _places(text: str, characters: str) -> list[int]:
 
 
 def _after_control_string(text: str, at: int) -> int:
-    """Return the offset behind the BEL or ST that ends an OSC-like sequence, or of the end of its
-    line."""
+    """Return the offset after the BEL or ST that ends an OSC-like sequence, or the line's end."""
     while at < len(text) and text[at] not in "\x07\x9c\n":
         if text[at] == "\x1b":
             return at + 2 if text[at + 1 : at + 2] == "\\" else at
@@ -171,8 +178,7 @@ def _without_invisible(text: str) -> str:
 
 
 def _with_single_joiners(text: str, joiners: str) -> str:
-    """Return `text` with each run of joiners cut to its first one, or removed after an ASCII
-    character."""
+    """Return `text` with each run of joiners cut to one, or removed after an ASCII character."""
     kept = []
     at = 0
     for place in _places(text, joiners):
@@ -187,8 +193,9 @@ def _with_single_joiners(text: str, joiners: str) -> str:
 
 
 def _shown(character: str) -> str:
-    """Return the replacement of a character. A joiner stays, since it depends on the character
-    before it."""
+    """Return the replacement of a character.
+
+    A joiner stays, because it depends on the character before it."""
     if "\ud800" <= character <= "\udfff":
         return "\ufffd"
     if character.isspace() and character != "\n":
@@ -201,5 +208,5 @@ def _is_visible(character: str) -> bool:
         return character == "\n" or character.isprintable()
     if character in _BLANK or character >= _FIRST_SELECTOR:
         return False
-    # An emoji that this Python is too old to know counts as unassigned.
+    # An emoji newer than this Python counts as unassigned.
     return character.isprintable() or "\U0001f300" <= character <= "\U0001faff"

@@ -1,5 +1,7 @@
-"""The family of a shell command line: as `npm run check` or `git commit`. Pure, and without
-`re`."""
+"""The family of a shell command line, such as `npm run check` or `git commit`. Pure.
+
+It does not use `re`.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +38,10 @@ _FINDS_NOTHING = _WORDS["find nothing"]
 
 
 def family(command: str) -> str:
-    """Return programs and subcommands without their arguments; '' if nothing is left. `cd /x && npm
-    run check 2>&1 | tail -5` is `npm run check`. Returns LOOKING if the command only reads."""
+    """Return programs and subcommands without their arguments; '' if nothing is left.
+
+    `cd /x && npm run check 2>&1 | tail -5` gives `npm run check`. A command that only reads gives
+    LOOKING."""
     parts = [name for words in _simple_commands(command) if (name := _name(words))]
     doing = [name for name in parts if name != LOOKING]
     return " && ".join(list(dict.fromkeys(doing or parts))[:MOST_PARTS])
@@ -49,8 +53,7 @@ def is_looking(command: str) -> bool:
 
 
 def only_reads(command: str) -> bool:
-    """Check that each command of a line only reads, also behind a pipe, and that no output goes to
-    a file."""
+    """Check if all commands of a line, also after a pipe, only read and write no file."""
     for command_part in simple_commands(command):
         words = [word.text or word.typed for word in command_part.words]
         program, arguments = _program(words)
@@ -66,14 +69,14 @@ def only_reads(command: str) -> bool:
 
 
 def only_writes(command: str) -> bool:
-    """Check if a command line that wrote files did nothing else worth a name, as with `echo` and
-    `sed -i`."""
+    """Check if a command line that wrote files did nothing else worth naming.
+
+    Examples are `echo` and `sed -i`."""
     return {LOOKING, "", *_WRITERS}.issuperset(family(command).split(" && "))
 
 
 def prints(command: str, path: str) -> bool:
-    """Check if a part of a command line prints the file at `path`, or is a `git diff` of all
-    files."""
+    """Check if a part of a command line prints the file at `path`, or the diff of all files."""
     name = path.rpartition("/")[2]
     for simple_command in simple_commands(command):
         program, arguments = _program([word.text or word.typed for word in simple_command.words])
@@ -91,7 +94,7 @@ def prints(command: str, path: str) -> bool:
 
 
 def may_find_nothing(command: str) -> bool:
-    """Check if the exit code may mean "not found", as with grep, diff and test."""
+    """Check if the exit code may mean "not found", as for grep, diff and test."""
     last = [word.text for word in next(reversed(_simple_commands(command, every=True)), [])]
     program = _program(last)[0]
     return program in _FINDS_NOTHING and (program != "git" or last[1:2] in (["grep"], ["diff"]))
@@ -112,14 +115,14 @@ def commit_message(command: str) -> str:
 
 
 def is_rewriting(command: str) -> bool:
-    """Check if a command line makes a commit of committed changes: it amends, picks, reverts,
-    merges, ..."""
+    """Check if a command line makes a commit from committed changes.
+
+    It amends, picks, reverts or merges, for example."""
     return is_carrying(command) or "--amend" in command or "--fixup" in command
 
 
 def is_carrying(command: str) -> bool:
-    """Check if a command line makes a commit whose changes are not its own: of none of the
-    index."""
+    """Check if a command line makes a commit of others' changes, with none from the index."""
     words = [[word.text for word in simple] for simple in _simple_commands(command)]
     verbs = [arguments[:3] for program, arguments in map(_program, words) if program == "git"]
     return not any("commit" in verb for verb in verbs) and any(
@@ -139,7 +142,7 @@ def _first_line(message: str) -> str:
 
 
 def _simple_commands(command: str, every: bool = False) -> list[list[Word]]:
-    """Return the words of each command; of a pipeline only the first command, unless `every`."""
+    """Return the words of each command; in a pipeline of the first command only, unless `every`."""
     commands: list[list[Word]] = []
     for simple_command in simple_commands(command):
         at = 0
@@ -151,7 +154,7 @@ def _simple_commands(command: str, every: bool = False) -> list[list[Word]]:
 
 
 def _name(words: list[Word]) -> str:
-    """Return the name of a simple command; '' for one that does nothing by itself."""
+    """Return the name of a simple command; '' if it does nothing by itself."""
     program, arguments = _program([word.text or word.typed for word in words])
     if not program or program in _SILENT or program.startswith("#"):
         return ""

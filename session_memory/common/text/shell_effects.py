@@ -1,5 +1,7 @@
-"""Finds what a command line does to files and worktrees. When unsure, it reports nothing. Pure, and
-without `re`."""
+"""Finds the effects of a command line on files and worktrees. Pure.
+
+If unsure, it reports nothing. It does not use `re`.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ _WITH_VALUE = {
     "touch": ("-t", "-d", "-r", "--date", "--reference"),
     "patch": ("-i", "-p", "-o", "-d", "-D", "--input", "--strip", "--output", "--directory"),
 }
-# Without one of these words a command line has no effect that would be found.
+# A command line without any of these words has no effect that would be found.
 _HINTS = (
     ">",
     "git",
@@ -48,12 +50,14 @@ _HINTS = (
 
 
 class ShellEffect:
-    """One effect. `kind` is EDIT or REMOVE of the file or directory at `path`, or GIT: a git
-    command with its `words` from the subcommand on, run in the directory `path`, as it was `typed`.
-    Paths are absolute. The words of an EDIT are MOVED if a file was moved or linked there (which
-    keeps its modification time), else none. `is_doubtful`: the command runs only if another one
-    succeeds or fails. `is_followed`: another command runs after it,
-    which may be the one that failed."""
+    """One effect of a command line.
+
+    `kind` is EDIT or REMOVE of the file or directory at `path`, or GIT: a git command with its
+    `words` from the subcommand on, run in the directory `path`, as it was `typed`. Paths are
+    absolute. The words of an EDIT are MOVED if a file was moved or linked there (which keeps its
+    modification time), else none. `is_doubtful` means that the command runs only if another one
+    succeeds or fails. `is_followed` means that another command runs after it, which may be the one
+    that failed."""
 
     def __init__(self, kind: str, path: str, words: tuple[str, ...] = ()) -> None:
         self.kind = kind
@@ -69,6 +73,7 @@ class ShellEffect:
 
 def effects_of(command: str, cwd: str) -> list[ShellEffect]:
     """Return the effects of a command line run in the directory `cwd` ('' if unknown), in order.
+
     Paths that the shell would have to expand are omitted."""
     if not any([hint in command for hint in _HINTS]):
         return []
@@ -111,7 +116,7 @@ def _entered(program: str, words: list[Word], cwd: str, *, is_piped: bool) -> st
 
 
 def _effects_of_program(program: str, words: list[Word], cwd: str, depth: int) -> list[ShellEffect]:
-    """Return the effects of a program with these arguments, or of the shell command that it runs."""
+    """Return the effects of a program with these arguments, or of a shell's command line."""
     if program == "git":
         return list(_git(words, cwd))
     if program in _SHELLS:
@@ -123,7 +128,7 @@ def _effects_of_program(program: str, words: list[Word], cwd: str, depth: int) -
 
 
 def _shell_command(words: list[Word]) -> str:
-    """Return the command line in the arguments of a shell; '' for none, or if it is unsure."""
+    """Return the command line in the arguments of a shell; '' if none or uncertain."""
     for at, option in enumerate(words[:-1]):
         if option.text in ("-c", "-lc", "-ec"):
             return words[at + 1].text if words[at + 1].is_sure else ""
@@ -131,7 +136,7 @@ def _shell_command(words: list[Word]) -> str:
 
 
 def _redirected(outputs: list[Word], cwd: str) -> list[ShellEffect]:
-    """Return the edits of the files that a command's output is redirected to."""
+    """Return the edits of the files to which a command's output is redirected."""
     paths = [resolved(word.text, cwd) for word in outputs if word.is_sure and word.text]
     return [ShellEffect(EDIT, path) for path in paths if path and not path.startswith("/dev/")]
 
@@ -164,7 +169,7 @@ def _changed(words: list[Word], cwd: str) -> str:
 
 
 def _below(cwd: str, word: Word) -> str:
-    """Return the directory that a word names, seen from `cwd`; '' if unknown."""
+    """Return the directory that a word names, relative to `cwd`; '' if unknown."""
     path = resolved(word.text, cwd) if word.is_sure else ""
     return path if len(path) <= _LONGEST_PATH else ""
 
@@ -313,5 +318,5 @@ def _git(words: list[Word], cwd: str) -> Iterator[ShellEffect]:
 
 
 def _effect(kind: str, word: Word, cwd: str, words: tuple[str, ...] = ()) -> ShellEffect:
-    """Return an effect on the path that a word is; without a path if the shell would expand it."""
+    """Return an effect on the path in a word; without a path if the shell would expand the word."""
     return ShellEffect(kind, resolved(word.text, cwd) if word.is_sure and word.text else "", words)

@@ -1,5 +1,7 @@
-"""Files that a command line may write, though the words of its commands do not show it: a script in
-it, a variable, a glob or another program does. Pure, and without `re`."""
+"""Files that a command line may write without naming them in its words. Pure.
+
+A script in it, a variable, a glob or another program writes them. It does not use `re`.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,9 @@ _IN_PATHS = "._-/+@~%"
 
 
 def names_in(command: str, *, rewrites: bool) -> set[str]:
-    """Return the names of the files that a command line may write, none if it only reads. ANY is
-    among them if it has a program that `rewrites` files."""
+    """Return the names of the files that a command line may write; none if it only reads.
+
+    ANY is among them if the command line has a program that `rewrites` files."""
     text = command[:_LONGEST]
     words = "".join(
         [letter if letter.isalnum() or letter in _IN_PATHS else " " for letter in text]

@@ -1,5 +1,7 @@
-"""The words of a command line as the shell makes them, without `re`, which takes long to import.
-Pure."""
+"""The words of a command line, split as the shell does. Pure.
+
+It does not use `re`, which takes long to import.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,9 @@ _QUOTING = "'\"\\$`*?[{~#"  # ends a plain run of characters, together with what
 
 
 class Word:
-    """A word without its quotes, and as it was `typed`. `is_sure`: the shell expands nothing in
-    it."""
+    """A word without its quotes, and as it was `typed`.
+
+    `is_sure` means that the shell expands nothing in it."""
 
     def __init__(self, text: str, is_sure: bool, typed: str = "") -> None:
         self.text = text
@@ -23,8 +26,7 @@ class Word:
 
 
 class SimpleCommand:
-    """One command: its words, the files that its output goes to, and the operator before it ('' for
-    the first one)."""
+    """One command: its words, the files for its output, and the operator before it ('')."""
 
     def __init__(self, before: str) -> None:
         self.before = before
@@ -33,15 +35,17 @@ class SimpleCommand:
 
 
 def simple_commands(line: str) -> list[SimpleCommand]:
-    """Return the commands of a command line, in order. A command with only `(` or `)` in its
-    `before` opens or closes a subshell. The contents of here-documents and of `$(...)` are
-    skipped."""
+    """Return the commands of a command line, in order.
+
+    A command with only `(` or `)` in its `before` opens or closes a subshell. The contents of
+    here-documents and of `$(...)` are skipped."""
     return _Lexer(line).commands()
 
 
 class _Lexer:
-    """Goes through a command line once, or from `at` to the end of a `$(...)` that is `depth` deep
-    in others."""
+    """A pass through a command line, or from `at` to the end of a `$(...)`.
+
+    That is `depth` deep in other ones."""
 
     def __init__(self, line: str, at: int = 0, depth: int = 0) -> None:
         self._line = line
@@ -90,8 +94,7 @@ class _Lexer:
             self._open.pop()
 
     def _parenthesis(self, character: str) -> str:
-        """Note a parenthesis, and return the operator that it is: `;` behind a pattern of a
-        `case`."""
+        """Record a parenthesis, and return it as an operator: `;` after a pattern of a `case`."""
         if character == "(":
             self._open.append(character)
         elif self._open and self._open[-1] == "case":
@@ -230,8 +233,7 @@ class _Lexer:
         return "".join(parts), is_sure
 
     def _skip_expansion(self, *, is_quoted: bool) -> None:
-        """Go behind `$name`, `${...}`, `$(...)`, `$'...'` or backquotes, perhaps in double
-        quotes."""
+        """Skip `$name`, `${...}`, `$(...)`, `$'...'` or backquotes, perhaps in double quotes."""
         line, end = self._line, len(self._line)
         if line[self._at] == "`":
             self._at += 1
@@ -254,8 +256,9 @@ class _Lexer:
             self._at = inner._at
 
     def _skip_to(self, closing: str, *, is_quoted: bool) -> None:
-        """Go behind a closing parenthesis, brace or backquote. Apostrophes are plain characters if
-        it `is_quoted`."""
+        """Skip to after a closing parenthesis, brace or backquote.
+
+        Apostrophes are plain characters if it `is_quoted`."""
         line, end = self._line, len(self._line)
         opening = {")": "(", "}": "{"}.get(closing, "")
         depth = 0 if opening else 1

@@ -1,5 +1,7 @@
-"""Finds parts of the lines that a command wrote, if the command shows them: `sed -i s/one/two/`,
-`echo two >> a.txt`. Pure."""
+"""Finds parts of the lines that a command wrote, if the command contains them. Pure.
+
+Examples are `sed -i s/one/two/` and `echo two >> a.txt`.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,10 @@ _ESCAPED = re.compile(r"\\(.)")
 
 
 def _written_parts(command: str) -> list[Parts] | None:
-    """Return the parts of each line that a command line wrote: a line has all parts of one of the
-    tuples. None if the command may have written other lines."""
+    """Return the parts of each line that a command line wrote.
+
+    Each line has all parts of one of the tuples. Return None if the command may have written other
+    lines."""
     shown = [parts for simple in simple_commands(command) for parts in _written_by(simple)]
     return (
         [part for parts in shown for part in parts or ()] if shown and None not in shown else None
@@ -38,16 +42,17 @@ def _written_parts(command: str) -> list[Parts] | None:
 
 
 def can_have_written(command: str, line: str) -> bool:
-    """Check if a command line that writes files can have written a line: one with the text that it
-    shows, if any."""
+    """Check if a command line that writes files can have written a line.
+
+    The line must have the parts that the command contains, if it contains any."""
     shown, text = _written_parts(command), normalised(line)
     return shown is None or any(all(part in text for part in parts) for parts in shown)
 
 
 def has_replaced_nothing(command: str, content: str) -> bool:
-    """Check if a command line that does nothing but substitute in files replaced nothing in a file
-    that nothing wrote since, and that has this content now: no line has the text that it puts
-    in."""
+    """Check if a command line that only substitutes in files replaced nothing in a file.
+
+    Nothing wrote the file since then, and it has this content now: no line has the replacement."""
     parts: list[Parts] = []
     for simple in simple_commands(command):
         program, *words = [word.text for word in simple.words] or [""]
@@ -71,16 +76,14 @@ def _only_substitutes(command: str) -> bool:
 
 
 def _drops_lines(option: str) -> bool:
-    """Check if an option of `sed` or `perl` may drop or change lines beside what the script
-    does."""
+    """Check if an option of `sed` or `perl` may drop or change lines besides the script."""
     if option[:2] == "--":
         return option in ("--quiet", "--silent", "--null-data")
     return option[:1] == "-" and not _PLAIN_OPTIONS.issuperset(option)
 
 
 def _written_by(simple: SimpleCommand) -> list[list[Parts] | None]:
-    """Return the parts of the lines that one command wrote, in a list; [] if it writes no file that
-    is known."""
+    """Return the parts of the lines that one command wrote; [] if it writes no known file."""
     program, *names = [word.text.rpartition("/")[2] for word in simple.words] or [""]
     if program in ("mv", "touch"):  # a moved file keeps its lines
         return [[]]
@@ -108,8 +111,9 @@ def _echoed(simple: SimpleCommand) -> list[Parts] | None:
 
 
 def _scripts(program: str, words: Sequence[Word]) -> list[str]:
-    """Return the scripts of a `sed` or `perl`; `_UNKNOWN` for those in files, and those that the
-    shell expands."""
+    """Return the scripts of a `sed` or `perl`.
+
+    Scripts in files, and scripts that the shell expands, are `_UNKNOWN`."""
     scripts: list[Word] = []
     operands: list[Word] = []
     before = ""
@@ -130,8 +134,7 @@ def _scripts(program: str, words: Sequence[Word]) -> list[str]:
 
 
 def _takes_script(program: str, option: str) -> bool:
-    """Check if a script is the value of an option: in `sed -ie` the `e` is a suffix, and `-E` takes
-    none."""
+    """Check if an option takes a script: in `sed -ie` the `e` is a suffix, and `-E` takes none."""
     if option[:1] != "-" or option[:2] == "--":
         return option == "--expression"
     return option[-1] in "eE" if program == "perl" else option[-1] == "e" and "i" not in option
@@ -142,8 +145,9 @@ def _is_known(script: str) -> bool:
 
 
 def _put_in(script: str, deleted: Sequence[Parts] = ()) -> list[Parts] | None:
-    """Return the parts of the lines that a script changes or adds, and `deleted` for each deletion;
-    None if it may do more."""
+    """Return the parts of the lines that a script changes or adds, and `deleted` per deletion.
+
+    Return None if it may do more."""
     put: list[Parts] = []
     at = 0
     while script[at:].strip():

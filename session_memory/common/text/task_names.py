@@ -38,8 +38,9 @@ def issues_in(text: str) -> set[str]:
 
 
 def same_issue(issues: set[str], others: set[str]) -> str:
-    """Return an issue that is in both, as a text names it; '' for none. A number without a
-    repository is any repository's."""
+    """Return an issue that is in both, in a text's form, or ''.
+
+    A number without a repository may be any repository's."""
     for issue in sorted(issues):
         for other in sorted(others):
             repository, mark, number = issue.rpartition("#")

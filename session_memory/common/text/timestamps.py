@@ -1,5 +1,7 @@
-"""Points in time as texts: ISO 8601, local time for people, and a date or a time ago as they name
-it. Without `datetime`, which a prompt would wait for."""
+"""Points in time as text: ISO 8601, local time for people, and dates or ages as people type them.
+
+It does not use `datetime`, for which a prompt would wait.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,9 @@ _MOST_MINUTES = 100
 
 
 def epoch_seconds(text: object) -> float | None:
-    """Seconds since 1970 of `2026-02-21T03:39:07.123Z` (or `+01:00`, or no zone: UTC); None for
-    other text."""
+    """Return the seconds since 1970 of an ISO 8601 time, or None.
+
+    The zone is Z, an offset such as `+01:00`, or missing (UTC)."""
     if not isinstance(text, str) or len(text) < 19 or text[10] not in "T ":
         return None
     try:
@@ -57,8 +60,7 @@ def _midnight(day: str) -> int:
 
 
 def _second_and_offset(text: str) -> tuple[float, int]:
-    """Read what follows the minute: return the second and the offset of the zone from UTC, in
-    seconds."""
+    """Return the second and the zone's offset in seconds from the text after the minute."""
     zone_at = 2
     if text[2:3] == ".":
         zone_at = 3
@@ -104,16 +106,17 @@ def local_time(seconds: float) -> str:
 
 
 def local_iso_time(seconds: float) -> str:
-    """Return the same to the second, with the distance of the zone to UTC: `2026-02-21
-    03:39:07+01:00`. Messages of one minute share its text, which takes two thirds of the time;
-    zones are whole minutes from UTC."""
+    """Return local time to the second with the zone's offset: `2026-02-21 03:39:07+01:00`.
+
+    Times of the same minute share its text, which takes two thirds of the time to make. Offsets are
+    whole minutes."""
     minute, second = divmod(int(seconds), 60)
     start, zone = _MINUTES.get((minute, time.tzname)) or _local_minute(minute)
     return f"{start}{second:02}{zone}"
 
 
 def _local_minute(minute: int) -> tuple[str, str]:
-    """Return the text before and behind the seconds of a time in this minute since 1970."""
+    """Return the text before and after the seconds, for times in this minute since 1970."""
     if len(_MINUTES) == _MOST_MINUTES:
         _MINUTES.clear()
     text = time.strftime("%Y-%m-%d %H:%M:%z", time.localtime(minute * 60))
@@ -131,22 +134,26 @@ def age(seconds: float) -> str:
 
 
 def milliseconds_at(text: str, now: float | None = None) -> int | None:
-    """Milliseconds since 1970 of the point in time in `text`, in local time unless it names its
-    zone; None if there is none. A day is its first instant. `now` is in seconds."""
+    """Return the milliseconds since 1970 of the point in time in `text`, or None.
+
+    It is local time unless it names its zone. A day means its first instant. `now` is in seconds.
+    """
     span = _span_of(text, time.time() if now is None else now)
     return None if span is None else round(span[0] * 1000)
 
 
 def last_millisecond(text: str, now: float | None = None) -> int | None:
-    """Return the same for the end of a range: a day counts to its end, in 23 or 25 hours if its
-    clocks change."""
+    """Return the last millisecond of the point in time in `text`, for the end of a range.
+
+    A day ends after 23 or 25 hours if its clocks change."""
     span = _span_of(text, time.time() if now is None else now)
     return None if span is None else round(span[1] * 1000) - (span[0] < span[1])
 
 
 def _span_of(text: str, now: float) -> tuple[float, float] | None:
-    """Return the first second of what `text` names and the one after its last: the same for an
-    instant."""
+    """Return the first second of the named time, and the one after its last.
+
+    For an instant both are the same."""
     word = " ".join(text.lower().split())
     if word in ("now", "today", "yesterday"):
         return (now, now) if word == "now" else _day(time.localtime(now), -int(word == "yesterday"))

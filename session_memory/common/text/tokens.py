@@ -13,8 +13,9 @@ TOKENS_AN_OTHER_CHARACTER = 1.5
 
 
 def estimated_tokens(text: str) -> int:
-    """Return an upper estimate of the tokens in `text`: one per 2.5 ASCII characters, 1.5 for any
-    other character."""
+    """Return an upper estimate of the tokens in `text`.
+
+    It counts one token per 2.5 ASCII characters, and 1.5 for any other character."""
     if text.isascii():
         return ceil(len(text) / ASCII_CHARACTERS_A_TOKEN)
     others = len(text) - len(text.encode("ascii", "ignore"))

@@ -1,5 +1,4 @@
-"""Lists of words, as files of this package have them: a name, a tab, the words; lines that begin
-with # explain."""
+"""Lists of words in files of this package: a name, a tab, the words; # begins a comment line."""
 
 from __future__ import annotations
 

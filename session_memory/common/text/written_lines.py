@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from hashlib import blake2b
 
-LEAST_CHARACTERS = 12  # of a line with normalised whitespace: shorter ones are in every file
+# characters of a line with normalised white space; shorter lines are in every file
+LEAST_CHARACTERS = 12
 MOST_LINES = 5000  # of one edit: a longer one was generated
 MOST_SHORT = 500  # short lines of one edit
 MOST_LINE_CHARACTERS = 2000
@@ -20,13 +21,14 @@ _IS_PATCH = re.compile(r"^(?:\*\*\* Begin Patch|@@ -)", re.M)
 
 
 def normalised(line: str) -> str:
-    """Return a line without indentation, and with single spaces: what `git blame -w` compares."""
+    """Return a line without indentation and with single spaces, as `git blame -w` compares it."""
     return " ".join(line.split())
 
 
 def added_lines(before: str, after: str) -> list[str]:
-    """Return the normalised lines of `after` that `before` lacks and that have at least
-    LEAST_CHARACTERS, each once."""
+    """Return the normalised lines of `after` that `before` lacks, each once.
+
+    Lines below LEAST_CHARACTERS are left out."""
     gone = set(map(str.strip, before.split("\n"))) if before else set()
     new = dict.fromkeys(map(str.strip, after.split("\n")[:MOST_LINES]))
     added = [
@@ -45,8 +47,9 @@ def added_lines(before: str, after: str) -> list[str]:
 
 
 def short_lines(before: str, after: str) -> list[str]:
-    """Return the normalised lines of `after` that `before` lacks and that are too short to say who
-    wrote them, unless the file is known; each once."""
+    """Return the short normalised lines of `after` that `before` lacks, each once.
+
+    They are too short to show who wrote them, unless the file is known."""
     gone = set(map(normalised, before.split("\n")))
     return [
         line
@@ -56,13 +59,14 @@ def short_lines(before: str, after: str) -> list[str]:
 
 
 def is_short(line: str) -> bool:
-    """Check if a normalised line counts only in a known file; one of brackets alone never does."""
+    """Check if a normalised line counts only in a known file; one of only brackets never counts."""
     return len(line) < LEAST_CHARACTERS and any(map(str.isalnum, line))
 
 
 def here_documents(command: str) -> list[str]:
-    """Return the texts of a command's here-documents; of a patch, what it adds. Messages of commits
-    are omitted."""
+    """Return the texts of a command's here-documents; of a patch, its additions.
+
+    Messages of commits are omitted."""
     if "<<" not in command:
         return []
     bodies = [
@@ -72,8 +76,9 @@ def here_documents(command: str) -> list[str]:
 
 
 def made_commits(result: str) -> list[str]:
-    """Return the texts to hash for the commits in the result of a command, as in `[main 1f2e3d4]
-    Subject`: of each its id and its subject."""
+    """Return the texts to hash for the commits in a command's result: each id and subject.
+
+    A result has `[main 1f2e3d4] Subject`."""
     made = _MADE.findall(result) if "] " in result else []
     return [text for id, subject in made for text in (commit_id(id), commit_subject(subject))]
 

@@ -1,4 +1,4 @@
-"""Telling a secret from a name, path, version or placeholder in the same position. Pure."""
+"""Tells a secret from a name, path, version or placeholder in the same position. Pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# The most common pairs of letters in English and code: three quarters of the pairs in words, a
-# fifth by chance.
+# The most common pairs of letters in English and code. They are three quarters of the pairs in
+# words, and a fifth in random text.
 PAIRS = frozenset(
     re.findall(
         "..",
@@ -26,9 +26,9 @@ PAIRS = frozenset(
 _WORDS = word_lists(__file__.rpartition("_judge.")[0] + "words.tsv")
 ABOUT, NO_PASSWORDS, OBJECTS, OTHER_KEYS, NO_PASS = _WORDS.values()
 COMMON = len(PAIRS) / 26**2
-# How many standard deviations above chance make words. STRICT, for values that only a name marks as
-# a key, takes one key in a thousand for words; LENIENT, for values that also have the shape of a
-# key, takes hardly any.
+# The number of standard deviations above chance at which a text counts as words. STRICT is for
+# values that only their name marks as a key: it mistakes one key in a thousand for words. LENIENT
+# is for values that also have the shape of a key: it mistakes hardly any.
 STRICT = 4.2
 LENIENT = 6.5
 WORDY = 2.0
@@ -36,8 +36,7 @@ ENOUGH = 120  # characters that are examined
 
 
 class _Pattern:
-    """A regex that is compiled when it is first used: most never are, and prompts wait for this
-    module."""
+    """A regex that is compiled on first use: most never are, and prompts wait for this module."""
 
     def __init__(self, text: str, flags: int) -> None:
         self._asked = text, flags
@@ -89,8 +88,8 @@ SMALL_WORDS = pattern(
 )
 # A number, a date or a time, perhaps with a unit; a short hexadecimal one.
 NUMBER = pattern(r"[-+]?[0-9][0-9_.,:/T%-]*(?:[a-zA-Z]{1,3})?|(?i:0x)[0-9a-fA-F]{1,8}")
-# A name in code; and one, or a path of them, perhaps called or with a subscript: code, unless it is
-# like no words.
+# A name in code; then a name or a path of names, perhaps called or with a subscript, which is code
+# unless it is unlike words.
 NAME = r"[A-Za-z_$][\w$]*"
 NAMES = pattern(rf"({NAME}(?:(?:\?\.|\.|->|::){NAME})*)([!?]?[(\[].*)?[!?;]?", re.DOTALL)
 SEED = pattern("[A-Z2-7 =-]{10,200}|[a-z2-7]{16,200}")  # of one-time passwords, in base32
@@ -114,8 +113,9 @@ def entropy(text: str) -> float:
 
 
 def reads_like_words(text: str, deviations: float) -> bool:
-    """Check that `text` has more common pairs of letters than chance, by so many standard
-    deviations."""
+    """Check if `text` has more common pairs of letters than chance, by so many deviations.
+
+    The unit is the standard deviation."""
     pairs = [word[i : i + 2].lower() for word in WORD.findall(text) for i in range(len(word) - 1)]
     by_chance = len(pairs) * COMMON
     deviation = sqrt(by_chance * (1 - COMMON))
@@ -134,8 +134,7 @@ def looks_random(text: str, deviations: float) -> bool:
 
 
 def looks_like_password(text: str, quoted: bool) -> bool:
-    """Check that `text`, the value of something called a password, is one: neither code nor a mere
-    word."""
+    """Check if `text`, the value of a name for passwords, is neither code nor a mere word."""
     text = text[:ENOUGH]
     if PLACEHOLDER.search(text) or CODE.fullmatch(text) or IDENTIFIER.fullmatch(text):
         return False
@@ -150,8 +149,9 @@ def looks_like_password(text: str, quoted: bool) -> bool:
 
 
 def is_wordy(text: str) -> bool:
-    """Check that `text` is words and numbers: each part between its signs and cases reads like a
-    word or is short."""
+    """Check if `text` is words and numbers.
+
+    Each part, between signs and changes of case, reads like a word or is short."""
     for part in re.split(r"[^A-Za-z0-9]+", text):
         chunks = CHUNK.findall(part)
         if len(chunks) > 5 or (
@@ -164,8 +164,9 @@ def is_wordy(text: str) -> bool:
 
 
 def _is_numbered(chunks: list[str]) -> bool:
-    """Check that the parts of a name are a word with a number of up to four digits, or words with
-    up to two between."""
+    """Check if the parts of a name are words with a number.
+
+    They are a word with up to four digits, or words with up to two digits between them."""
     longest = 4 if len(chunks) == 2 else 2
     return (
         all(len(chunk) > 2 if chunk.isalpha() else len(chunk) <= longest for chunk in chunks)
@@ -182,8 +183,10 @@ def _is_word(letters: str) -> bool:
 
 
 def is_assigned_secret(text: str, value: AssignedValue) -> bool:
-    """Check that the value of a name is a secret: a password nearly always; a secret, token or key
-    unless it is a number, a name or words."""
+    """Check if the value of a name is a secret.
+
+    A password nearly always is; a secret, token or key is unless it is a number, a name or words.
+    """
     content = text[value.start : value.end]
     if value.word == "seed":
         return SEED.fullmatch(content) is not None
@@ -204,8 +207,10 @@ def is_assigned_secret(text: str, value: AssignedValue) -> bool:
 
 
 def _is_password(content: str, value: AssignedValue) -> bool:
-    """Check that the value of a name for passwords is a password: anything in an env file, nearly
-    anything in quotation marks or on a line by itself, and elsewhere anything that is not code."""
+    """Check if the value of a name for passwords is a password.
+
+    Anything in an env file is, nearly anything in quotation marks or alone on a line, and elsewhere
+    anything that is not code."""
     if value.form == "env":
         return True
     is_short_number = NUMBER.fullmatch(content) is not None and len(content) < 6
@@ -229,8 +234,9 @@ def _is_bare_password(content: str, value: AssignedValue) -> bool:
 
 
 def _is_pass(content: str, value: AssignedValue) -> bool:
-    """Check that `pass` is short for a password here: test runners print PASS:, the path of a test
-    and its time."""
+    """Check if `pass` is short for a password here.
+
+    Test runners print PASS:, the path of a test and its time."""
     if value.qualifier or value.form == "flag":
         return True
     if value.form == "env":
@@ -241,15 +247,17 @@ def _is_pass(content: str, value: AssignedValue) -> bool:
 
 
 def is_pair_of_words(content: str) -> bool:
-    """Check that `content` is like Maple.tunnel36: two words and a number, and no value within an
-    object of code."""
+    """Check if `content` is two words and a number, like Maple.tunnel36.
+
+    A value inside an object of code does not count."""
     pair = PAIR_OF_WORDS.fullmatch(content)
     return pair is not None and pair[1].lower() not in OBJECTS
 
 
 def is_call(content: str) -> bool:
-    """Check that `content` is code that calls something or takes a part of it: names that read like
-    words."""
+    """Check if `content` is code that calls something or takes a part of it.
+
+    The names in it read like words."""
     names = NAMES.fullmatch(content)
     if names is None:
         return False
@@ -257,9 +265,10 @@ def is_call(content: str) -> bool:
 
 
 def _is_key(content: str, value: AssignedValue) -> bool:
-    """Check that the value of a name for secrets, tokens or keys is one: nearly anything in an env
-    file; elsewhere a value without words in it, which must look random if the name is just a
-    key."""
+    """Check if the value of a name for secrets, tokens or keys is one.
+
+    In an env file, nearly anything is. Elsewhere it must have no words, and must look random if the
+    name is just a key."""
     is_placeholder = PLACEHOLDER.search(content.replace("<", "")) is not None
     is_just_key = value.word == "key" and not value.qualifier
     if _names_no_secret(content, value, is_just_key=is_just_key):
@@ -275,7 +284,9 @@ def _is_key(content: str, value: AssignedValue) -> bool:
 
 
 def _names_no_secret(content: str, value: AssignedValue, *, is_just_key: bool) -> bool:
-    """Check for a number, words, a UUID as a key, or another kind of key, such as a primary one."""
+    """Check if a value is a number, words, a UUID as a key, or a key of another kind.
+
+    An example of another kind is a primary key."""
     if is_just_key and UUID.fullmatch(content):
         return True
     if NUMBER.fullmatch(content) or (content.isalpha() and reads_like_words(content, STRICT)):
@@ -284,7 +295,7 @@ def _names_no_secret(content: str, value: AssignedValue, *, is_just_key: bool) -
 
 
 def _is_one_token(content: str, value: AssignedValue) -> bool:
-    """Check that a value is long enough, has letters, and is neither words nor code."""
+    """Check if a value is long enough, has letters, and is neither words nor code."""
     if " " in content and not (value.quote and not any(map(is_wordy, content.split()))):
         return False
     if len(content) < 8 or is_call(content) or not LETTER.search(content) or is_wordy(content):
@@ -294,8 +305,9 @@ def _is_one_token(content: str, value: AssignedValue) -> bool:
 
 
 def is_told(text: str, quoted: bool) -> bool:
-    """Check that a word that a sentence calls a password is a password: letters with digits or
-    signs that are not words or terms."""
+    """Check if a word that a sentence calls a password is one.
+
+    It needs letters with digits or signs, and must not be words or terms."""
     if is_pair_of_words(text.rstrip("!?")):
         return True
     if (
@@ -314,7 +326,7 @@ def is_told(text: str, quoted: bool) -> bool:
 
 
 def is_card_number(text: str, quoted: bool) -> bool:
-    """Check that digits pass the check of Luhn (ISO/IEC 7812), and are not all the same."""
+    """Check if digits satisfy Luhn's check (ISO/IEC 7812), and are not all the same."""
     digits = [int(character) for character in text if character.isdigit()]
     doubled = [sum(divmod(2 * digit, 10)) for digit in digits[-2::-2]]
     return len(set(digits)) > 2 and (sum(digits[::-2]) + sum(doubled)) % 10 == 0
@@ -326,7 +338,7 @@ JUDGES = {
     "random": lambda text, quoted: looks_random(text, STRICT),
     "shape": lambda text, quoted: looks_random(text, LENIENT),
     "password": looks_like_password,
-    # A command's argument for its password must not be a variable, template or another option.
+    # The value of a command's password option must not be a variable, a template or another option.
     "argument": lambda text, quoted: (
         len(text) >= 3
         and text[0] != "-"

@@ -1,15 +1,15 @@
-"""The value that is assigned to a name like DB_PASSWORD or apiKey: where it begins and ends. Pure,
-and without `re`.
+"""The value assigned to a name like DB_PASSWORD or apiKey: its beginning and end. Pure.
 
-In shell, env files, JSON, YAML, TOML, INI, URLs and code, also where they stand as a string within
-another file."""
+It works in shell, env files, JSON, YAML, TOML, INI, URLs and code, also inside a string of another
+file, and does not use `re`.
+"""
 
 from __future__ import annotations
 
 from .rules import AFTER_WORDS, ALPHANUMERIC, BETWEEN, NAME_WITHIN
 
 QUOTES = "\"'`"
-# By the word that a name ends in; words are parted by `_`, `-`, `.` and by case.
+# The kinds of names by their last word; words are separated by `_`, `-`, `.` or a change of case.
 WORDS = {
     **dict.fromkeys(
         ("password", "passwd", "passwort", "passphrase", "passcode", "passe", "pw", "pwd"),
@@ -37,7 +37,7 @@ GLUED = {
 # of what a seed is a secret
 SEEDS = ("mfa", "otp", "totp", "hotp", "2fa", "authenticator", "wallet")
 DIRECTORIES = ("PWD", "OLDPWD")  # of a shell
-# characters of both from the word to the sign, where these are not blanks before the sign
+# the most characters from the word to the sign, not counting blanks before the sign
 MOST_BETWEEN = 4
 NAME_CHARACTERS = ALPHANUMERIC + "_.-"
 AS_BLANKS = {ord(sign): " " for sign in "_.-"}  # what parts the words of a name
@@ -46,8 +46,8 @@ VALUE_WITHIN = 4096
 BLANKS = " \t"
 MOST_BLANKS = 40
 MARK = "[redacted"
-# Text allowed before the name if an assignment is all of its line: prompts of a shell, diffs,
-# lists, listings.
+# Text allowed before the name if an assignment fills its line: prompts of a shell, diffs, lists,
+# listings.
 BEFORE_NAMES = "$#>+-→|0123456789 \t\"'`*"
 KEYWORDS = (
     "export",
@@ -69,10 +69,10 @@ _ENDS = ".,:;"
 class AssignedValue:
     """The value `text[start:end]` of a name.
 
-    `word` is the word that the name ends in (password, pass, secret, seed, token or key) and
-    `qualifier` the word before it, both in lower case. `form`: `env` for NAME=value, `line` if the
-    value is the rest of its line, `tight` for name=value, `flag` for --name value, else ''. `quote`
-    is the quotation mark around the value, else ''."""
+    `word` is the last word of the name (password, pass, secret, seed, token or key) and `qualifier`
+    the word before it, both in lower case. `form` is `env` for NAME=value, `line` if the value is
+    the rest of its line, `tight` for name=value, `flag` for --name value, else ''. `quote` is the
+    quotation mark around the value, or ''."""
 
     def __init__(
         self, word: str, qualifier: str, form: str, quote: str, start: int, end: int
@@ -86,8 +86,7 @@ class AssignedValue:
 
 
 class _Name:
-    """The name `text[start:end]` before the sign of an assignment, the word that it ends in, and
-    the word before that."""
+    """The name `text[start:end]` before the sign of an assignment, with its last two words."""
 
     __slots__ = ("end", "qualifier", "sign", "start", "text", "word")
 
@@ -99,18 +98,19 @@ class _Name:
         self.word, self.qualifier = _word_of(text[start:end])
 
     def is_tight(self, start: int) -> bool:
-        """Check that no blanks are around the sign if the value begins at `start`."""
+        """Check if the sign has no blanks around it, for a value that begins at `start`."""
         return self.end == self.sign and start == self.sign + 1
 
     def is_env(self, start: int) -> bool:
-        """Check that it is a variable of an env file if the value begins at `start`."""
+        """Check if this is a variable of an env file, for a value that begins at `start`."""
         is_equal = self.text[self.sign] == "=" and self.is_tight(start)
         return is_equal and self.text[self.start : self.end].isupper()
 
 
 def assigned_value(text: str, sign: int) -> AssignedValue | None:
-    """Return the value behind the `:` or `=` at `sign`, or behind the tag that ends there, if a
-    name that ends in one of the WORDS is before it; else None."""
+    """Return the value after the `:` or `=` at `sign`, or after the tag that ends there, or None.
+
+    A name that ends in one of the WORDS must precede it."""
     name_start, name_end = _name_before(text, sign)
     if name_start < 0 or (text[sign] == ">" and not _is_tag(text, name_start, name_end, sign)):
         return None
@@ -136,7 +136,9 @@ def assigned_value(text: str, sign: int) -> AssignedValue | None:
 
 
 def _value_at(name: _Name, start: int, *, is_first: bool) -> AssignedValue | None:
-    """Return the value of a name that begins at `start`, or None; `is_first` on its line."""
+    """Return the value of a name that begins at `start`, or None.
+
+    `is_first` means that the name is the first on its line."""
     text, sign, is_tight = name.text, name.sign, name.is_tight(start)
     form = "env" if name.is_env(start) else ""
     value_start, end, quote = whole_value(text, start, form == "env" and is_first)
@@ -151,19 +153,19 @@ def _value_at(name: _Name, start: int, *, is_first: bool) -> AssignedValue | Non
 
 
 def _is_tag(text: str, name_start: int, name_end: int, sign: int) -> bool:
-    """Check that the `>` at `sign` ends a tag of that name, whose element ends near."""
+    """Check if the `>` at `sign` ends a tag with that name, and the element ends soon after."""
     is_tag = text[name_start - 1 : name_start] == "<" and name_end == sign
     return is_tag and text.find("</", sign, sign + VALUE_WITHIN) >= 0
 
 
 def _has_digit_near(text: str, start: int) -> bool:
-    """Check that a digit is on the rest of a line, as far as a value may reach."""
+    """Check if the rest of a line has a digit, as far as a value may extend."""
     end = text.find("\n", start, start + VALUE_WITHIN)
     return text[start : end if end >= 0 else start + VALUE_WITHIN].strip(NO_DIGITS) != ""
 
 
 def flag_value(text: str, end: int) -> AssignedValue | None:
-    """Return the value of an option like --db-password, whose name ends at `end`; else None."""
+    """Return the value of an option like --db-password, whose name ends at `end`, or None."""
     start = end
     while start > max(0, end - NAME_WITHIN) and text[start - 1] in NAME_CHARACTERS:
         start -= 1
@@ -181,8 +183,7 @@ def flag_value(text: str, end: int) -> AssignedValue | None:
 
 
 def _word_of(name: str) -> tuple[str, str]:
-    """Return the word that a name ends in, as the WORDS call it, and the word before it; '' for
-    none."""
+    """Return a name's last word, in the spelling of WORDS, and the word before it, or ''."""
     words = words_of(name)
     last = words[-1] if words else ""
     qualifier = words[-2] if len(words) > 1 else ""
@@ -194,8 +195,9 @@ def _word_of(name: str) -> tuple[str, str]:
 
 
 def words_of(name: str) -> list[str]:
-    """Return the words of an identifier in lower case, without digits at its end: dbPassword_2: db,
-    password."""
+    """Return the words of an identifier in lower case, without trailing digits.
+
+    `dbPassword_2` gives db, password."""
     words: list[str] = []
     word = ""
     name = name.rstrip(AFTER_WORDS)
@@ -215,9 +217,10 @@ def words_of(name: str) -> list[str]:
 
 
 def whole_value(text: str, start: int, is_line: bool = False) -> tuple[int, int, str]:
-    """Return where the value at `start` begins and ends, without its quotation marks, and the mark.
-    One without a mark ends at white space, or where what it is part of goes on or ends; with
-    `is_line`, where it is all of its line, only at white space and at the quotation mark or the
+    """Return the bounds of the value at `start` without its quotation marks, and the mark.
+
+    A value without a mark ends at white space, or where the surrounding syntax continues or ends.
+    With `is_line`, if it fills its line, it ends only at white space, and at the quotation mark or
     escape that ends a string around it."""
     at = start
     while text[at : at + 1] == "\\":
@@ -233,9 +236,9 @@ def whole_value(text: str, start: int, is_line: bool = False) -> tuple[int, int,
 
 
 def _name_before(text: str, sign: int) -> tuple[int, int]:
-    """Return where the name before a sign begins and ends.
+    """Return the beginning and end of the name before a sign.
 
-    Return -1 if there is no name, or if the sign does not assign."""
+    Return -1 without a name, or if the sign does not assign."""
     # a::b, a != b; `:=` is at its `:`
     if text[sign + 1 : sign + 2] == ":" or (sign and text[sign - 1] in "!<>=:~"):
         return -1, -1
@@ -260,7 +263,7 @@ def _name_before(text: str, sign: int) -> tuple[int, int]:
 
 
 def _value_start(text: str, sign: int) -> int:
-    """Return where the value behind a sign begins, on the same line; -1 where there is none."""
+    """Return the beginning of the value after a sign, on the same line, or -1."""
     at = sign + 1
     while text[at : at + 1] in ("=", ">"):
         at += 1
@@ -276,8 +279,7 @@ def _value_start(text: str, sign: int) -> int:
 
 
 def _after_blanks(text: str, at: int) -> int:
-    """Return the place behind the blanks at `at`, and behind a backslash that continues the
-    line."""
+    """Return the offset after the blanks at `at`, and after a backslash that continues the line."""
     stop = at + MOST_BLANKS
     while at < stop and text[at : at + 1] in (" ", "\t"):
         at += 1
@@ -293,8 +295,7 @@ def _after_blanks(text: str, at: int) -> int:
 
 
 def _after_type(text: str, at: int) -> int:
-    """Return the place behind a type and its sign, as of `password: str = "..."`; `at` where there
-    is none."""
+    """Return the offset after a type and its sign, as in `password: str = "..."`, else `at`."""
     end = at
     while end < at + MOST_BLANKS and (
         text[end : end + 1].isalnum() or text[end : end + 1] in tuple("_.&<>[]|? '")
@@ -307,16 +308,14 @@ def _after_type(text: str, at: int) -> int:
 
 
 def _is_line_end(text: str, at: int) -> bool:
-    """Check that the line ends at `at`, perhaps behind a sign of YAML for a text on the next
-    lines."""
+    """Check if the line ends at `at`, perhaps after YAML's sign for a text on the next lines."""
     while text[at : at + 1] in ("|", ">", "-", "+"):
         at += 1
     return at >= len(text) or text[at] in "\r\n" or text.startswith(("\\n", "\\r\\n"), at)
 
 
 def _next_line_value(text: str, at: int, indent: int) -> int:
-    """Return where the value on the next line begins, which is indented more than `indent`; -1
-    where there is none."""
+    """Return the beginning of the value on the next line, indented more than `indent`, or -1."""
     real, escaped = text.find("\n", at, at + 8), text.find("\\n", at, at + 8)
     if real < 0 and escaped < 0:
         return -1
@@ -342,8 +341,7 @@ def _end_of_line(text: str, start: int) -> int:
 
 
 def _line_before(text: str, name_start: int) -> tuple[int, bool]:
-    """Return where the line of a name begins, behind what listings put there, and whether nothing
-    else is before it."""
+    """Return where a name's line begins, after the text of listings, and if it is first there."""
     lowest = max(0, name_start - 80)
     escaped = text.rfind("\\n", lowest, name_start)
     start = max(
@@ -357,9 +355,10 @@ def _line_before(text: str, name_start: int) -> tuple[int, bool]:
 
 
 def _rest_of_line(text: str, start: int, end: int, is_phrase: bool) -> tuple[int, str]:
-    """Return where a value ends that is the rest of its line, and its form; as it was, where
-    something else follows it. Of several words it is one only where all have digits, or where it is
-    a phrase: YAML needs no quotation marks."""
+    """Return the end of a value that is the rest of its line, and its form.
+
+    If other text follows the value, return them unchanged. Several words are a value only if all
+    have digits, or as a phrase, because YAML needs no quotation marks."""
     if text[end : end + 1] in tuple(";&,") and _begins_another(text, end + 1):
         return end, ""
     stop = _end_of_unquoted(text, start, True)
@@ -380,8 +379,9 @@ def _rest_of_line(text: str, start: int, end: int, is_phrase: bool) -> tuple[int
 
 
 def _end_of_quoted(text: str, start: int, quote: str, backslashes: int) -> int:
-    """Return where the string ends begun by `quote` behind so many backslashes; -1 where the line
-    ends before."""
+    """Return the end of the string begun by `quote` after so many backslashes, or -1.
+
+    It is -1 if the line ends before the string."""
     at = start
     while (at := text.find(quote, at, start + VALUE_WITHIN)) >= 0:
         before = at
@@ -435,15 +435,14 @@ def _end_of_unquoted(text: str, start: int, is_line: bool) -> int:
 
 
 def _is_end(character: str, following: str) -> bool:
-    """Check that an escape or a quotation mark, before the following character, ends a value."""
+    """Check if an escape or quotation mark ends a value, given the following character."""
     if character == "\\":
         return not following or following in "nrt\"'\\`"
     return character in QUOTES and not following.isalnum()
 
 
 def _begins_another(text: str, at: int) -> bool:
-    """Check that another assignment begins at `at`, as in a query, a connection string or a
-    list."""
+    """Check if another assignment begins at `at`, as in a query, connection string or list."""
     end = at
     while end < at + NAME_WITHIN and (
         text[end : end + 1] in tuple(NAME_CHARACTERS) or text[end : end + 1] == " "

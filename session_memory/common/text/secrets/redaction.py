@@ -1,7 +1,7 @@
-"""Find secrets in text and redact them: `find_secrets`, `redact`.
+"""Finds secrets in text and redacts them: `find_secrets`, `redact`.
 
-The first look is here, with plain string methods: it finds the keywords of rules, and the signs of
-assignments to names like PASSWORD. Few texts have one. Only for these does scan.py load `re`, the
+The first look is here, with plain string methods. It finds the keywords of rules, and the signs of
+assignments to names like PASSWORD. Few texts have any. Only for these does scan.py load `re`, the
 regexes and the judge, because prompts wait for it.
 """
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from .assignments import AssignedValue
 
 LONGEST_WORD = 34  # a run that is longer may be a token without a digit
-LEAST_RUN = 14  # as long as the shortest of tokens and of the values that rules name
+LEAST_RUN = 14  # the length of the shortest tokens, and of the shortest values of names in rules
 LONG_RUN = b"\xff" * LEAST_RUN
 TIME = b"0000 00 00T00:00"  # as it is among the shapes
 LONGEST_TIME = 32
-# In bytes: a text is searched as ASCII, one byte a character, so places are the same as in the
+# In bytes: a text is searched as ASCII, one byte per character, so offsets are the same as in the
 # text.
 DIGITS = b"0123456789"
 RUN_CHARACTERS = (ALPHANUMERIC + "_+/=-.~:%$@!&#?*^|{}").encode()
@@ -67,8 +67,7 @@ FLAG_ENDS = ("=", " ", "\t", "\\")
 
 
 class Secret:
-    """A secret is `text[start:end]`; `kind` says what it is in a few words, as in `[redacted:
-    kind]`."""
+    """A secret, `text[start:end]`; `kind` describes it in a few words, as in `[redacted: kind]`."""
 
     def __init__(self, kind: str, start: int, end: int) -> None:
         self.kind = kind
@@ -86,8 +85,10 @@ class Secret:
 
 
 class Spots:
-    """Places for the second look: numbers of rules with the places of their keywords; values of
-    names like PASSWORD; (start, end) of long runs that may be the value of a name of a rule."""
+    """Places for the second look.
+
+    They are numbers of rules with the offsets of their keywords; values of names like PASSWORD; and
+    (start, end) of long runs that may be the value of a rule's name."""
 
     def __init__(self) -> None:
         self.rules: list[tuple[int, int]] = []
@@ -101,8 +102,8 @@ class Spots:
 def redact(text: str) -> str:
     """Return `text` with `[redacted: kind]` instead of every secret. Never raise for a string.
 
-    Search until nothing is found: a secret next to another one may be found only when that one is
-    gone."""
+    Search again until nothing is found, because a secret next to another may be found only after
+    that is gone."""
     while secrets := find_secrets(text):
         parts = []
         end = 0
@@ -146,13 +147,14 @@ def spots(text: str) -> Spots:
 
 
 def _begins_number(shape: bytes, at: int) -> bool:
-    """Check that the digits that begin at `at` do not belong to a longer number than a card has."""
+    """Check if the digits that begin at `at` are not part of a number longer than a card's."""
     return shape[at - 1 : at] not in (b"0", b".") and shape[at : at + 17] != b"0" * 17
 
 
 def _find_in_runs(candidates: Spots, shadow: bytes, shape: bytes) -> None:
-    """Add the finds in long runs without spaces and brackets: in runs with a digit, as tokens have,
-    or very long ones."""
+    """Add the finds in long runs without spaces and brackets.
+
+    A run needs a digit, as tokens have, or must be very long."""
     inside = shadow.translate(IN_RUNS) + b"\0"
     find = inside.find
     runs = []
@@ -185,8 +187,7 @@ def _find_in_runs(candidates: Spots, shadow: bytes, shape: bytes) -> None:
 
 
 def _names_rule_within(shadow: bytes, start: int, end: int) -> bool:
-    """Check that the first or the last one of a sign within `shadow[start:end]` is behind the name
-    of a rule."""
+    """Check if a rule's name precedes the first or last sign within `shadow[start:end]`."""
     for sign in SIGNS_WITHIN:
         at = shadow.find(sign, start, end)
         if at >= 0 and (
@@ -197,9 +198,10 @@ def _names_rule_within(shadow: bytes, start: int, end: int) -> bool:
 
 
 def _find_tokens(candidates: Spots, shadow: bytes, runs: list[bytes]) -> None:
-    """Add the keywords of tokens in the runs, looked up by their first word, or by what their only
-    one begins with."""
-    # A run may begin with the end of an escape of JSON or of a terminal
+    """Add the keywords of tokens in the runs.
+
+    They are looked up by their first word, or by the beginning of their only one."""
+    # A run may begin with the end of an escape of JSON or of a terminal.
     rests = [
         run.lstrip(b"0123456789")[1:LONG_BEGINNING] for run in runs if run[0] in ENDS_OF_ESCAPES
     ]
@@ -225,15 +227,17 @@ def _find_tokens(candidates: Spots, shadow: bytes, runs: list[bytes]) -> None:
 
 
 def _begins_word(shadow: bytes, at: int) -> bool:
-    """Check that no letter or digit precedes `at`, except the end of an escape of JSON, a URL or a
-    terminal."""
+    """Check if no letter or digit precedes `at`.
+
+    The end of an escape of JSON, a URL or a terminal may precede it."""
     before = shadow[max(0, at - 3) : at]
     return not before[-1:].isalnum() or before[-1:] == b"m" or b"\\" in before or b"%" in before
 
 
 def _names_rule(shadow: bytes, sign: int) -> bool:
-    """Check that the name before a sign is one of a rule, or holds one; its words may be parted by
-    signs or by case."""
+    """Check if the name before a sign is a rule's or contains one.
+
+    Its words may be separated by signs or by case."""
     if shadow[sign + 1 : sign + 3] == b"//":
         return False
     before = shadow[max(0, sign - NAME_WITHIN) : sign].rstrip(BEHIND_NAME)
@@ -246,7 +250,7 @@ def _names_rule(shadow: bytes, sign: int) -> bool:
 
 
 def _is_of_rule(name: bytes) -> bool:
-    """Check that one of the words of a name, or two as one, are a name of a rule."""
+    """Check if one word of a name, or two joined words, are a rule's name."""
     words = name.lower().translate(AS_WORDS).split()
     if not words:
         return False
@@ -261,8 +265,9 @@ def _is_of_rule(name: bytes) -> bool:
 
 
 def _find_places(candidates: Spots, text: str, small: bytes) -> dict[int, bool]:
-    """Add the keywords of rules for places. Return the signs after possible names, see
-    `_look_behind_name`."""
+    """Add the keywords of rules for places. Return the signs after possible names.
+
+    See `_look_behind_name`."""
     signs: dict[int, bool] = {}
     roots = TABLES.roots
     marks = _root_marks(small)
@@ -290,7 +295,7 @@ def _find_places(candidates: Spots, text: str, small: bytes) -> dict[int, bool]:
 
 
 def _add_place(candidates: Spots, number: int, at: int, small: bytes, root: int) -> None:
-    """Add the keyword of a rule, at `at` and with its root at `root`, if its surroundings fit."""
+    """Add a rule's keyword, at `at` and with its root at `root`, if its surroundings fit."""
     row = rule(number)
     if row.form == "command":
         if _stands_behind(small, at, row.gate.encode().split(b"|")):
@@ -310,8 +315,9 @@ def _add_foreign_words(candidates: Spots, text: str) -> None:
 
 
 def _root_marks(text: bytes) -> bytes:
-    """Return a 1 where a root of keywords may stand: its first three characters have the bit of its
-    group."""
+    """Return bytes with a 1 where a root of keywords may begin.
+
+    There, all of the first three characters have the bit of the root's group."""
     first, second, third = [
         int.from_bytes(text.translate(column), "little") for column in TABLES.columns
     ]
@@ -319,8 +325,9 @@ def _root_marks(text: bytes) -> bytes:
 
 
 def _holds_password(small: bytes, at: int) -> bool:
-    """Check that near behind `at` a word has digits or signs among its letters, as what a sentence
-    calls a password."""
+    """Check if a word soon after `at` has digits or signs among its letters.
+
+    Sentences call such words a password."""
     for word in small[at : at + PASSWORD_WITHIN].split():
         signs = word.translate(None, LETTERS_AND_ENDS)
         if (
@@ -333,7 +340,7 @@ def _holds_password(small: bytes, at: int) -> bool:
 
 
 def _stands_behind(small: bytes, option: int, names: list[bytes]) -> bool:
-    """Check that the option at `option` is one of a command that has one of these names."""
+    """Check if the option at `option` belongs to a command with one of these names."""
     for name in names:
         start = small.rfind(name, max(0, option - COMMAND_WITHIN), option + 1)
         between = (
@@ -357,13 +364,14 @@ def _assigned_values(text: str, signs: dict[int, bool]) -> Iterator[AssignedValu
         if value is not None:
             yield value
             if value.end - value.start > LONG_VALUE:
-                # no other one is looked for within it, lest time grows faster than the text
+                # search no other value inside it, because time would then grow faster than the text
                 end = value.end
 
 
 def _look_behind_name(signs: dict[int, bool], text: str, small: bytes, at: int) -> None:
-    """Add the sign of an assignment (False), or the end of an option (True), after the possible
-    name at `at`."""
+    """Add the place after the possible name at `at`, with whether it is an option.
+
+    It is the sign of an assignment (False) or the end of an option (True)."""
     after_name = small[at : at + LONGEST_REST].lstrip(REST_OF_NAME)
     end = at + min(LONGEST_REST, len(small) - at) - len(after_name)
     behind = after_name.lstrip(BEHIND_NAME)
@@ -374,14 +382,15 @@ def _look_behind_name(signs: dict[int, bool], text: str, small: bytes, at: int) 
 
 
 def _may_be_secret(text: str, value: AssignedValue) -> bool:
-    """Check, before `re` is loaded, that a value is more than a plain word, where plain words are
-    not secrets, tokens or keys."""
+    """Check, before `re` is loaded, if a value may be a secret, token or key.
+
+    Plain words are not, in places where they cannot be secrets."""
     is_sure = value.word == "password" or value.form == "env"
     return is_sure or not text[value.start : value.end].isalpha()
 
 
 def _places(text: bytes | str, literal: bytes | str, first: int = 0) -> Iterator[int]:
-    """Yield every offset of `literal`, where the text begins at `first`."""
+    """Yield every offset of `literal` in the text, which begins at `first`."""
     at = text.find(literal)  # type: ignore[arg-type]
     while at >= 0:
         yield first + at

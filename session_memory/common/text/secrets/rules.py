@@ -1,12 +1,13 @@
 """The rules for secrets, read from rules.tsv, and the tables for searching a text.
 
 Every prompt with news waits for this, so a row is read completely only if its keyword is found. An
-install computes PREBUILT (see awareness/events/bundle.py), which makes such a prompt shorter by .05
-of a bare start."""
+install computes PREBUILT (see awareness/events/bundle.py), which shortens the prompt by .05 of a
+bare start.
+"""
 
 from __future__ import annotations
 
-# Words for a password that are looked for as they stand here, by a letter that only they have.
+# Words for a password that are searched for in exactly this form, by a letter that only they have.
 FOREIGN_WORDS = {
     "ñ": ("contraseña", "Contraseña"),
     "ь": ("пароль", "Пароль"),
@@ -17,11 +18,12 @@ FOREIGN_WORDS = {
     "ö": ("lösenord", "Lösenord"),
     "호": ("비밀번호",),
 }
-# And in ASCII, in any case. <foreign> and <passwords> stand for these two.
+# Words searched for in ASCII, in any case. <foreign> and <passwords> are placeholders for the two
+# lists above.
 FOREIGN = "mot de passe|senha|kennwort|wachtwoord"
 PASSWORDS = "password|passwort|passphrase|passcode|" + FOREIGN
-# Each keyword for a place holds one of these: a text is searched for all at once. Those with the
-# same second character are a group, of at most eight.
+# Each keyword for a place contains one of these roots, and a text is searched for all roots at
+# once. Roots with the same second character form a group, of at most eight.
 ROOTS = (
     *b"pas sec ken key pw see nwo beg e-l :// ne( kie zat bea ogi tif eds ede sen wac sda".split(),
     *(b"og ", b" -s", b" --", b" -p", b" -a", b" -b", b" -u", b" -k", b" -w"),
@@ -58,12 +60,12 @@ class SecretRule:
 
 
 class Tables:
-    """The keywords of `rows` as they are looked for, each with the number of its rule."""
+    """The keywords of `rows` in their form for the search, each with the number of its rule."""
 
     def __init__(self, rows: list[bytes]) -> None:
         self.rows = rows
-        # Of tokens, by their first word, or the first three characters of one that goes on behind
-        # them; without a word
+        # Tokens by their first word, or by the first three characters of a word that continues
+        # after them; without a word
         self.words: dict[bytes, list[tuple[int, bytes]]] = {}
         self.heads: dict[bytes, list[tuple[int, bytes]]] = {}
         self.inside: list[tuple[int, bytes]] = []
@@ -135,8 +137,10 @@ class Tables:
 
 
 def _columns() -> tuple[bytes, ...]:
-    """Return for each of three places the bits of the characters there: one of eight, by a root's
-    second character. Behind a root of two characters, anything may be."""
+    """Return the bits of the characters at each of three positions.
+
+    Each has one of eight bits, by a root's second character. After a root of two characters, any
+    character may follow."""
     bit_of: dict[int, int] = {}
     bits_by_place = (bytearray(256), bytearray(256), bytearray(256))
     for root in ROOTS:
@@ -161,7 +165,7 @@ _rules: dict[int, SecretRule] = {}
 
 
 def rule(number: int) -> SecretRule:
-    """Return the rule of a number: its row of rules.tsv, read at the first call."""
+    """Return the rule with a number, from its row of rules.tsv, which is read at the first call."""
     if number not in _rules:
         _rules[number] = SecretRule(number)
     return _rules[number]

@@ -1,6 +1,7 @@
-"""The second look: apply the rule's regex and the judge at each place that the first look found.
+"""The second look: applies the rule's regex and the judge at each place of the first look.
 
-This imports `re`, so it is loaded only if there is a place to check (see redaction.py)."""
+This imports `re`, so it is loaded only if there is a place to check (see redaction.py).
+"""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ CLASSES = {
     "<b64u>": r"[\w+/-]",
     "<url>": r"[\w-]",
     "<uuid>": "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}",
-    # Where a word begins; or behind the n of a JSON string's \n, a URL's percent escape, a
-    # terminal's colour.
+    # The beginning of a word; or the position after the n of a JSON string's \n, a URL's percent
+    # escape, or a terminal's colour.
     "<begin>": r"(?:(?<![A-Za-z0-9])|(?<=\\[bfnrt])|(?<=%[0-9A-Fa-f]{2})|(?<=[0-9;\[]m))",
     "<token-end>": r"(?<!\.)(?![A-Za-z0-9])",
     "<value-end>": r"(?![\w+/-])",
@@ -77,8 +78,9 @@ Found = tuple[int, int, int]  # start, end, number of the rule
 
 @cache
 def _compiled(number: int) -> re.Pattern[str]:
-    """Return the regex of a rule, with its classes written out; compiled when it is first needed:
-    most never are."""
+    """Return the regex of a rule, with its classes written out.
+
+    It is compiled on first use, because most never are."""
     row = rule(number)
     pattern = row.pattern
     if row.form == "token":
@@ -92,7 +94,7 @@ def _compiled(number: int) -> re.Pattern[str]:
 
 
 def find(text: str, spots: Spots) -> list[tuple[str, int, int]]:
-    """Return (kind, start, end) of every secret at one of the spots, in order, without overlaps."""
+    """Return (kind, start, end) of every secret at these places, in order, without overlaps."""
     search = Search(text)
     finds: list[Found] = []
     for number, at in sorted(spots.rules, key=itemgetter(1)):
@@ -119,7 +121,7 @@ def _merged(finds: list[Found]) -> list[tuple[str, int, int]]:
 
 @lru_cache(maxsize=1)
 def _named_rules() -> tuple[dict[str, list[int]], dict[str, list[int]]]:
-    """Return the numbers of the rules for a word of a name, and for what it ends in."""
+    """Return the numbers of the rules for a word of a name, and for the word's ending."""
     whole: dict[str, list[int]] = {}
     endings: dict[str, list[int]] = {}
     for number, row in enumerate(ROWS):
@@ -145,17 +147,20 @@ def _rules_of(name: str) -> tuple[int, ...]:
 
 
 def _names(text: str) -> list[str]:
-    """Return the names by which rules may call an identifier: its words in lower case, and pairs of
-    words as one. Of `newRelicKey2`: new, relic, key2, newrelic, relickey2, and without their digits
-    key, relickey."""
+    """Return the names by which rules may call an identifier.
+
+    They are its words in lower case, and pairs of words joined. `newRelicKey2` gives new, relic,
+    key2, newrelic, relickey2, and without digits key, relickey."""
     words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*", text)]
     words += [*map(str.__add__, words, words[1:])]
     return words + [word.rstrip("0123456789") for word in words if word[-1].isdigit()]
 
 
 class Search:
-    """The search in one text; remember where the last find of each rule ends, and up to where those
-    were tried that may begin before their keyword."""
+    """The search in one text.
+
+    It remembers the end of the last find of each rule, and how far places were tried whose find may
+    begin before the keyword."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -164,8 +169,7 @@ class Search:
         self.assigned_end = 0
 
     def matched(self, rule: SecretRule, start: int) -> list[Found]:
-        """Return the find of a rule whose keyword is at `start`, unless that is within its last
-        find."""
+        """Return the find of a rule with its keyword at `start`, unless in the last find."""
         if start < self.ends.get(rule.number, 0):
             return []
         match = _compiled(rule.number).match
@@ -177,7 +181,7 @@ class Search:
         return []
 
     def named(self, hit: re.Match[str]) -> list[Found]:
-        """Return the find, in the value behind a sign, of the rules for the name before it."""
+        """Return a find, by the rules for the name before a sign, in the value after it."""
         name = NAME.match(self.text[max(0, hit.start() - NAME_WITHIN) : hit.start()][::-1])
         if name is None:
             return []
@@ -189,7 +193,7 @@ class Search:
         return []
 
     def judged(self, hit: re.Match[str], rule: SecretRule) -> list[Found]:
-        """Return the secret in a match, unless the judge of the rule says that it is none."""
+        """Return the secret in a match, unless the rule's judge rejects it."""
         named = hit.re.groupindex
         start, end = hit.span("secret") if "secret" in named else hit.span()
         quote = (
@@ -210,8 +214,7 @@ class Search:
         return [(start, end, rule.number)]
 
     def assigned(self, value: AssignedValue) -> list[Found]:
-        """Return the find of the value that is given to a name like API_KEY, unless it is within
-        one before it."""
+        """Return the find for the value of a name like API_KEY, unless in an earlier one."""
         if value.start < self.assigned_end:
             return []
         is_secret = is_assigned_secret(self.text, value)

@@ -258,7 +258,7 @@ def _may_bring_results(line: bytes) -> bool:
 
 
 class CodexRollout(records.Branch):
-    """A rollout, of which nothing counts if it is a sub-agent's.
+    """A rollout; in a sub-agent's rollout nothing counts.
 
     A session may continue in another directory: each turn names its directory before its messages.
     """
