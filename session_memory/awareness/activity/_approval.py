@@ -353,8 +353,8 @@ def reason_of(objection: Objection, directory: str, now: float) -> str:
     if objection.ref is not None:
         return f"{command} {effect_on(objection.ref)} of {name}, active {when}"
     if not objection.path:
-        return f"{command} moves the worktree of {name}, active {when}"
-    reached = f"{command} reaches " if command else ""
+        return f"{command} changes the worktree of {name}, active {when}"
+    reached = f"{command} affects " if command else ""
     done = f"{'removed' if objection.is_removed else 'edited'} {when} by"
     done = f"changed {when} during a command of" if objection.is_doubtful else done
     return f"{reached}{path}, {done} {name} and not committed since"

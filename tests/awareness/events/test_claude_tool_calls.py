@@ -131,7 +131,7 @@ def test_a_git_command_that_moves_the_worktree_under_another_session_waits_for_i
     ]
     with claude.terminal() as terminal:
         terminal.enter("switch to a branch of your own")
-        wanted = 'moves the worktree of "change the port"'.replace(" ", "")
+        wanted = 'changes the worktree of "change the port"'.replace(" ", "")
         terminal.wait(lambda: wanted in "".join(terminal.text().split()), "the reason")
     assert git(claude.project, "branch", "--show-current") == "main"
 
@@ -147,7 +147,7 @@ def test_in_print_mode_such_a_command_is_run_and_told(claude: Claude, app: Path)
         request for request in claude.api.requests if "PreToolUse:Bash hook" in request.news
     ]
     assert (
-        '`git switch -q -c fix` moves the worktree of "change the port", active just now'
+        '`git switch -q -c fix` changes the worktree of "change the port", active just now'
         in request.news
     )
 

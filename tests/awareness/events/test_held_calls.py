@@ -187,7 +187,7 @@ def test_a_command_that_takes_an_edit_along_is_held_back_however_long_the_sessio
 ):
     project.edited()
     quiet_since(project, 300)
-    assert "reaches app, edited " in reason(project, "Bash", "git commit -qam done")
+    assert "affects app, edited " in reason(project, "Bash", "git commit -qam done")
 
 
 def test_nothing_is_held_back_for_an_excluded_session_nor_for_an_edit_that_was_refused(project):
@@ -224,7 +224,7 @@ def test_a_git_command_that_reaches_what_another_has_not_committed_is_held_back(
 def test_a_git_command_that_moves_the_worktree_under_another_is_held_back(project):
     append(project.other, assistant(("Read", {"file_path": app(project)}), cwd=project.cwd))
     for command in ("git switch -c fix", "git checkout main", "git pull", "git rebase main"):
-        said = f'session-memory: `{command}` moves the worktree of "discord", active just now'
+        said = f'session-memory: `{command}` changes the worktree of "discord", active just now'
         assert reason(project, "Bash", command) == said
 
 
@@ -265,7 +265,7 @@ def test_where_nobody_can_be_asked_it_is_only_told(project, environment):
     assert found["additionalContext"].endswith(f"\n! {UNCOMMITTED}")
     assert answer(project, "Edit", app(project), **environment) == {}
     told = answer(project, "Bash", "git stash", **environment)["additionalContext"]
-    assert told.endswith(f"\n! `git stash` reaches {UNCOMMITTED}")
+    assert told.endswith(f"\n! `git stash` affects {UNCOMMITTED}")
 
 
 def test_with_tell_no_command_is_answered(project):
@@ -299,7 +299,7 @@ def test_an_absurd_command_is_judged_or_its_user_asked_within_the_time_of_the_ru
     started = time.monotonic()
     asked = reason(project, "Bash", ABSURD[name] + f"cd {project.directory} && git stash")
     assert time.monotonic() - started < 15
-    assert "reaches app, edited " in asked or "could not be checked in time" in asked
+    assert "affects app, edited " in asked or "could not be checked in time" in asked
 
 
 def test_the_user_is_asked_about_a_git_command_if_the_whole_hook_ran_out_of_time(
@@ -355,13 +355,13 @@ def test_a_commit_that_takes_what_another_session_has_edited_or_staged_is_held_b
 ) -> None:
     project.edited()
     for command in ("git commit -m x -- app", "git commit app -m x", "git commit --only app -m x"):
-        assert f"reaches app, edited just now {NOT_COMMITTED}" in reason(
+        assert f"affects app, edited just now {NOT_COMMITTED}" in reason(
             project, "Bash", command
         ), command
     assert reason(project, "Bash", "git commit -m x") == ""
     assert reason(project, "Bash", "git commit -m app -- db") == ""
     git(project.directory, "add", "app")
-    assert f"reaches app, edited just now {NOT_COMMITTED}" in reason(
+    assert f"affects app, edited just now {NOT_COMMITTED}" in reason(
         project, "Bash", "git commit -m x"
     )
 
@@ -377,7 +377,7 @@ def test_a_removal_that_is_not_committed_is_held_back_until_the_file_is_back(
         "git stash",
         "git reset --hard",
     ):
-        assert f"reaches db, removed just now {NOT_COMMITTED}" in reason(
+        assert f"affects db, removed just now {NOT_COMMITTED}" in reason(
             project, "Bash", command
         ), command
     git(project.directory, "checkout", "--", "db")
@@ -399,7 +399,7 @@ def test_a_forced_move_is_held_back_however_long_the_session_has_been_quiet(
 ) -> None:
     project.edited()
     quiet_since(project, 300)
-    assert f"reaches app, edited just now {NOT_COMMITTED}" in reason(project, "Bash", command)
+    assert f"affects app, edited just now {NOT_COMMITTED}" in reason(project, "Bash", command)
     assert (
         reason(
             project,
@@ -418,7 +418,7 @@ def test_a_command_that_spares_new_files_is_not_held_back_for_them(project: Proj
     for command in ("git reset --hard", "git stash", "git commit -am x", "git checkout -- ."):
         assert reason(project, "Bash", command) == "", command
     for command in ("git clean -f", "git add -A", "git stash -u", "git add new"):
-        assert f"reaches new, edited just now {NOT_COMMITTED}" in reason(
+        assert f"affects new, edited just now {NOT_COMMITTED}" in reason(
             project, "Bash", command
         ), command
 
@@ -426,7 +426,7 @@ def test_a_command_that_spares_new_files_is_not_held_back_for_them(project: Proj
 def test_a_stash_of_other_files_is_not_held_back(project: Project) -> None:
     project.edited()
     assert reason(project, "Bash", "git stash push -m mine -- db") == ""
-    assert "reaches app" in reason(project, "Bash", "git stash push -m mine -- app")
+    assert "affects app" in reason(project, "Bash", "git stash push -m mine -- app")
 
 
 def test_what_a_script_wrote_is_held_back(project: Project) -> None:
@@ -484,7 +484,7 @@ def test_the_removal_of_a_worktree_in_which_another_session_edited_is_held_back(
     ran(project, f"echo 2 > {place}/app")
     for command in ("git worktree remove --force ../wt", f"git worktree move {place} ../wt2"):
         why = reason(project, "Bash", command)
-        assert "reaches " in why, command
+        assert "affects " in why, command
         assert why.endswith(NOT_COMMITTED), command
     assert reason(project, "Bash", "git worktree list") == ""
 

@@ -107,7 +107,7 @@ def test_a_call_is_held_back_where_the_settings_say_so_and_somebody_can_be_asked
     held = project.answer("bash", "git switch -c fix", can_ask=True)["held"]
     assert (
         held
-        == 'session-memory: `git switch -c fix` moves the worktree of "discord", active just now'
+        == 'session-memory: `git switch -c fix` changes the worktree of "discord", active just now'
     )
     told = project.answer("bash", "git switch -c fix", can_ask=False)
     assert told["message"]["content"] == f"{INTRODUCTION}! {held.removeprefix('session-memory: ')}"
@@ -205,11 +205,11 @@ def test_the_real_pi_blocks_a_call_that_its_user_does_not_allow(pi: Pi, app: Pat
         refuse(rpc, switch)
     assert git(pi.project, "branch", "--show-current") == "main"
     assert all(
-        part in results(pi)[-1] for part in ("moves the worktree of ", "look around TOOL read")
+        part in results(pi)[-1] for part in ("changes the worktree of ", "look around TOOL read")
     )
     pi.run(switch)
     assert git(pi.project, "branch", "--show-current") == "fix"
-    assert "moves the worktree of" in results(pi)[-1]
+    assert "changes the worktree of" in results(pi)[-1]
 
 
 def refuse(rpc: Rpc, prompt: str) -> None:
