@@ -60,12 +60,12 @@ def test_what_it_says_of_a_runtime_is_so(one: Runtime):
     expected = json.loads((FIXTURES / one.name / "expected.json").read_text())
     # by the fixture, which the conformance suite runs over
     assert cells["read, stored, archived, listed"] == "yes"
-    assert cells["told with a prompt what the others did"] == ("yes" if one.PROMPT_EVENT else "no")
+    assert cells["gets updates with a prompt"] == ("yes" if one.PROMPT_EVENT else "no")
     is_shown = one.SHOWS_WHAT_WAS_TOLD
-    assert cells["its transcript acknowledges what it got"] == ("yes" if is_shown else "no")
+    assert cells["its transcript shows which updates arrived"] == ("yes" if is_shown else "no")
     kinds = {kind for _, kind, _ in expected["calls"]}
     assert kinds in ({"edit", "command"}, set())
-    assert cells["told of collisions"] == (
+    assert cells["gets collisions"] == (
         "prompt, edit, git" if kinds else "prompt" if one.PROMPT_EVENT else "no"
     )
     wanted = one.install.wanted_hooks(DECLARED, "", "") or one.install.wanted_files(
