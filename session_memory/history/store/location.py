@@ -18,7 +18,7 @@ from ...sessions.settings.homes import ENV_DIR, Home
 from ...sessions.settings.host_layout import GLOBAL, Layout
 from ...sessions.settings.registry import agent_home, is_registered_host, unregistered_home
 from ...sessions.settings.sections import StoreSettings, is_inside, store_settings
-from .ingest.sources import SourceDirectory, SourceFile
+from .ingest.sources import DEEPEST, SourceDirectory, SourceFile
 from .rules import ReadRules
 from .values import Conversation, Visible
 
@@ -297,20 +297,44 @@ def _place(
     watched = directories
     if settings.watch_path is not None:
         root = home.root if home.is_confined else ""
-        origins = {directory.path: directory.origin for directory in directories}
-        watched = [
-            SourceDirectory(
-                path,
-                is_named=True,
-                confined_to=root if root and path.startswith(f"{root}/") else "",
-                origin=origins.get(path),
-            )
-            for path in settings.watch_path
-        ]
+        watched = list(_named(settings.watch_path, directories, root))
     archives = [Archives(home.conversations_dir)]
     return StoreLocation(
         _database_in(home.memory_dir), watched, archives, None, settings, home, environ
     )
+
+
+def _named(
+    paths: Sequence[str], directories: Sequence[SourceDirectory], root: str
+) -> Iterator[SourceDirectory]:
+    """Yield the directories at the paths in the settings, each below a runtime's as a part of it.
+
+    So their files have the same keys as without these settings. A home that is confined has a
+    `root`."""
+    parts: dict[SourceDirectory, list[str]] = {}
+    known = {directory.path: directory for directory in directories}
+    for path in paths:
+        wider = [each for each in directories if each.wider_key(path, "") and os.path.isdir(path)]
+        if wider and wider[0].path not in paths:
+            parts.setdefault(wider[0], []).append(wider[0].wider_key(path, "").rstrip("/"))
+        elif not wider:
+            of_runtime = known.get(path)
+            yield SourceDirectory(
+                path,
+                is_named=True,
+                confined_to=root if root and path.startswith(f"{root}/") else "",
+                deepest=of_runtime.deepest if of_runtime else DEEPEST,
+                origin=of_runtime.origin if of_runtime else None,
+            )
+    for directory, within in parts.items():
+        yield SourceDirectory(
+            directory.path,
+            within=tuple(within),
+            is_named=True,
+            confined_to=root if root and directory.path.startswith(f"{root}/") else "",
+            deepest=directory.deepest,
+            origin=directory.origin,
+        )
 
 
 def _database_in(directory: str) -> str:

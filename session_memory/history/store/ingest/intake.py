@@ -23,6 +23,7 @@ from ..location import Archives, StoreLocation
 from ..sqlite._archived_items import KnownItem, KnownMessages, known_keys, known_messages
 from ..sqlite.engine import SqliteStore
 from ..values import FOREIGN_ROOT, TOOL_ROLE, Progress, key_of
+from ._wider_keys import widen_keys
 from .extract import is_unchanged
 from .ingestion import BATCH_BYTES, Ingestion, IngestReport
 from .sources import SourceDirectory
@@ -40,6 +41,7 @@ def take_in(
     """Ingest and report all new content.
 
     If an error occurs, the content stored so far stays. Raises DatabaseError."""
+    widen_keys(store, location)
     report = IngestReport()
     for home in dict.fromkeys([directory.home for directory in location.watched]):
         ingestion = Ingestion(store, home, progress, batch_bytes, workers)

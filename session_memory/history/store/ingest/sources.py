@@ -79,6 +79,16 @@ class SourceDirectory:
             return False
         return self.within is None or key in self.within or key.startswith(self._folders)
 
+    def wider_key(self, root: str, key: str) -> str:
+        """Return the key here of a file with a key below `root`, a directory in this one.
+
+        It is '' if `root` is not below this directory, or the file too deep."""
+        whole, inner = os.path.realpath(self.path), os.path.realpath(root)
+        if not inner.startswith(f"{whole}/"):
+            return ""
+        wider = f"{path_text(inner[len(whole) + 1 :])}/{key}"
+        return wider if wider.count("/") < self.deepest else ""
+
     def is_expected(self) -> bool:
         """Check if the directory must exist or does exist, and update the mirrors in it."""
         if self._refresh:

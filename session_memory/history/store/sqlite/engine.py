@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -195,6 +195,17 @@ class SqliteStore(StoreDatabase):
                     sql = "SELECT id FROM memory_file_states WHERE home = ? AND file_path = ?"
                     for (file_id,) in fetch(connection, sql, (home, key)):
                         remove(connection, file_id)
+
+    def rename_files(
+        self, home: str, root: str, keys: Mapping[str, str], whole: Collection[str]
+    ) -> None:
+        """Rename files of a group to keys below `root`: see `_renamed_files.rename`."""
+        from ._renamed_files import rename, rename_in_queue
+
+        # first, since a commit to both databases is not atomic: no conversation is processed again
+        rename_in_queue(self.path, home, keys.items())
+        with self._deleting(len(keys)) as connection:
+            apply(connection, self._rules, rename(connection, home, root, keys, whole))
 
     @contextmanager
     def _deleting(self, count: int) -> Iterator[Connection]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from ....common.system.files import Stamp, path_text, stamp_of
@@ -58,6 +59,8 @@ def count_unchanged(
     if not with_faults and any(_any(connection, _FAULTS, home, FOREIGN) for home in own_names):
         return None
     all_known, all_unread = _known(connection), _unread(connection)
+    if _has_narrow_keys(location, all_known):
+        return None
     total = 0
     for directory in location.watched:
         place = directory.home, directory.root
@@ -76,6 +79,18 @@ def count_unchanged(
             return None
         total += files
     return total
+
+
+def _has_narrow_keys(location: StoreLocation, known: Iterable[Place]) -> bool:
+    """Check if the store has files whose keys are relative to a part of a watched directory."""
+    watched = {(directory.home, directory.root) for directory in location.watched}
+    return any(
+        directory.wider_key(root, "")
+        for home, root in known
+        if (home, root) not in watched
+        for directory in location.watched
+        if directory.home == home
+    )
 
 
 def _unchanged_in(
