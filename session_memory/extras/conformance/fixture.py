@@ -53,8 +53,8 @@ BEFORE_COMPACTION = [*FIRST_TURN, ("user", "Now tag it."), ("assistant", "Taggin
 CONVERSATION = [*BEFORE_COMPACTION, ("user", "Thanks!"), ("assistant", "You are welcome.")]
 FORK = [*FIRST_TURN, ("user", "What about staging?"), ("assistant", "Staging is the same.")]
 TITLE = "Deploy the site"
-# Stands in the files, but nobody said it to the other: what our hook told, what a sub-agent did,
-# thinking, what failed.
+# Texts in the files that nobody said to the other: updates from our hook, a sub-agent's actions,
+# thinking, failures.
 UNSAID = (
     "Session Activity",
     "landlord",
@@ -114,8 +114,7 @@ class Fixture(NamedTuple):
         ]
 
     def laid_out(self, config_dir: Path) -> Path:
-        """Copy the conversation to where the runtime would keep it in its directory
-        `config_dir`."""
+        """Copy the conversation to the runtime's path for it in its directory `config_dir`."""
         path = Path(
             self.runtime.project_dir(str(config_dir), self.own["cwd"]), self.own["file_name"]
         )
@@ -125,7 +124,7 @@ class Fixture(NamedTuple):
         return Path(shutil.copyfile(self.path(), path))
 
     def of_project(self, config_dir: Path, directory: str, scope: str) -> list[Session]:
-        """Return the sessions of the project of a directory that is in no repository, or of all."""
+        """Return all sessions, or those of the project of a directory outside any repository."""
         folders = project_folders([(self.runtime, str(config_dir))], directory, "")[
             self.runtime.name
         ]
@@ -146,7 +145,7 @@ class Fixture(NamedTuple):
         }
 
     def event(self, transcript: Path) -> dict[str, Any]:
-        """Return the event of a prompt in the session whose transcript is there."""
+        """Return the event of a prompt in the session with the transcript at `transcript`."""
         places = {"{transcript}": str(transcript), "{directory}": str(transcript.parent)}
         return {key: places.get(value, value) for key, value in self.own["event"].items()}
 
@@ -172,8 +171,9 @@ def fixture_of(
 
 
 def said(entries: Sequence[Entry | None]) -> list[tuple[str, str]]:
-    """Return who said what, and which kinds of tools were used, in order, however the records
-    divide a message."""
+    """Return who said what, and the kinds of tools used, in order.
+
+    The result does not depend on how the records divide a message."""
     story: list[tuple[str, str]] = []
     for entry in filter(None, entries):
         story += [(entry.role, entry.text)] if entry.text else []

@@ -1,4 +1,4 @@
-"""Checks every runtime: where its sessions lie, its events and answers, its install."""
+"""Checks every runtime: the places of its sessions, its events and answers, its install."""
 
 from __future__ import annotations
 

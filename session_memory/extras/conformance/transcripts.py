@@ -159,8 +159,7 @@ REWRITTEN: dict[str, Callable[[Any], str]] = {
 
 
 class TestRewritten:
-    """A transcript that another program has rewritten, as `jq` does, reads the same (issue 28,
-    E7)."""
+    """A transcript that another program has rewritten, for example `jq`, reads the same."""
 
     def test_another_order_of_keys_and_other_white_space_change_nothing(
         self, fixture: Fixture, tmp_path: Path
@@ -252,8 +251,9 @@ class TestDelivery:
     """If a transcript shows the injected text, it also shows whether the agent got it."""
 
     def told(self, fixture: Fixture) -> tuple[str, int] | None:
-        """Return the first text that a hook gave, with the offset of its line; None if no record
-        shows one."""
+        """Return the first text that a hook gave, with the offset of its line.
+
+        Return None if no record shows one."""
         offset = 0
         for line, record in zip(fixture.lines(), fixture.records()):
             for injected in fixture.found_in(record, Injected):
@@ -390,7 +390,7 @@ class TestDamage:
 
 
 class TestFilters:
-    """Lines that are not decoded hold nothing: most of a transcript's bytes."""
+    """Lines that are not decoded, most of a transcript's bytes, have no content that is missed."""
 
     def test_a_line_that_is_left_out_holds_nothing_that_is_wanted_and_nothing_else_is_looked_for(
         self, fixture: Fixture

@@ -1,5 +1,8 @@
-"""graphiti's clients for OpenAI-style APIs with our settings: the model, without retries, the
-embedder, and the HTTP client, which refuses requests beyond the budget."""
+"""graphiti's clients for OpenAI-style APIs with our settings.
+
+They are the model without retries, the embedder, and the HTTP client, which refuses requests beyond
+the budget.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,9 @@ class _Model(OpenAIGenericClient):
 
 
 class _NoReranker(CrossEncoderClient):
-    """A reranker that does nothing. Our searches use none, but graphiti would create its own, which
-    needs a key."""
+    """A reranker that does nothing, because our searches use none.
+
+    Otherwise graphiti would create its own, which needs a key."""
 
     async def rank(self, query: str, passages: list[str]) -> list[tuple[str, float]]:
         return [(passage, 1.0) for passage in passages]
@@ -48,8 +52,7 @@ def client_of(
     key: str,
     embedder_key: str,
 ) -> Graphiti:
-    """Return graphiti's client for a graph, with the keys of the model's API and of the
-    embedder's."""
+    """Return graphiti's client for a graph, with the API keys of the model and the embedder."""
     address = settings.base_url or None
     # Our queue retries later; a retrying client would hold graph and budget while it waits.
     asking = AsyncOpenAI(api_key=key, base_url=address, http_client=http, max_retries=0)
@@ -77,8 +80,10 @@ def client_of(
 
 
 class MeteredClient(DefaultAsyncHttpxClient):
-    """The HTTP client of an AsyncOpenAI. `refusal` is the budget's error for a refused request,
-    None if there was none; AsyncOpenAI hides it behind its own error."""
+    """The HTTP client of an AsyncOpenAI.
+
+    `refusal` is the budget's error for a refused request, or None. AsyncOpenAI hides it behind its
+    own error."""
 
     def __init__(self, budget: ModelBudget, timeout_seconds: float) -> None:
         super().__init__(timeout=timeout_seconds)
@@ -101,7 +106,7 @@ class MeteredClient(DefaultAsyncHttpxClient):
 
 
 def _estimate(content: bytes, body: dict[str, Any], model: str) -> Usage:
-    """Return the most that a request costs: everything sent, and the longest answer."""
+    """Return the highest cost of a request: everything sent, and the longest answer."""
     most = body.get("max_tokens") or body.get("max_completion_tokens") or 0
     sent = estimated_tokens(content.decode("utf-8", "replace"))
     return Usage(sent, most if isinstance(most, int) else 0, model=model)

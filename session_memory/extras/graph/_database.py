@@ -51,8 +51,9 @@ def checked_url(url: Any) -> str:
 
 
 def graph_name_of(name: str, *, is_untrusted: bool = False) -> str:
-    """Return a group's name in the graph: letters, digits, hyphens and underscores. Untrusted
-    sessions have a separate name."""
+    """Return a group's name in the graph: letters, digits, hyphens and underscores.
+
+    Untrusted sessions have a separate name."""
     name = (
         "".join([c if c.isascii() and (c.isalnum() or c == "-") else f"_{ord(c):x}_" for c in name])
         or "main"
@@ -92,7 +93,7 @@ async def _neo4j(url: str, parts: SplitResult, password: str) -> GraphDriver:
     from graphiti_core.driver.neo4j_driver import Neo4jDriver
 
     class Driver(Neo4jDriver):
-        """One database for all groups, told apart by their ids: most servers have only one."""
+        """One database for all groups, told apart by their ids; most servers have only one."""
 
         def clone(self, database: str) -> GraphDriver:
             return self

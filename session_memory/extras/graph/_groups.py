@@ -13,12 +13,14 @@ from ...common.system.git import find_worktree, worktrees_of
 if TYPE_CHECKING:
     from ...app.projects import Project
 
-_BETWEEN = "__"  # no graph's name has this in front of a project's, see graph_name_of
+# no graph's name begins like this, so a project's group cannot be mistaken for one (see
+# graph_name_of)
+_BETWEEN = "__"
 _NAME_CHARACTERS = 40
 
 
 def group_of(graph_name: str, root: str) -> str:
-    """Return the id of a project's group by its root; the graph's name if the root is unknown."""
+    """Return the id of a project's group by its root; the graph's name for an unknown root."""
     if not root:
         return graph_name
     name = re.sub("[^A-Za-z0-9-]+", "-", os.path.basename(root))[:_NAME_CHARACTERS]
@@ -32,8 +34,9 @@ def is_in_graph(group: str, graph_name: str) -> bool:
 
 
 def project_root(directory: str) -> str:
-    """Return the root of the main worktree of a directory's repository, else the directory; '' if
-    it is unknown."""
+    """Return the root of the main worktree of a directory's repository.
+
+    Outside a repository, return the directory; '' if it is unknown."""
     if not directory.startswith("/"):
         return ""
     worktree = find_worktree(directory, user_dir(os.environ))

@@ -1,4 +1,4 @@
-"""graphiti's driver for Kuzu plus groups, transactions, a safe close and indexes.
+"""graphiti's driver for Kuzu, with groups, transactions, a safe close and indexes added.
 
 Kuzu is no longer developed (graphiti warns about that), but works embedded and offline.
 """
@@ -36,8 +36,9 @@ class _Session(KuzuDriverSession):
 
 
 class _Driver(KuzuDriver):
-    """The database of one group. graphiti compares the group with `_database`, which its own driver
-    lacks."""
+    """The database of one group.
+
+    graphiti compares the group with `_database`, which its own driver lacks."""
 
     def __init__(self, path: str, name: str) -> None:
         with warnings.catch_warnings():
@@ -72,8 +73,9 @@ async def open_kuzu(path: str, name: str) -> GraphDriver:
 
 
 async def _make(path: str, name: str) -> None:
-    """Create a database under a temporary name and rename it when complete: an index that a killed
-    process left unfinished can be neither used nor created again."""
+    """Create a database under a temporary name, and rename it when complete.
+
+    An index that a killed process left unfinished can be neither used nor created again."""
     from graphiti_core.graph_queries import get_fulltext_indices
 
     unfinished = f"{path}.new"

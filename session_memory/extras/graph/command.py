@@ -1,4 +1,4 @@
-"""`session-memory graph`: searches the knowledge graph that the strategy graphiti makes."""
+"""`session-memory graph`: searches the knowledge graph that the strategy graphiti fills."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class FoundFacts(Result):
-    """The facts of the graph that fit a query; `is_made` if a graph was made.
+    """The facts of the graph that fit a query; `is_made` means that a graph exists.
 
-    If it `is_of_project`, only a project's facts were searched."""
+    `is_of_project` means that only a project's facts were searched."""
 
     facts: Sequence[GraphFact]
     query: str

@@ -1,4 +1,4 @@
-"""Search and forget in the graphs of the groups that the caller may see."""
+"""Searching and forgetting in the graphs of the groups that the caller may see."""
 
 import asyncio
 import os
@@ -42,9 +42,11 @@ def search_graph(
     is_untrusted: bool = False,
     timeout_seconds: float | None = None,
 ) -> list[GraphFact]:
-    """Return the facts in the visible homes' graphs, best first, at most `limit` per home, of one
-    project or of all, without facts from sessions that rules exclude in part. Takes at most `timeout_seconds` in all,
-    else the settings' timeout per graph. Raises SessionMemoryError."""
+    """Return the facts in the visible homes' graphs, the best first, at most `limit` per home.
+
+    They are from one project or from all, without facts from sessions that rules exclude in part.
+    It takes at most `timeout_seconds` in all, else the settings' timeout per graph. Raises
+    SessionMemoryError."""
     visible: list[GraphFact] = []
     deadline = None if timeout_seconds is None else time.monotonic() + timeout_seconds
 
@@ -69,7 +71,7 @@ def search_graph(
 
 
 def project_here(location: StoreLocation) -> Project | None:
-    """Return the current directory's project, which a search is about unless it names another.
+    """Return the current directory's project, the default for searches.
 
     It is None for an agent's or a host's home, whose memory is not divided for its agent."""
     is_person = not location.home.sessions_dir and tuple(location.home_names) == ("",)
@@ -77,15 +79,17 @@ def project_here(location: StoreLocation) -> Project | None:
 
 
 def is_there(location: StoreLocation, *, is_untrusted: bool = False) -> bool:
-    """Return whether any of these graphs exists; one on a server is assumed to exist. Raises
-    SessionMemoryError."""
+    """Return whether any of these graphs exists. A graph on a server is assumed to exist.
+
+    Raises SessionMemoryError."""
     ids = [graph_name_of(home_name, is_untrusted=is_untrusted) for home_name in location.home_names]
     return any(_place(location, id) for id in ids)
 
 
 def forget_in_graphs(location: StoreLocation, sessions: Iterable[tuple[str, str, int]]) -> None:
-    """Remove the content of sessions, each as (home, id, until when), from the graphs of their
-    groups. Raises SessionMemoryError."""
+    """Remove sessions, each as (home, id, until when), from the graphs of their groups.
+
+    Raises SessionMemoryError."""
     by_home: dict[str, dict[str, int]] = {}
     for home_name, session, until in sessions:
         by_home.setdefault(home_name, {})[session] = until
@@ -94,8 +98,9 @@ def forget_in_graphs(location: StoreLocation, sessions: Iterable[tuple[str, str,
 
 
 def _forget_in_graph(location: StoreLocation, name: str, until: Mapping[str, int]) -> int:
-    """Remove from a group's graphs the content of sessions up to a time; return the number of
-    episodes removed. Raises SessionMemoryError."""
+    """Remove the content of sessions up to a time from a group's graphs.
+
+    Return the number of episodes removed. Raises SessionMemoryError."""
 
     async def forgotten(opened: graph.Graph) -> int:
         return sum([await opened.forget(session, before) for session, before in until.items()])
@@ -110,8 +115,9 @@ def _in_graph(
     ask: Callable[[graph.Graph], Awaitable[T]],
     timeout_seconds: float | None = None,
 ) -> T | None:
-    """Return the result of `ask` for a group's graph; None if there is no such graph. Raises
-    SessionMemoryError."""
+    """Return the result of `ask` for a group's graph; None without a graph.
+
+    Raises SessionMemoryError."""
     place = _place(location, name)
     if place is None:
         return None
@@ -133,8 +139,9 @@ async def _asked(
     ask: Callable[[graph.Graph], Awaitable[T]],
     timeout_seconds: float | None,
 ) -> T:
-    """Open the graph, await `ask` and close the graph, all in this task: closing Kuzu ends all
-    others."""
+    """Open the graph, await `ask` and close the graph, all in this task.
+
+    Closing Kuzu ends all its other uses."""
     task, is_late = asyncio.current_task(), False
 
     def stop() -> None:

@@ -1,5 +1,7 @@
-"""The strategy that fills a Graphiti knowledge graph: one episode per exchange, one graph per
-home, in it a group for each project."""
+"""The strategy that fills a Graphiti knowledge graph, with one episode per exchange.
+
+There is one graph per home, with a group for each project.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +44,8 @@ if TYPE_CHECKING:
     from ...history.filtering import Chunk
     from ._clients import MeteredClient
 
-# Users of graphiti report 5,500 tokens for an episode of 600 to 800: it also reads the previous
-# messages.
+# Users of graphiti report 5,500 tokens for an episode of 600 to 800, because it also reads the
+# previous messages.
 INPUT_FACTOR = 8
 INPUT_TOKENS = 6000
 OUTPUT_TOKENS = 2000
@@ -63,8 +65,9 @@ class GraphStrategy(TextStrategy):
     id = "graphiti"
 
     def __init__(self, values: Mapping[str, Any], budget: ModelBudget) -> None:
-        """Check the settings and open nothing yet. Raises ConfigError; UnavailableError if
-        graphiti-core is not installed."""
+        """Check the settings, but open nothing yet.
+
+        Raises ConfigError, or UnavailableError if graphiti-core is not installed."""
         self._memories = memory_settings(values)
         self._settings = settings_of(values.get(self.id, {}))
         self._budget = budget
@@ -76,8 +79,7 @@ class GraphStrategy(TextStrategy):
         self._context = context
 
     def estimate(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> Usage:
-        """Return graphiti's usual cost for the episodes; each request is checked again when it is
-        made."""
+        """Return graphiti's usual cost for the episodes; each request is checked again later."""
         pieces = self._chunks(conversation, entries)
         read = sum(INPUT_FACTOR * chunk.tokens + INPUT_TOKENS for chunk in pieces)
         return Usage(read, OUTPUT_TOKENS * len(pieces), model=self._settings.model)
@@ -155,7 +157,7 @@ class Graph:
     async def search(
         self, query: str, limit: int, wanted: ProjectGroups | None = None
     ) -> list[GraphFact]:
-        """Return the facts that match a query, best first, of all projects or the wanted ones."""
+        """Return the facts that match a query, the best first, of all or the requested projects."""
         words = " ".join(words_of(query))  # Kuzu does not find a word with adjacent punctuation
         groups = await self._groups(wanted or ProjectGroups())
         if not words or not groups:
@@ -184,7 +186,7 @@ class Graph:
         )
 
     async def divide(self) -> None:
-        """Move the content of the single group of earlier versions into one for each project.
+        """Move the content of earlier versions' single group into one group per project.
 
         Episodes are moved last, so an interrupted call is continued by the next one. A fact or
         thing of several projects goes to the project of its first episode."""
@@ -236,8 +238,9 @@ class Graph:
         return list(rows or ())
 
     async def forget(self, session_id: str, until: int) -> int:
-        """Remove the episodes of a session up to a time (milliseconds since the epoch) and the
-        facts that only they support. Return the number of episodes removed."""
+        """Remove a session's episodes up to a time, and the facts that only they support.
+
+        The time is in milliseconds since the epoch. Return the number of episodes removed."""
         named = await self.episodes(f"session-{session_id}-")
         episodes = [
             episode
@@ -249,8 +252,9 @@ class Graph:
         return len(episodes)
 
     async def waited_for(self, work: Any) -> Any:
-        """Await `work`, for at most the timeout of the settings. Raises StrategyError,
-        BudgetError."""
+        """Await `work`, for at most the timeout of the settings.
+
+        Raises StrategyError, BudgetError."""
         try:
             return await asyncio.wait_for(work, self._timeout)
         except asyncio.TimeoutError as error:
@@ -300,8 +304,10 @@ def settings_of(values: Any) -> GraphitiSettings:
 
 
 def _keys_of(settings: GraphitiSettings, environ: Mapping[str, str]) -> tuple[str, str]:
-    """Return the keys of the model's API, and of the embedder's, which is the model's unless it has
-    its own address or key. Raises UnavailableError if OpenAI itself is used and there is none."""
+    """Return the keys of the model's API and of the embedder's.
+
+    The embedder uses the model's key unless it has its own address or key. Raises UnavailableError
+    if OpenAI itself is used without a key."""
     own_key = (settings.key_env, settings.base_url)
     embedders = (
         settings.embedder_key_env or settings.key_env,
@@ -348,8 +354,9 @@ def _session_in(name: str) -> str:
 
 
 def _require_graphiti() -> None:
-    """Raise UnavailableError if graphiti-core or a package that it needs is missing. Call it before
-    importing them."""
+    """Raise UnavailableError if graphiti-core or a package that it needs is missing.
+
+    Call this before importing them."""
     # it is on unless the environment says otherwise at import
     os.environ["GRAPHITI_TELEMETRY_ENABLED"] = "false"
     missing = missing_packages()
@@ -360,7 +367,9 @@ def _require_graphiti() -> None:
 
 
 def _explained(error: Exception) -> StrategyError:
-    """Convert an error of a model or a graph to a StrategyError: is it temporary, what to do."""
+    """Convert an error of a model or a graph to a StrategyError with a remedy.
+
+    The StrategyError also tells whether the error is temporary."""
     import openai
 
     said = shortened(str(error.__cause__ or error) or type(error).__name__, PROBLEM_CHARACTERS)
@@ -373,7 +382,7 @@ def _explained(error: Exception) -> StrategyError:
 
 
 def _milliseconds(moment: Any) -> int:
-    """Convert a time of the graph, which each driver gives as its own type or as text."""
+    """Convert a time of the graph, which is a text or a type of the driver, to milliseconds."""
     moment = moment.to_native() if hasattr(moment, "to_native") else moment
     moment = moment if isinstance(moment, datetime) else datetime.fromisoformat(str(moment))
     moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)

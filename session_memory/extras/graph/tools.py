@@ -25,7 +25,7 @@ NO_FACTS = (
 
 
 def is_offered(backend: Backend) -> bool:
-    """Return whether the agent's home fills a knowledge graph, and its packages are there."""
+    """Return whether the agent's home fills a knowledge graph and its packages are installed."""
     from ...history.store.location import find_location
     from ...sessions.settings.sections import memory_settings
     from ._packages import missing_packages

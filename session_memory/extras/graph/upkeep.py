@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def forget(run: Run, sessions: list[tuple[str, str, int]]) -> None:
-    """Delete sessions, each as (home, id, until when), from the knowledge graph, if there is one.
+    """Delete sessions, each as (home, id, until when), from the knowledge graph, if any.
+
     Raises SessionMemoryError."""
     location = run.location
     settings = as_object(location.home.settings().memories.get("graphiti"))

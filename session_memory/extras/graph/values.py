@@ -8,9 +8,11 @@ _SESSIONS = 3  # shown of a fact
 
 
 class GraphFact(NamedTuple):
-    """A fact of the group `graph`, a project's: a relation between two things. It is true from
-    `valid_at` to `invalid_at`; `expired_at` is when the graph learned that it ended. Times are
-    ISO 8601, '' if unknown. `sessions` are the ids of its sessions, `said_at` is when it was last said there."""
+    """A fact: a relation between two things, in the group `graph` of a project.
+
+    It is true from `valid_at` to `invalid_at`; `expired_at` is when the graph recorded its end.
+    Times are ISO 8601, '' if unknown. `sessions` are the ids of its sessions; `said_at` is when it
+    was last said there."""
 
     id: str
     graph: str

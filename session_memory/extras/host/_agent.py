@@ -34,7 +34,7 @@ from .settings import HostSettings
 
 TOOLS = "session-memory"
 # Disabled: the runtime's timers (it ends when idle, and the host has its own schedule), access to
-# other groups' sessions, and worktrees of the repository around the host, which holds all groups.
+# other groups' sessions, and worktrees of the repository around the host, which has all groups.
 WITHOUT = (
     "CronCreate",
     "CronDelete",
@@ -48,7 +48,7 @@ SHELLS = "Bash|Monitor"
 NO_GIT = "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS"
 LAST_LINES = 5
 STOP_SECONDS = 20.0
-# A runtime sets these for the programs it starts; the host may be such a program.
+# A runtime sets these for the programs it starts, and the host may be such a program.
 OF_ANOTHER_SESSION = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA")
 
 
@@ -73,7 +73,7 @@ class TurnEnded(NamedTuple):
 
 
 class RuntimeStopped(NamedTuple):
-    """The runtime ended; `error` is the reason, '' after an ordinary stop."""
+    """The runtime ended; `error` is the reason, '' after a normal stop."""
 
     error: str
 
@@ -82,9 +82,10 @@ Event = SessionStarted | PromptTaken | TurnEnded | RuntimeStopped
 
 
 class Agent:
-    """A started runtime. `session_id` is known from the start, also for a new session; `heard` is
-    the monotonic time of its last message. It passes its events to `tell` in order; the last one is
-    RuntimeStopped."""
+    """A started runtime.
+
+    `session_id` is known from the start, also for a new session. `heard` is the monotonic time of
+    its last message. Its events are passed to `tell` in order; the last one is RuntimeStopped."""
 
     def __init__(
         self,
@@ -157,7 +158,7 @@ class Agent:
             self._tell(RuntimeStopped(error))
 
     def _program(self) -> str:
-        """Return the program to start, '' for the SDK's own choice. Raises SandboxError, OSError."""
+        """Return the program to start, '' to let the SDK choose. Raises SandboxError, OSError."""
         launch = self._prepare()
         if self._files:
             self._files.clear()
@@ -200,8 +201,9 @@ def start(
     resume: str | None,
     tell: Callable[[Event], None],
 ) -> Agent:
-    """Start the agent of a group in the session `resume` or in a new one. Other sessions see it as
-    `name`."""
+    """Start the agent of a group in the session `resume`, or in a new one.
+
+    Other sessions see it as `name`."""
     session_id = resume or str(uuid.uuid4())
     agent_options = options(layout, group, config, backend, name)
     if resume:
@@ -220,9 +222,10 @@ def start(
 def options(
     layout: Layout, group: Group, config: HostSettings, backend: GroupBackend, name: str
 ) -> ClaudeAgentOptions:
-    """Return the runtime's options for a group. An agent works in its group's directory alone: for
-    anything else the runtime would ask for permission, and nobody would answer. The agent of main
-    may read the whole host."""
+    """Return the runtime's options for a group.
+
+    An agent works only in its group's directory: for anything else the runtime would ask for
+    permission, and nobody would answer. The agent of main may read the whole host."""
     shared = "" if group.is_main else instructions_for_all(layout)
     guard = shell_callback(group, config.allowed_tools)
     prompt: Any = {
@@ -259,7 +262,8 @@ def _environment(group: Group, name: str) -> dict[str, str]:
         group.runtime.CONFIG_VARIABLE: group.config_dir,
         "CLAUDE_PROJECT_DIR": group.root,
         "ENABLE_TOOL_SEARCH": "false",
-        # A repository around the host holds all groups; its log would appear in the system prompt.
+        # A repository around the host contains all groups, and its log would appear in the system
+        # prompt.
         **(
             {}
             if group.is_main
@@ -272,8 +276,9 @@ def _environment(group: Group, name: str) -> dict[str, str]:
 
 
 async def _stream(prompt: Prompt) -> AsyncIterator[dict[str, Any]]:
-    """Yield the prompt in the SDK's form. The runtime records it under `uuid`, and refuses an id it
-    has seen."""
+    """Yield the prompt in the SDK's form.
+
+    The runtime records it under `uuid`, and refuses an id that it has seen before."""
     yield {
         "type": "user",
         "message": {"role": "user", "content": prompt.text},

@@ -13,5 +13,5 @@ def audiences_of_group(*, is_main: bool) -> tuple[str, ...]:
 
 
 def tools_of_group(*, is_main: bool, others: Collection[str] = ()) -> tuple[Tool, ...]:
-    """Return the tools of the agent of a group that is also of the audiences `others`."""
+    """Return the tools of a group's agent, which also belongs to the audiences `others`."""
     return tools_of((*audiences_of_group(is_main=is_main), *others))

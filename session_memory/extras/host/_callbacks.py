@@ -1,8 +1,8 @@
-"""The SDK hooks of a group's runtime: the update before a prompt, the archive before a compaction,
-the shell's guard.
+"""The SDK hooks of a group's runtime: update, archive, and the guard of its shell.
 
-The agent may create symlinks in its group's directories, so the hooks keep directories open while
-they use them."""
+The update comes before a prompt, the archive before a compaction. The agent may create symlinks in
+its group's directories, so the hooks keep directories open while they use them.
+"""
 
 from __future__ import annotations
 
@@ -79,13 +79,13 @@ def shell_callback(group: Group, allowed_tools: Sequence[str]) -> HookCallback:
 
 
 def _host_log(group: Group) -> HookLog:
-    """Return the host's log: the group's own directory may be the problem."""
+    """Return the host's log, because the group's own directory may be the problem."""
     home = home_at(group.host, os.environ, is_host=True)
     home.log_file = Layout(group.host).log_file
     return HookLog(home)
 
 
-# Commands that show processes, sockets or mounts of the whole machine.
+# Commands that show the processes, sockets or mounts of the whole machine.
 _REVEALING = {
     "atop",
     "df",
@@ -142,15 +142,12 @@ OF_THE_MACHINE = "it shows what runs on the whole machine, which is not yours to
 
 
 def refusal(command: str, root: str, allowed_tools: Sequence[str] = ()) -> str:
-    """Return the reason why the agent in `root` may not run a shell command; '' to let the runtime
-    decide.
+    """Return why the agent in `root` may not run a shell command; '' to let the runtime decide.
 
-    The runtime checks the paths of commands that it knows to read files. It allows `du ../..`,
-    `echo ../*` (the shell expands the path) and `ps` (it shows all processes). Refuse anything that
-    may be such a path, quoted or not.
-
-    Commands that `allowed_tools` permits (`Bash`, `Bash(npm test:*)`) are the operator's own
-    decision."""
+    The runtime checks the paths of commands that it knows to read files. But it allows `du ../..`,
+    `echo ../*` (the shell expands the path) and `ps` (it shows all processes). So anything that may
+    be such a path is refused, quoted or not. Commands that `allowed_tools` permits (`Bash`,
+    `Bash(npm test:*)`) are the operator's own decision."""
     if any(_allows(tool, command) for tool in allowed_tools):
         return ""
     text = command.replace("\\", "")
@@ -184,7 +181,8 @@ def _is_outside(word: str, root: str) -> bool:
 
 
 def _reveals(words: list[Word]) -> bool:
-    """Check if the program is one that shows the whole machine; after a wrapper, any word may be
-    the program."""
+    """Check if the program shows the whole machine.
+
+    After a wrapper, any word may be the program."""
     names = [word.text.rpartition("/")[2] for word in words if not _BEFORE_COMMAND.match(word.text)]
     return not _REVEALING.isdisjoint(names if names[:1] and names[0] in _WRAPPERS else names[:1])

@@ -1,5 +1,7 @@
-"""messages.db: all SQL of the host. The tables are in schema.sql; the pointers' tables are in the
-same file."""
+"""messages.db, with all SQL of the host. The tables are in schema.sql.
+
+The pointers' tables are in the same file.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,13 @@ def create_host(connection: apsw.Connection) -> None:
 
 
 def add_channel_columns(connection: apsw.Connection) -> None:
-    """Add what channels know: which messages call the agent, which parts of a reply are sent."""
+    """Add columns for channels: messages that call the agent, and the sent parts of a reply."""
     connection.execute("ALTER TABLE inbox ADD COLUMN is_called INTEGER NOT NULL DEFAULT 0")
     connection.execute("ALTER TABLE outbox ADD COLUMN sent_parts INTEGER NOT NULL DEFAULT 0")
 
 
 def drop_container_config(connection: apsw.Connection) -> None:
-    """Drop a column of NanoClaw's that nothing read: `host.agent_command` says how an agent is
-    started."""
+    """Drop a column of NanoClaw's that nothing read; `host.agent_command` starts an agent."""
     connection.execute("ALTER TABLE registered_groups DROP COLUMN container_config")
 
 
@@ -39,8 +40,10 @@ MIGRATIONS: tuple[Migration, ...] = (create_host, add_channel_columns, drop_cont
 
 
 class HostDatabase(SharedDatabase):
-    """An open messages.db, created or migrated. Raises DatabaseError; outside a transaction,
-    methods raise apsw's errors. Call a method that changes something inside a `transaction`."""
+    """An open messages.db, created or migrated. Raises DatabaseError.
+
+    Outside a transaction, methods raise apsw's errors. Call a method that changes something in a
+    `transaction`."""
 
     IF_CORRUPT = "the conversations are in data/sessions and groups/*/conversations, independent of this file"
 
@@ -49,8 +52,7 @@ class HostDatabase(SharedDatabase):
         self.connection.pragma("foreign_keys", True)
 
     def version(self) -> tuple[int, int]:
-        """Return numbers that change when the database does: by another connection, or by this
-        one."""
+        """Return numbers that change with the database, over this or another connection."""
         return int(self.connection.pragma("data_version")), self.connection.total_changes()
 
     def change(self, table: str, id: object, **values: object) -> None:
@@ -78,7 +80,7 @@ class HostDatabase(SharedDatabase):
         )
 
     def change_group(self, folder: str, group: RegisteredGroup) -> None:
-        """Change everything but the folder of a group; its tasks move with it to another chat."""
+        """Change everything except a group's folder; its tasks move with it to another chat."""
         self._execute(
             "UPDATE scheduled_tasks SET chat_jid = ? WHERE group_folder = ? "
             "AND chat_jid = (SELECT jid FROM registered_groups WHERE folder = ?)",
@@ -157,7 +159,7 @@ class HostDatabase(SharedDatabase):
         )
 
     def add_chat(self, jid: str, name: str | None, last_message_time: str) -> None:
-        """Add a chat, or update a known one. Without `name` its id is its first name."""
+        """Add a chat, or update a known one. Without `name`, a new chat is named by its id."""
         self._execute(
             "INSERT INTO chats (jid, name, last_message_time, channel) VALUES (?, coalesce(?, "
             "?), ?, ?) "
@@ -206,7 +208,7 @@ class HostDatabase(SharedDatabase):
         return self.connection.last_insert_rowid()
 
     def replies(self, after: int = 0, jid: str = "", limit: int = 1000) -> list[ChatReply]:
-        """Return the replies with an id above `after`, of one chat or ('') of all."""
+        """Return the replies with an id above `after`, of one chat, or of all with ''."""
         return self._replies("o.id > ? AND (? = '' OR o.chat_jid = ?)", (after, jid, jid), limit)
 
     def replies_in(self, jids: Sequence[str], after: int, limit: int = 1000) -> list[ChatReply]:
@@ -222,8 +224,7 @@ class HostDatabase(SharedDatabase):
         return self._replies(f"o.id IN ({ids})", (json.dumps(list(jids)), limit), limit)
 
     def undelivered(self, held_up: Iterable[str] = (), limit: int = 100) -> list[ChatReply]:
-        """Return the first replies waiting for delivery, except those to chats that are
-        `held_up`."""
+        """Return the first replies that wait for delivery, except in the `held_up` chats."""
         condition = "o.delivered_at IS NULL AND o.chat_jid NOT IN (SELECT value FROM json_each(?))"
         return self._replies(condition, (json.dumps(list(held_up)),), limit)
 
@@ -260,8 +261,9 @@ class HostDatabase(SharedDatabase):
         return int(sequence)
 
     def arrivals(self, after: int) -> list[tuple[int, str, str, int]]:
-        """Return the messages after a position in the inbox, in order: position, group, sender,
-        length."""
+        """Return the messages after a position in the inbox, in order.
+
+        Each has its position, group, sender and length."""
         return self._rows(
             "SELECT i.seq, i.group_folder, m.sender_name, length(m.content) FROM inbox i JOIN "
             "messages m "
@@ -289,8 +291,9 @@ class HostDatabase(SharedDatabase):
         return {str(folder) for (folder,) in rows}
 
     def waiting(self, folder: str, after: int) -> list[tuple[int, str, int]]:
-        """Return the messages in a group's inbox after a position, in order: positions, texts, and
-        whether each calls the agent whatever its text."""
+        """Return the messages in a group's inbox after a position, in order.
+
+        Each has its position, its text, and whether it calls the agent whatever its text."""
         return self._rows(
             "SELECT i.seq, m.content, i.is_called FROM inbox i JOIN messages m ON m.id = i.message_id AND "
             "m.chat_jid = i.chat_jid "
@@ -307,8 +310,9 @@ class HostDatabase(SharedDatabase):
     def move_into_prompt(
         self, folder: str, jid: str, prompt_id: int, until: int, at_least: int
     ) -> None:
-        """Move a chat's messages in the inbox up to a position into a prompt, and so many in all
-        if there are."""
+        """Move a chat's messages up to a position from the inbox into a prompt.
+
+        If possible, so many messages are moved in all."""
         self._execute(
             "UPDATE inbox SET prompt_id = ? WHERE group_folder = ? AND chat_jid = ? AND "
             "prompt_id IS NULL AND (seq <= ? OR seq IN "
@@ -368,8 +372,9 @@ class HostDatabase(SharedDatabase):
         return {str(folder) for (folder,) in rows}
 
     def prompt_rows(self, folder: str, now: str | None) -> list[Prompt]:
-        """Return a group's open prompts in order. With `now`, leaves out those delayed beyond it. A
-        prompt of messages has the text ''."""
+        """Return a group's open prompts in order; with `now`, without prompts delayed beyond it.
+
+        A prompt made of messages has the text ''."""
         rows = self._rows(
             "SELECT p.id, p.group_folder, p.chat_jid, p.uuid, "
             "coalesce(p.session_id, ''), p.attempt, "
@@ -406,8 +411,7 @@ class HostDatabase(SharedDatabase):
         )
 
     def reply_to(self, message_id: str, jid: str) -> tuple[bool, int | None]:
-        """Return whether a message is answered, and the reply's id (None if the agent had nothing
-        to say)."""
+        """Return whether a message is answered, and the reply's id (None for an empty reply)."""
         rows = self._rows(
             "SELECT p.answered_at IS NOT NULL, p.reply_id FROM inbox i JOIN prompts p ON p.id = "
             "i.prompt_id "

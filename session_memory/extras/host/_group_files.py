@@ -69,8 +69,9 @@ def prepare_group(group: Group) -> list[str]:
 
 
 def keep_transcripts(group: Group) -> None:
-    """Set how long the runtime keeps transcripts, unless a person did. Raises OSError,
-    OutsideGroupError."""
+    """Set how long the runtime keeps transcripts, unless a person did.
+
+    Raises OSError, OutsideGroupError."""
     folder, name = os.path.split(group.settings_file)
     with directory_below(group.host, folder) as directory:
         try:
@@ -85,9 +86,10 @@ def keep_transcripts(group: Group) -> None:
 def add_group(
     layout: Layout, ledger: Ledger, name: str, chat: str = "", title: str = "", trigger: str = ""
 ) -> list[str]:
-    """Register a group for the chat `chat`, or ('') for the terminal's, and create its files;
-    return them. Reuses files of an earlier group of this name. Raises SessionMemoryError,
-    OSError."""
+    """Register a group for the chat `chat`, or ('') for the terminal's, and create its files.
+
+    Return the files. Files of an earlier group of this name are used again. Raises
+    SessionMemoryError, OSError."""
     group = layout.group(name)
     ledger.register(name, chat or f"{LOCAL}{name}", title or name, trigger, bool(trigger))
     return prepare_group(group)
@@ -119,14 +121,17 @@ def instructions_for_all(layout: Layout) -> str:
 
 
 def name_session(group: Group, name: str, session_id: str) -> None:
-    """Name a session for the group's other sessions; a name has one session. Raises OSError."""
+    """Name a session for the group's other sessions.
+
+    A name belongs to one session. Raises OSError."""
     path = f"{group.memory_home.sessions_dir}/{name}.json"
     write_atomically(path, encode({"sessionId": session_id}).encode())
 
 
 def forget_old_names(group: Group, now: float) -> None:
-    """Remove the names of tasks that have not run for NAME_SECONDS. `now` is in seconds since the
-    epoch."""
+    """Remove the names of tasks that have not run for NAME_SECONDS.
+
+    `now` is in seconds since the epoch."""
     directory = Path(group.memory_home.sessions_dir)
     for path in directory.glob("*.json"):
         with suppress(OSError):  # the agent may have put anything there, such as a directory

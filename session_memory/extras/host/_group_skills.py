@@ -1,5 +1,4 @@
-"""The host's skills for every group: syncs `<host>/skills/<name>/` to a group's
-`.claude/skills`."""
+"""Syncs the host's skills, `<host>/skills/<name>/`, to every group's `.claude/skills`."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ from ...sessions.settings.host_layout import Group, Layout
 SKILL = "SKILL.md"
 FILE_BYTES = 1024 * 1024
 MOST_FILES = 200  # of one skill
-# lists the skills that came from the host; others are the group's own
+# lists the skills from the host; other skills are the group's own
 _OURS = ".session-memory.json"
 
 
@@ -37,8 +36,9 @@ SkillFiles = dict[str, tuple[bytes, bool]]  # by relative path, the content, and
 
 
 def sync_skills(layout: Layout, group: Group) -> None:
-    """Copy changed skills of the host and delete removed ones. The group's own skill of the same
-    name stays. Raises SkillError, OSError, OutsideGroupError."""
+    """Copy the host's changed skills and delete its removed ones.
+
+    A group's own skill of the same name stays. Raises SkillError, OSError, OutsideGroupError."""
     known = sorted(os.listdir(layout.skills_dir)) if os.path.isdir(layout.skills_dir) else []
     names = [
         name
@@ -78,8 +78,9 @@ def _files(directory: Path) -> SkillFiles:
 
 
 def _copied(group: Group, directory: str) -> SkillFiles | None:
-    """Return the files of a group's copy of a skill; None if it contains anything but files and
-    directories."""
+    """Return the files of a group's copy of a skill.
+
+    Return None if it has anything except files and directories."""
     files: SkillFiles = {}
     try:
         for path in _walk(Path(directory)):

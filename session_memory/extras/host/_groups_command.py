@@ -1,5 +1,8 @@
-"""`session-memory host init`, `add`, `set`, `remove` and `status`: a host and its groups;
-`schedule`, `tasks`, `pause`, `unpause` and `drop`: the tasks of the groups."""
+"""`session-memory host`: the actions on a host's groups and on their tasks.
+
+`init`, `add`, `set`, `remove` and `status` manage a host and its groups; `schedule`, `tasks`,
+`pause`, `unpause` and `drop` manage tasks.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ PROMPT_CHARACTERS = 60
 
 
 def add_group_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
-    """The arguments of the actions here but `init`; `action` makes the parser of one."""
+    """Add the arguments of the actions here except `init`; `action` makes a parser."""
     subparser = action("add", "add a group")
     subparser.add_argument("group", metavar="GROUP")
     _add_properties(subparser)
@@ -214,7 +217,7 @@ def remove(call: HostCall) -> None:
 
 @dataclass(frozen=True)
 class RemovedGroup(Result):
-    """A group that no longer answers, or would not, and its tasks that are paused."""
+    """A group that no longer answers (or would not), and its paused tasks."""
 
     group: RegisteredGroup
     paused: list[str]
@@ -299,8 +302,10 @@ def _group_status(group: RegisteredGroup, ledger: Ledger, sessions: SessionManag
 
 
 class GroupStatus(NamedTuple):
-    """The state of a group: its session, the time of its last message, the number of earlier
-    sessions and of messages that are waiting and being answered, and the next task."""
+    """The state of a group.
+
+    It has its session, the time of its last message, the number of earlier sessions, the numbers of
+    waiting messages and of messages being answered, and the next task."""
 
     group: RegisteredGroup
     session: str
@@ -390,7 +395,7 @@ def _what(trigger: str) -> str:
 
 
 def add_task_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
-    """The arguments of the actions here; `action` makes the parser of one."""
+    """Add the arguments of the actions here; `action` makes a parser."""
     action("tasks", "show the scheduled tasks and how their last runs went")
     subparser = action("schedule", "give a group's agent a task")
     subparser.add_argument("group", metavar="GROUP")

@@ -1,11 +1,11 @@
-"""Files that a group's agent and its host exchange when the agent has no database, as in a sandbox:
-data/ipc/<group>/.
+"""Files that a group's agent and its host exchange in data/ipc/<group>/, instead of a database.
 
-The agent can write to the directory, so a file there may be anything: a link, a device, a
-directory. A request gets a name that ends in .json only when it is whole. Before it is read it is
-moved out of the agent's reach (data/ipc/.taken/<group>/, on the same file system); its answer is
-written there too and then moved to responses/ by one rename. So after a crash at any point each
-request has one answer, and none is done twice."""
+An agent in a sandbox needs this. The agent can write to the directory, so a file there may be
+anything: a link, a device, a directory. A request gets a name that ends in .json only when it is
+complete. Before it is read, it is moved out of the agent's reach (data/ipc/.taken/<group>/, on the
+same file system). Its answer is written there too, and then moved to responses/ by one rename. So
+after a crash at any point, each request has one answer, and none is executed twice.
+"""
 
 # session_history.json, current_tasks.json, available_groups.json: what there is, written before each
 # run
@@ -53,10 +53,11 @@ def write_snapshots(
     groups: Rows = (),
     audiences: Container[str] = (),
 ) -> None:
-    """Write the snapshots of a group: its history, and its own of `tasks` and `groups`. `tasks`
-    have a `group_folder`, `groups` a `folder`, '' for a chat without one. Main gets all of them,
-    and the history of all groups given. Its agent also gets the
-    tools for these `audiences`. Raises OSError, OutsideGroupError."""
+    """Write the snapshots of a group: its history, and its own `tasks` and `groups`.
+
+    `tasks` have a `group_folder`, `groups` a `folder`, '' for a chat without one. Main gets all of
+    them, and the history of all groups given. Its agent also gets the tools for these `audiences`.
+    Raises OSError, OutsideGroupError."""
     own_group = layout.group(group)
     others = [str(row["folder"]) for row in groups if row["folder"] not in (group, "")]
     names = [group, *others] if own_group.is_main else [group]
@@ -78,8 +79,9 @@ def write_snapshots(
 
 
 def has_requests(layout: Layout, group: str) -> bool:
-    """Check if a group has requests, new ones or those that were interrupted: this costs an idle
-    host little."""
+    """Check if a group has new or interrupted requests.
+
+    This takes little of an idle host's time."""
     return bool(
         names_in(layout.group(group).tasks_dir)
         or names_in(f"{layout.root}/data/ipc/{_TAKEN}/{group}")
@@ -87,8 +89,9 @@ def has_requests(layout: Layout, group: str) -> bool:
 
 
 def answer_requests(layout: Layout, group: str, backend: Backend) -> int:
-    """Answer the file requests of a group's agent with its `backend`; return the number answered.
-    Does not wait: returns 0 if another process is answering. Raises OSError, OutsideGroupError."""
+    """Answer the file requests of a group's agent with its `backend`; return their number.
+
+    If another process is answering, return 0 without waiting. Raises OSError, OutsideGroupError."""
     own_group = layout.group(group)
     taken_dir = f"{layout.root}/data/ipc/{_TAKEN}/{group}"
     with (
@@ -111,8 +114,9 @@ def answer_requests(layout: Layout, group: str, backend: Backend) -> int:
 
 
 class _RequestFiles:
-    """Requests and answers in open directories; `taken_dir` is the path of `taken`, which the agent
-    cannot reach."""
+    """Requests and answers in open directories.
+
+    `taken_dir` is the path of `taken`, which the agent cannot reach."""
 
     def __init__(self, tasks: int, responses: int, claimed: int, taken_dir: str) -> None:
         self._tasks = tasks
@@ -149,8 +153,9 @@ class _RequestFiles:
         return [request_id for _, request_id in sorted(requests)]
 
     def take(self, request_id: str) -> bool:
-        """Move a request, whatever it is, out of the agent's reach; return False if it is gone or
-        already answered."""
+        """Move a request, whatever it is, out of the agent's reach.
+
+        Return False if it is gone or already answered."""
         name = request_id + _SUFFIX
         try:
             os.rename(name, name, src_dir_fd=self._tasks, dst_dir_fd=self._taken)
@@ -171,8 +176,9 @@ class _RequestFiles:
         write_inside(self._taken, request_id + _ANSWERED, _json(response))
 
     def publish(self, request_id: str) -> bool:
-        """Delete the request and move the answer to responses/; return False if a directory is in
-        its place."""
+        """Delete the request and move the answer to responses/.
+
+        Return False if a directory is in its place."""
         self._remove(request_id + _SUFFIX)
         try:
             os.rename(
@@ -187,7 +193,7 @@ class _RequestFiles:
         return True
 
     def _is_answered(self, request_id: str) -> bool:
-        """Return whether a request of this id has an answer; if so, delete the repeated request."""
+        """Return whether a request with this id has an answer; if so, delete the repetition."""
         try:
             os.stat(request_id + _SUFFIX, dir_fd=self._responses, follow_symlinks=False)
         except FileNotFoundError:
@@ -219,8 +225,9 @@ class _RequestFiles:
 def _answer(
     files: _RequestFiles, request_id: str, backend: Backend, *, is_again: bool = False
 ) -> ToolResult:
-    """Return the answer to a taken request; `is_again` if it may have been executed before a
-    crash."""
+    """Return the answer to a taken request.
+
+    `is_again` means that it may have been executed before a crash."""
     tools = tools_for(backend)
     try:
         request = decode(files.read(request_id).decode())

@@ -1,4 +1,4 @@
-"""Gives a group's session its transcript back, after the runtime or somebody deleted it."""
+"""Restores the transcript of a group's session after the runtime or somebody deleted it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ _HINT = (
 
 
 def restore_if_gone(layout: Layout, group: Group, session_id: str) -> str:
-    """Restore a missing transcript from the copies that `keep` made. Return a sentence that says
-    so, '' if the transcript is there. Raises RefusedError if it cannot be restored."""
+    """Restore a missing transcript from the copies that `keep` made.
+
+    Return a sentence about it, '' if the transcript exists. Raises RefusedError if it cannot be
+    restored."""
     if os.path.lexists(group.transcript(session_id)):
         return ""
     try:

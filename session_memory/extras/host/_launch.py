@@ -1,8 +1,9 @@
-"""The start of a group's agent: directly, behind a wall, or by the operator's command, such as
-`docker run`.
+"""The start of a group's agent: directly, behind a wall, or by the operator's command.
 
-The SDK starts one program and adds its arguments. If there is a wall or a command, that program is
-a small shell script in the host's store, which no agent can write."""
+An example of a command is `docker run`. The SDK starts one program and adds its arguments. With a
+wall or a command, that program is a small shell script in the host's store, which no agent can
+write.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +41,10 @@ _NOT_IN_A_CONTAINER = ("PATH", "TMPDIR", "CLAUDE_CODE_TMPDIR")
 
 
 class Launch(NamedTuple):
-    """A way to start an agent: `program` for the SDK, '' for its own choice; `wall` is the command
-    of bubblewrap, [] without one."""
+    """A way to start an agent.
+
+    `program` is for the SDK, '' to let it choose; `wall` is the command of bubblewrap, [] without
+    one."""
 
     program: str
     wall: list[str]
@@ -54,8 +57,9 @@ class Launch(NamedTuple):
 
 
 def launch(layout: Layout, group: Group, config: HostSettings, variables: Iterable[str]) -> Launch:
-    """Return how the host's settings start the agent of a group, which gets `variables` beside the
-    host's own. Raises SandboxError, OSError."""
+    """Return how the host's settings start the agent of a group.
+
+    The agent gets `variables` in addition to the host's own. Raises SandboxError, OSError."""
     command = list(config.agent_command)
     if command and config.sandbox != "none":
         raise SandboxError(

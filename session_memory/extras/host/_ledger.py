@@ -1,10 +1,10 @@
-"""The ledger: which messages came in, which prompts they went into, and which reply answers each,
-once.
+"""The ledger: received messages, the prompts they went into, and the one reply to each.
 
 A message waits in the inbox until it is put into a prompt. A prompt is open until its reply is
-recorded; one transaction records the reply and everything else that it changes. After a crash the
-host looks for the answers of open prompts in the transcript (recovery.py) and asks the rest
-again."""
+recorded; one transaction records the reply and everything that it changes. After a crash the host
+looks for the answers to open prompts in the transcript (recovery.py), and asks the other prompts
+again.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +61,9 @@ class Ledger(HostDatabase):
     def register(
         self, folder: str, jid: str, name: str, trigger_pattern: str, requires_trigger: bool
     ) -> RegisteredGroup:
-        """Assign a chat's messages to the group `folder`. Raises UnknownGroupError if one is taken,
-        WrongGroupError."""
+        """Assign a chat's messages to the group `folder`.
+
+        Raises UnknownGroupError if either is already in use, WrongGroupError."""
         registered = _checked(RegisteredGroup(jid, name, folder, trigger_pattern, requires_trigger))
         with self.transaction():
             for group in self.groups():
@@ -82,8 +83,9 @@ class Ledger(HostDatabase):
         trigger: str | None = None,
         jid: str | None = None,
     ) -> RegisteredGroup:
-        """Change the given properties of a group; with '' as trigger it answers everything. Raises
-        UnknownGroupError, WrongGroupError."""
+        """Change the given properties of a group; with '' as trigger it answers everything.
+
+        Raises UnknownGroupError, WrongGroupError."""
         with self.transaction():
             group = self.group(folder)
             if trigger is not None:
@@ -101,8 +103,9 @@ class Ledger(HostDatabase):
         return changed
 
     def remove(self, folder: str) -> list[str]:
-        """Unassign a group from its chat and pause its tasks; return their ids. The group's files
-        and messages stay. Raises UnknownGroupError."""
+        """Unassign a group from its chat and pause its tasks; return their ids.
+
+        The group's files and messages stay. Raises UnknownGroupError."""
         with self.transaction():
             self.group(folder)
             self.remove_group(folder)
@@ -114,8 +117,9 @@ class Ledger(HostDatabase):
     def note_chat(
         self, jid: str, name: str = "", at: str = "", *, is_group: bool | None = None
     ) -> bool:
-        """Record a chat's name and its activity; return whether it was unknown. `at` is ISO 8601,
-        '' for now."""
+        """Record a chat's name and its activity; return whether it was unknown.
+
+        `at` is ISO 8601, '' for now."""
         with self.transaction():
             is_new = not self.has_chat(jid)
             self.add_chat(jid, one_line(plain(name)) or None, at or self._iso())
@@ -124,8 +128,9 @@ class Ledger(HostDatabase):
         return is_new
 
     def move_chat(self, old: str, new: str) -> bool:
-        """Record that a channel has given a chat another id; return whether that is news. The
-        chat's group, and replies to the old id, go to the new one."""
+        """Record that a channel has given a chat another id; return whether that is new.
+
+        The chat's group, and replies to the old id, move to the new one."""
         with self.transaction():
             moved = self._moved_chats()
             if moved.get(old) == new or old == new:
@@ -161,13 +166,16 @@ class Ledger(HostDatabase):
         return groups[folder]
 
     def chats_of(self, folder: str) -> list[str]:
-        """Return the ids of a group's chat and of its chat at the terminal. Raises
-        UnknownGroupError."""
+        """Return the ids of a group's chat and of its chat at the terminal.
+
+        Raises UnknownGroupError."""
         return list(dict.fromkeys((self.group(folder).jid, f"{LOCAL}{folder}")))
 
     def strangers(self) -> list[Chat]:
-        """Return the chats without a group, the last active ones first, at most MOST_STRANGERS. The
-        terminal's chats belong to their groups, and a chat that moved is the new one."""
+        """Return at most MOST_STRANGERS chats without a group, the last active ones first.
+
+        The terminal's chats belong to their groups, and a chat that moved counts under its new id.
+        """
         known_jids = {group.jid for group in self.groups()} | self._moved_chats().keys()
         return [
             chat
@@ -185,8 +193,9 @@ class Ledger(HostDatabase):
         message_id: str = "",
         at: str = "",
     ) -> str:
-        """Put a message into the inbox of the group that has the chat `jid`; return the message's
-        id. A message with an id that its chat already has is the same message and changes nothing.
+        """Put a message into the inbox of the chat's group; return the message's id.
+
+        A message with an id that its chat already has is the same message and changes nothing.
         Raises UnknownGroupError, EmptyMessageError."""
         text = storable(text)
         if not text.strip():
@@ -210,9 +219,10 @@ class Ledger(HostDatabase):
         self._compared.clear()
 
     def edit(self, jid: str, message_id: str, text: str) -> bool:
-        """Change the text of a message that waits for its answer. If an agent already has it, put
-        the new text into the inbox as another message. Return whether anything changed: a message
-        that is unknown or has this text already stays as it is."""
+        """Change the text of a message that waits for its answer; return whether anything changed.
+
+        If an agent already has it, put the new text into the inbox as another message. An unknown
+        message, or one with this text already, stays as it is."""
         text = storable(text)
         with self.transaction():
             before = self.text_of_message(message_id, jid)
@@ -234,15 +244,14 @@ class Ledger(HostDatabase):
         return True
 
     def _group_of(self, jid: str) -> str | None:
-        """Return the group of a chat: the one that has it, or at the terminal the one it names."""
+        """Return the group of a chat; at the terminal, the one that the chat names."""
         groups = self.groups()
         having = next((group.folder for group in groups if group.jid == jid), None)
         named = jid.removeprefix(LOCAL) if jid.startswith(LOCAL) else ""
         return having or next((group.folder for group in groups if group.folder == named), None)
 
     def ready_groups(self) -> set[str]:
-        """Return the groups with work to do now: messages to answer, or open prompts that are not
-        delayed."""
+        """Return the groups with messages to answer now, or open prompts that are not delayed."""
         groups = {group.folder: group for group in self.groups()}
         waiting = self.groups_with_waiting_messages() & groups.keys()
         ready = {folder for folder in waiting if self._called_at(groups[folder])}
@@ -255,8 +264,8 @@ class Ledger(HostDatabase):
     def next_prompt(self, folder: str) -> Prompt | None:
         """Make a prompt of the messages in the group's inbox.
 
-        It has at least those up to the first that is for the agent, of which it gets the last
-        MOST_MESSAGES. Return None if none needs an answer, or the group is gone."""
+        It has the messages up to the first that is for the agent, or more, and of these the last
+        MOST_MESSAGES. Return None if no message needs an answer, or the group is gone."""
         with self.transaction():
             group = next((group for group in self.groups() if group.folder == folder), None)
             called_at = self._called_at(group) if group else 0
@@ -291,10 +300,10 @@ class Ledger(HostDatabase):
             )
 
     def answer(self, prompts: Iterable[Prompt], text: str, error: str = "") -> int | None:
-        """Record one reply to all of `prompts`, in each of their chats, which closes them. Return
-        the id of the first, None if `text` is
-        blank. `error` is the reason if the agent could not answer. Prompts with an answer keep
-        it."""
+        """Record one reply to all of `prompts`, in each of their chats, and close them.
+
+        Return the id of the first reply, None if `text` is blank. `error` is the reason if the
+        agent could not answer. Prompts with an answer keep it."""
         with self.transaction():
             answered = [prompt for prompt in prompts if self.is_open(prompt.id)]
             if not answered:
@@ -314,8 +323,7 @@ class Ledger(HostDatabase):
         return replies[first.jid]
 
     def notify(self, jid: str, text: str) -> int:
-        """Send text that answers no message, such as an agent's report on work that ended in the
-        background."""
+        """Send text that answers no message, such as an agent's report on background work."""
         with self.transaction():
             return self._post(jid, text, "notice")
 
@@ -336,14 +344,16 @@ class Ledger(HostDatabase):
         )
 
     def answers(self, folder: str, text: str) -> bool:
-        """Return whether the group's agent would answer a message with this text. Raises
-        UnknownGroupError."""
+        """Return whether the group's agent would answer a message with this text.
+
+        Raises UnknownGroupError."""
         group = self.group(folder)
         return _calls(group, text) or bool(self._called_at(group))
 
     def _called_at(self, group: RegisteredGroup) -> int:
-        """Return the position in the inbox of the first waiting message that is for the agent; 0
-        for none. Each message is compared with the trigger once."""
+        """Return the inbox position of the first waiting message for the agent; 0 without one.
+
+        Each message is compared with the trigger once."""
         trigger, after = self._compared.get(group.folder, ("", 0))
         after = after if trigger == group.trigger else 0
         called_at = 0
@@ -356,7 +366,7 @@ class Ledger(HostDatabase):
         return called_at
 
     def _meet(self, jid: str, name: str) -> None:
-        """Add the chat if it is new; a name that a channel gave it stays. Inside a transaction."""
+        """Add the chat if it is new, within a transaction; a channel's name for it stays."""
         if jid not in {chat.jid for chat in self.chats()}:
             self.add_chat(jid, name, "")
 
@@ -368,8 +378,7 @@ class Ledger(HostDatabase):
         return self.add_reply(uuid.uuid4().hex, jid, text, kind, timestamp)
 
     def _note_last_answered(self, prompt: Prompt) -> None:
-        """Record, as NanoClaw does, the time of the latest answered message in the prompt's
-        chat."""
+        """Record the time of the latest answered message in the prompt's chat, as NanoClaw does."""
         times = [message.timestamp for message in self.messages_of(prompt.id, MOST_MESSAGES)]
         if times:
             by_chat = json.loads(self.state(LAST_ANSWERED) or "{}")

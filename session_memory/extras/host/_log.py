@@ -1,5 +1,7 @@
-"""The log of a host, shown live and appended to host.log; and the lock of its directory: at most
-one host serves it."""
+"""The log of a host, shown live and appended to host.log; and the lock of its directory.
+
+At most one host serves a directory.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,9 @@ LINE_CHARACTERS = 300
 
 
 class HostLog:
-    """The log in the file `path`, rotated to `<path>.1` when full. `show` is called with each line,
-    without its time, and with True for an error."""
+    """The log in the file `path`, rotated to `<path>.1` when full.
+
+    `show` is called with each line, without its time, and with True for an error."""
 
     def __init__(self, path: str, show: Callable[[str, bool], None]) -> None:
         self._path = path
@@ -72,7 +75,7 @@ def _already_running(layout: Layout) -> LockedError:
 
 
 def _answers(path: str) -> bool:
-    """Check if a host answers at its socket: on a file system without locks, nothing else tells."""
+    """Check if a host answers at its socket, the only sign on a file system without locks."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(WAIT_SECONDS)
         try:

@@ -32,8 +32,9 @@ class PromptFiles:
         self._numbers = itertools.count()
 
     def clear(self) -> None:
-        """Remove the files of an earlier run: its open prompts are given again. Raises OSError,
-        OutsideGroupError."""
+        """Remove the files of an earlier run, because its open prompts are given again.
+
+        Raises OSError, OutsideGroupError."""
         with directory_below(self._host, self._directory, make=True) as directory:
             for name in os.listdir(directory):
                 if name == CLOSE or (name.endswith(_SUFFIX) and is_name(name)):

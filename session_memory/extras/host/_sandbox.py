@@ -35,7 +35,7 @@ _SYSTEM = (
     "/run/current-system/sw",
     "/var/lib/ca-certificates",
 )
-# of /etc only files that programs need: names of machines, certificates, the time zone
+# the files in /etc that programs need: names of machines, certificates, the time zone
 _ETC = (
     "alternatives",
     "ca-certificates",
@@ -72,7 +72,7 @@ _NOT_PERMITTED = (
 
 
 class SandboxError(SessionMemoryError):
-    """An agent cannot be started behind its wall, and so is not started at all."""
+    """An agent cannot be started behind its wall, and is therefore not started at all."""
 
 
 class Mount(NamedTuple):
@@ -120,7 +120,7 @@ def wall(layout: Layout, mounts: Iterable[Mount], runtime: str, *, has_network: 
     home = os.path.realpath(user_dir(os.environ) or layout.root)
     shown = [*_system(), *_programs(runtime, home, layout.root)]
     hidden = [path for path in dict.fromkeys((home, layout.root)) if path != "/"]
-    # Shallow paths first: a deeper one replaces a part of what a shallower one shows.
+    # Shallow paths first, because a deeper path replaces part of a shallower one.
     order = sorted(
         [
             *((_steps(mount.target), 0, [*_bind(mount)]) for mount in shown),

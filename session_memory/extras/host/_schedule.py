@@ -43,7 +43,8 @@ class Schedule:
     def add(
         self, group: str, jid: str, prompt: str, schedule_type: str, value: str, context_mode: str
     ) -> Task:
-        """Add a task that answers in the chat `jid`; one repeated after a crash adds nothing.
+        """Add a task that answers in the chat `jid`; a call repeated after a crash adds nothing.
+
         Raises ScheduleError."""
         now = self._now()
         wanted = _checked(
@@ -84,8 +85,9 @@ class Schedule:
         return self._database.runs(task_id)
 
     def update(self, task_id: str, group: str = "", **changes: str) -> Task:
-        """Change prompt, schedule_type, schedule_value, context_mode or status (active, paused);
-        return the changed task. A new time counts from now; runs missed while a task was paused are
+        """Change prompt, schedule_type, schedule_value, context_mode or status; return the task.
+
+        The status is active or paused. A new time counts from now; runs missed during a pause are
         skipped. Raises ScheduleError, UnknownTaskError."""
         with self._database.transaction():
             now, before = self._now(), self.task(task_id, group)
@@ -117,8 +119,9 @@ class Schedule:
         return task
 
     def remove(self, task_id: str, group: str = "") -> None:
-        """Delete a task and its log; a run that has begun is still answered. Raises
-        UnknownTaskError."""
+        """Delete a task and its log; a run that has begun is still answered.
+
+        Raises UnknownTaskError."""
         with self._database.transaction():
             self.task(task_id, group)
             self._database.remove_waiting_prompts(task_id)
@@ -128,9 +131,10 @@ class Schedule:
                 self._database.remove_task(task_id)
 
     def start_due(self) -> list[str]:
-        """Make a prompt of each due task and set its next time, in one transaction. Return a line
-        for each task that ended because its schedule never occurs again. Runs missed while no host
-        ran are made up once. A task with an unfinished run is not started again."""
+        """Make a prompt of each due task and set its next time, in one transaction.
+
+        Return a line for each task that ended because its schedule never occurs again. Runs missed
+        while no host ran are made up once. A task with an unfinished run is not started again."""
         ended: list[str] = []
         now = self._now()
         if not self._database.due_tasks(iso_time(now)):  # an idle host begins no transaction
@@ -192,9 +196,10 @@ def first_time(schedule_type: str, value: str, now: float) -> float:
 def next_time(
     schedule_type: str, value: str, now: float, before: float | None = None
 ) -> float | None:
-    """Return a task's next due time after `now`, in seconds since the epoch; None for never. A
-    `cron` expression is read in local time; an `interval` is in milliseconds and counts from
-    `before`, the last due time; `once` is a time (local, unless it names its zone). Raises
+    """Return a task's next due time after `now`, in seconds since the epoch; None for never.
+
+    A `cron` expression is read in local time. An `interval` is in milliseconds and counts from
+    `before`, the last due time. `once` is a time (local, unless it names its zone). Raises
     ScheduleError for an invalid time."""
     if schedule_type == "cron":
         return _next_of_cron(value, now)
@@ -224,8 +229,9 @@ def next_time(
 
 
 def _time_of(value: str) -> float:
-    """Return the seconds since 1970 of a time, local unless it names its zone. Raises ValueError,
-    OverflowError, OSError."""
+    """Return the seconds since 1970 of a time, local unless it names its zone.
+
+    Raises ValueError, OverflowError, OSError."""
     try:
         return datetime.fromisoformat(value.strip().replace("Z", "+00:00")).timestamp()
     except ValueError:  # Python 3.10 reads fewer spellings
@@ -236,9 +242,10 @@ def _time_of(value: str) -> float:
 
 
 def _next_of_cron(expression: str, now: float) -> float:
-    """Return the next time of a cron expression. When clocks are set back, a fixed time comes once
-    and one with `*` for the minute or the hour every time, as in cron; a time that clocks skip
-    comes an hour later."""
+    """Return the next time of a cron expression.
+
+    As in cron, when clocks are set back, a fixed time occurs once, and one with `*` for the minute
+    or the hour every time. A time that clocks skip occurs an hour later."""
     from croniter import CroniterBadDateError, croniter
 
     shown = f"the cron expression {_shown(expression)}"
@@ -254,7 +261,7 @@ def _next_of_cron(expression: str, now: float) -> float:
             for fold_offset in (-_LONGEST_FOLD_SECONDS, 0, _LONGEST_FOLD_SECONDS)
         ]
         is_shifted = around[2] - around[0] != timedelta(seconds=2 * _LONGEST_FOLD_SECONDS)
-        # Of two fields for the day either is enough, but both must fit if one begins with `*`, also
+        # Either of two fields for the day is enough, but both must match if one begins with `*`, as
         # in `*/2`.
         times = croniter(expression, around[0 if is_shifted else 1], implement_cron_bug=True)
         candidate = now

@@ -1,5 +1,4 @@
-"""The host's service: gives messages and tasks to the workers of their groups, and replies to the
-channels."""
+"""The host's service: gives messages and tasks to the groups' workers, and replies to channels."""
 
 from __future__ import annotations
 
@@ -48,12 +47,12 @@ FIRST_UPKEEP_SECONDS, UPKEEP_POLL_SECONDS = 3.0, 30.0  # not while the host star
 AGAIN_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 300.0
 LAST_TURN_SECONDS = 20.0
 
-# the channels that come with the program, by their names in `host.channels`
+# the channels that are part of the program, by their names in `host.channels`
 SHIPPED: dict[str, Callable[[str, HostSettings, Chats], Channel]] = {"telegram": Telegram}
 
 
 class Host:
-    """The program that serves the host in `layout`. One at a time: see `log.host_lock`."""
+    """The program that serves the host in `layout`, one at a time (see `log.host_lock`)."""
 
     def __init__(self, layout: Layout, show: Callable[[str, bool], None]) -> None:
         self._layout = layout
@@ -93,8 +92,10 @@ class Host:
                 self._log.fault(f"host.channels: unknown channel {name!r}; known: {known}")
 
     async def run(self) -> None:
-        """Serve until SIGTERM or SIGINT. Running turns then have LAST_TURN_SECONDS to end, or until
-        the next signal; the next run resumes the rest."""
+        """Serve until SIGTERM or SIGINT.
+
+        Running turns then have LAST_TURN_SECONDS to end, or until the next signal; the next run
+        resumes the rest."""
         stopped = asyncio.Semaphore(0)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.release)
@@ -134,7 +135,7 @@ class Host:
         await asyncio.gather(*[task for _, task in self._workers.values()], return_exceptions=True)
 
     async def _keep_up(self, loop: Callable[[], Awaitable[None]]) -> None:
-        """Run one of the loops for good: log an error and restart it after a growing pause."""
+        """Run one of the loops forever: log an error and restart the loop after a growing pause."""
         pause = AGAIN_SECONDS
         while True:
             began = time.monotonic()
@@ -276,8 +277,9 @@ class Host:
                         held_up.add(reply.jid)
 
     async def _sent(self, reply: ChatReply) -> bool:
-        """Send a reply and return whether its chat has it. Local chats always do: they read the
-        database."""
+        """Send a reply and return whether its chat has it.
+
+        Local chats always do, because they read the database."""
         if self._not_before.get(reply.jid, 0.0) > time.monotonic():
             return False
         try:
@@ -323,8 +325,9 @@ class Host:
             await asyncio.sleep(UPKEEP_POLL_SECONDS)
 
     async def _answer_requests(self) -> None:
-        """Answer the file requests of agents without a database; a slow one is waited for by its
-        own group alone."""
+        """Answer the file requests of agents without a database.
+
+        A slow request delays only its own group."""
         while True:
             names = [group.folder for group in self._ledger.groups()]
             for name in names:
@@ -351,7 +354,7 @@ class Host:
 
 
 def _check_readable(config_file: str) -> None:
-    """Raise ConfigError if nothing in the host's settings can be read: a wall may be in there."""
+    """Raise ConfigError if the host's settings are unreadable, because they may require a wall."""
     for fault in FileCheck(config_file).faults:
         if not fault.key:
             raise ConfigError(fault.text, "repair it; a host does not run with unknown settings")

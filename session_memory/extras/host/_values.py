@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-# prefix of chats without a channel: replies are not delivered but read from the database
+# prefix of chats without a channel, whose replies are read from the database
 LOCAL = "local:"
 
 
 class RegisteredGroup(NamedTuple):
-    """A group and its chat: `jid` is the chat's id. With `requires_trigger` its agent answers only
-    messages that match `trigger_pattern`, a regular expression."""
+    """A group and its chat: `jid` is the chat's id.
+
+    With `requires_trigger` its agent answers only messages that match `trigger_pattern`, a regular
+    expression."""
 
     jid: str
     name: str
@@ -42,8 +44,10 @@ class Message(NamedTuple):
 
 
 class Prompt(NamedTuple):
-    """A prompt for an agent. `task` is '' for messages; `uuid` is its id in the runtime's
-    transcript; `session_id` and `begun_at` are '' until it is sent."""
+    """A prompt for an agent.
+
+    `task` is '' for messages; `uuid` is its id in the runtime's transcript; `session_id` and
+    `begun_at` are '' until it is sent."""
 
     id: int
     group: str
@@ -58,8 +62,10 @@ class Prompt(NamedTuple):
 
 
 class ChatReply(NamedTuple):
-    """A message of an agent in a chat: `kind` is reply, task, notice or error; `answers` the
-    messages' ids; `sent_parts` the number of parts that its channel has sent."""
+    """A message of an agent in a chat.
+
+    `kind` is reply, task, notice or error; `answers` are the answered messages' ids; `sent_parts`
+    is the number of parts that its channel has sent."""
 
     id: int
     jid: str
@@ -83,9 +89,10 @@ class TaskRun(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A scheduled task: `schedule_type` is cron, interval or once, `context_mode` group or
-    isolated. `jid` is the id of the chat that its answers go to. Times are ISO 8601 in UTC, or
-    None."""
+    """A scheduled task.
+
+    `schedule_type` is cron, interval or once, `context_mode` group or isolated. `jid` is the id of
+    the chat for its answers. Times are ISO 8601 in UTC, or None."""
 
     id: str
     group: str
@@ -107,9 +114,10 @@ class Task(NamedTuple):
 
 
 class ListedChat(NamedTuple):
-    """A known chat and the group that answers in it, '' for none. `trigger` is the pattern that
-    addresses its agent, '' if it answers everything; `last_activity` is ISO 8601 in UTC, '' for
-    never."""
+    """A known chat and the group that answers in it, '' for none.
+
+    `trigger` is the pattern that addresses its agent, '' if it answers everything; `last_activity`
+    is ISO 8601 in UTC, '' for never."""
 
     chat: str
     name: str
@@ -121,9 +129,9 @@ class ListedChat(NamedTuple):
 class Administration(Protocol):
     """A host's services for the agent of one of its groups, beyond its sessions.
 
-    They are the tasks that it may change, the next one first, and for main the chats, groups' chats
-    first, and the groups. The agent's own `group` is fixed at construction; as an argument '' means
-    that one, and only main may name others. Methods raise as Backend's do."""
+    They are the tasks that it may change, the next one first. For main they include the chats,
+    those of groups first, and the groups. The agent's own `group` is fixed at construction. As an
+    argument, '' means this group, and only main may name others. Methods raise as Backend's do."""
 
     group: str
     is_main: bool

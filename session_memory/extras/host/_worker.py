@@ -1,5 +1,4 @@
-"""A group's worker: gives its prompts to its agent, one session at a time, and records the
-replies."""
+"""A group's worker: gives prompts to the agent, one session at a time, and records the replies."""
 
 from __future__ import annotations
 
@@ -24,8 +23,8 @@ from ._values import Prompt
 from .recovery import recover, wait_for_end
 from .settings import HostSettings
 
-# Starts an agent: the group, the name of its session, the session to resume, and the receiver of
-# its events.
+# Starts an agent: takes the group, the name of its session, the session to resume, and the receiver
+# of its events.
 Start = Callable[[Group, str, str | None, Callable[[Event], None]], Agent]
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 2.0, 300.0
@@ -37,7 +36,7 @@ NO_SESSION = "No conversation found"  # the runtime says this of a session that 
 
 
 class Worker:
-    """Works for one group until there is nothing to do, or until others are waiting.
+    """Works for one group until there is nothing to do, or until other groups are waiting.
 
     Only the ledger records the answered messages: all state here may be lost at any moment."""
 
@@ -59,7 +58,8 @@ class Worker:
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._agent: Agent | None = None
         self._is_begun = False
-        self._task = ""  # of the isolated session that the agent runs; '' for the group's own
+        # the name of the isolated session that the agent runs; '' for the group's own session
+        self._task = ""
         self._pointer: str | None = None
         self._given: dict[str, Prompt] = {}
         self._taken: set[str] = set()
@@ -81,8 +81,9 @@ class Worker:
         self.poke()
 
     async def work(self) -> None:
-        """Work until idle for `idle_seconds`, or until told to end. Raises SessionMemoryError,
-        OSError."""
+        """Work until idle for `idle_seconds`, or until told to end.
+
+        Raises SessionMemoryError, OSError."""
         await asyncio.to_thread(prepare_group, self.group)
         await wait_for_end(self.group.runtime, self.group.config_dir, ORPHAN_SECONDS)
         await self._recover()
@@ -103,8 +104,9 @@ class Worker:
             await self._close()
 
     def _is_time_to_go(self) -> bool:
-        """Return whether to end between two turns because others wait: at once if idle, else after
-        SHARE_SECONDS."""
+        """Return whether to end between two turns because other groups wait.
+
+        The answer is yes at once if idle, else after SHARE_SECONDS."""
         if self._given or not (self._is_room_wanted or self._is_last_turn):
             return False
         return (
@@ -139,10 +141,12 @@ class Worker:
                 self._ledger.ask_again(prompts[uuid])
 
     def _choose(self) -> Prompt | None:
-        """Return the prompt to send now, or None. During a turn, prompts with messages are sent one
-        after the other, each when the runtime has received the previous one: it merges waiting
-        prompts, whose answers would be indistinguishable. A task runs alone, and messages after a
-        `clear` are for the next session."""
+        """Return the prompt to send now, or None.
+
+        During a turn, prompts with messages are sent one after the other, each when the runtime has
+        received the previous one: it merges waiting prompts, whose answers would be
+        indistinguishable. A task runs alone, and messages after a `clear` are for the next session.
+        """
         if self._is_last_turn:
             return None
         if self._given:
@@ -166,8 +170,10 @@ class Worker:
         return new if new and self._fits(new) else None
 
     def _fits(self, prompt: Prompt) -> bool:
-        """Return whether a prompt may join the current turn: a task runs alone, and a turn that
-        answers several prompts has one reply, which goes to one chat."""
+        """Return whether a prompt may join the current turn.
+
+        A task runs alone. A turn that answers several prompts has one reply, which goes to one
+        chat."""
         chats = {given.jid for given in self._given.values()}
         return not chats or (not prompt.task and chats == {prompt.jid})
 
@@ -175,8 +181,9 @@ class Worker:
         return self._ledger.open_prompts(self.group.name, even_later=even_later)
 
     def _is_current(self) -> bool:
-        """Check if the agent's session is still the one for the next message: tools may switch
-        it."""
+        """Check if the agent's session is still the one for the next message.
+
+        Tools may switch it."""
         if self._agent is None:
             return False
         expected = self._agent.session_id if self._is_begun else self._pointer

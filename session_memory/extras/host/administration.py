@@ -17,8 +17,9 @@ SHORTEST_SECONDS = 60  # between two runs that an agent asks for; each costs tok
 
 
 class HostAdministration:
-    """See `_values.Administration`. Each call opens the database itself, since agents call
-    from their own threads. Raises GroupNameError."""
+    """A host's administration, see `_values.Administration`. Raises GroupNameError.
+
+    Each call opens the database itself, because agents call from their own threads."""
 
     def __init__(self, layout: Layout, group: str) -> None:
         own_group = layout.group(group)

@@ -1,5 +1,7 @@
-"""`session-memory host`: runs a host and talks to its agents; `host_groups` has its groups and
-tasks."""
+"""`session-memory host`: runs a host and talks to its agents.
+
+`_groups_command` has the actions on groups and tasks.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +135,7 @@ def _say(call: HostCall) -> int:
     ledger, text = call.ledger, " ".join(arguments.text)
     group, is_called = ledger.group(arguments.group), ledger.answers(arguments.group, text)
     sender = arguments.sender
-    # Where nobody sees the question, nobody wants its answer: not in the group's chat.
+    # If nobody sees the question, nobody wants its answer in the group's chat.
     jid = ledger.chats_of(group.folder)[-1]
     message_id = ledger.receive(jid, text, sender=sender or "terminal", sender_name=sender)
     reply, note = None, ""
@@ -201,8 +203,9 @@ def _tail(call: HostCall) -> None:
 
 
 def _wait_for_reply(ledger: Ledger, jid: str, message_id: str, layout: Layout) -> ChatReply | None:
-    """Wait for the reply to a message. None if the agent had nothing to say, or once the host has
-    ended."""
+    """Wait for the reply to a message, and return it.
+
+    Return None if the agent had nothing to say, or if the host has ended."""
     while True:
         is_answered, reply_id = ledger.reply_to(message_id, jid)
         if is_answered:

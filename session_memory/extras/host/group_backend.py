@@ -35,8 +35,9 @@ _UNTITLED = "the present conversation"
 
 
 class GroupBackend(Backend):
-    """The `Backend` of a group's agent; `administration` is the host's services for it. Raises
-    GroupNameError."""
+    """The `Backend` of a group's agent; `administration` has the host's services for it.
+
+    Raises GroupNameError."""
 
     def __init__(
         self,
@@ -155,8 +156,10 @@ class GroupBackend(Backend):
     def _is_told(
         self, session: ListedSession, listed: list[ListedSession], privacy: Privacy, group: Group
     ) -> bool:
-        """Return whether a session may be listed: by each of the names that it has among the
-        `listed` ones of its group, and unless all of it was forgotten."""
+        """Return whether a session may be listed.
+
+        Each of its names among the group's `listed` sessions must be permitted, and a part of it
+        must not be forgotten."""
         names = [other.name for other in listed if other.session_id == session.session_id]
         gate = Gate(privacy, session.session_id, group.root, names)
         if gate.rule.ignore or gate.until is None:
@@ -187,8 +190,10 @@ class GroupBackend(Backend):
             yield f"{directory}/{os.path.basename(path)}"
 
     def _active(self, group: Group, session_id: str, label: str) -> ListedSession | None:
-        """Return the group's active session under its title, as far as there is a transcript that
-        can be read and the title may be told; None for one of another group that is excluded."""
+        """Return the group's active session under its title, or None.
+
+        The transcript must be readable and the title permitted. For another group's session it is
+        None if it is excluded."""
         shown = ListedSession(session_id, _UNTITLED, session_id, None, True, label)
         try:
             with self._transcript(group, session_id) as path:

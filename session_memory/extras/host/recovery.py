@@ -1,9 +1,9 @@
-"""Recovers from a killed host: finds answers in a transcript to prompts that it sent, and ends
-runtimes that it left running.
+"""Recovers from a killed host: finds answers to its prompts in a transcript, and ends runtimes.
 
-Each of these finishes its turn, then ends by itself. Until then its session must not be resumed, or
-two processes would write one transcript. The runtime lists its processes in its configuration
-directory, which belongs to one group."""
+A runtime that was left running finishes its turn, then ends by itself. Until then its session must
+not be resumed, or two processes would write one transcript. The runtime lists its processes in its
+configuration directory, which belongs to one group.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from ...sessions.transcripts.reader import TranscriptReader
 
 
 class Recovered(NamedTuple):
-    """The replies, each with the ids of the prompts that it answers, and the ids of the prompts
-    that the runtime had received but not answered."""
+    """The replies, each with the ids of the answered prompts, and the ids of unanswered prompts.
+
+    The runtime had received the unanswered ones."""
 
     answers: list[tuple[tuple[str, ...], str]]
     begun: set[str]
@@ -60,7 +61,7 @@ def _close(recovered: Recovered, text: str) -> None:
 def _records(
     runtime: Runtime, transcript: str, prompt_ids: Collection[str]
 ) -> Iterator[dict[str, Any]]:
-    """Return the records from the first one that names one of the prompts."""
+    """Yield the records from the first one that names one of the prompts."""
     wanted = [prompt_id.encode() for prompt_id in prompt_ids]
     is_begun = False
     if not os.path.isfile(transcript):
@@ -78,8 +79,7 @@ TERMINATE_SECONDS = 3.0
 
 
 async def wait_for_end(runtime: Runtime, config_dir: str, timeout_seconds: float) -> None:
-    """Wait until no runtime runs on `config_dir`; kill those that take longer than
-    `timeout_seconds`."""
+    """Wait until no runtime runs on `config_dir`; kill those that exceed `timeout_seconds`."""
     deadline = time.monotonic() + timeout_seconds
     while pids := _running_pids(runtime, config_dir):
         now = time.monotonic()

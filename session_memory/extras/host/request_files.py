@@ -1,5 +1,7 @@
-"""Tool calls without a database, as in a sandbox: written as files, which the host answers
-(host.ipc)."""
+"""Tool calls written as files, which the host answers, for an agent without a database.
+
+An agent in a sandbox has none (see `_ipc`).
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,9 @@ _PAUSE_SECONDS = 0.05
 
 
 class RequestFiles:
-    """Calls through the directory `path` that host and agent share, such as data/ipc/<group>
-    mounted in a sandbox."""
+    """Calls through the directory `path` that host and agent share.
+
+    An example is data/ipc/<group>, mounted in a sandbox."""
 
     def __init__(self, path: str, wait_seconds: float = WAIT_SECONDS) -> None:
         self._groups_file = path + "/available_groups.json"
@@ -63,8 +66,7 @@ class RequestFiles:
             return ToolResult(f"{name}: {error.strerror}. Tell the user if it happens again", True)
 
     def _await(self, request_id: str) -> ToolResult | None:
-        """Return the answer and delete its file; on a timeout withdraw the request and return
-        None."""
+        """Return the answer and delete its file; on a timeout withdraw the request, return None."""
         path = f"{self._responses_dir}/{request_id}.json"
         deadline = time.monotonic() + self._wait_seconds
         while not os.path.lexists(path):

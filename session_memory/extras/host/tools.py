@@ -24,7 +24,7 @@ _FOR_MAIN = "group"  # an argument of a task's tool that only the agent of main 
 
 
 def adapted(tool: Tool, audiences: Container[str]) -> Tool:
-    """Return a tool as the agent of main, or of any other group, gets it."""
+    """Return the form of a tool for the agent of main, or of any other group."""
     is_main = "main" in audiences
     described = tool._replace(
         description=tool.description.replace("{of_main}", _OF_MAIN if is_main else "")

@@ -1,8 +1,7 @@
-"""Access control of the page: only for visitors with a link that the terminal shows or that started
-the browser.
+"""Access control of the page: only visitors with a link from the terminal or the browser's start.
 
 Cookies ignore ports. To keep them from another server on 127.0.0.1, they are limited to an
-unguessable path, and the whole page is below it. Checks of Host (DNS rebinding) and Origin keep out
+unguessable path that contains the whole page. Checks of Host (DNS rebinding) and Origin keep out
 other sites.
 """
 
@@ -44,8 +43,10 @@ _USED = (
 
 
 class Access:
-    """The secrets of one run of the page. `root` is the path that contains all of it; `form_token`
-    is in each of our forms, and nowhere else."""
+    """The secrets of one run of the page.
+
+    `root` is the path that contains all of it; `form_token` is in each of our forms, and nowhere
+    else."""
 
     def __init__(self, port: int) -> None:
         self.root = "/" + secrets.token_urlsafe(16)
@@ -57,13 +58,15 @@ class Access:
 
     @property
     def link(self) -> str:
-        """The link for the terminal. Only its user reads that, so the link is valid as long as the
-        page runs."""
+        """The link for the terminal.
+
+        Only its user reads the terminal, so the link is valid as long as the page runs."""
         return self._link(self._token)
 
     def single_use_link(self) -> str:
-        """Return a link that works once: to start a browser, whose arguments any user of the
-        machine can read."""
+        """Return a link that works once, for starting a browser.
+
+        Any user of the machine can read a browser's arguments."""
         token = secrets.token_urlsafe(24)
         self._single_use.add(token)
         return self._link(token)
@@ -72,8 +75,9 @@ class Access:
         return f"http://{self._hosts[0]}{self.root}{ENTRANCE}?token={token}"
 
     def refusal(self, scope: Scope) -> Response | None:
-        """Return the response to a request from elsewhere or for something outside the root; None
-        if it is allowed."""
+        """Return the response to a forbidden request; None if it is allowed.
+
+        Requests from elsewhere, or for a path outside the root, are forbidden."""
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         authority, path = headers.get(b"host", ""), scope["path"]
         if authority not in self._hosts:
@@ -99,8 +103,10 @@ class Access:
         return None
 
     def _enter(self, scope: Scope) -> Response:
-        """Admit a visitor with a token. The next request comes from our own page: a browser
-        withholds the cookie while it follows a link from another site or a file."""
+        """Admit a visitor with a token.
+
+        The next request comes from our own page, because a browser withholds the cookie while it
+        follows a link from another site or a file."""
         token = "".join(parse_qs(scope["query_string"].decode("latin-1")).get("token", [])[:1])
         if token in self._single_use:
             self._single_use.remove(token)

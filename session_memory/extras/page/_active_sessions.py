@@ -1,5 +1,8 @@
-"""The active sessions, read from their transcripts, which are more detailed and current than the
-store. Sessions that only the store knows, as in the groups of a host, come from the store."""
+"""The active sessions, read from their transcripts.
+
+These are more detailed and more current than the store. Sessions that only the store has, as in the
+groups of a host, come from the store.
+"""
 
 from __future__ import annotations
 
@@ -61,11 +64,13 @@ class LastUpdate(NamedTuple):
 
 
 class ActiveSession(NamedTuple):
-    """A session of today. `files` are its last edits, `collisions` the lines about collisions that
-    it was not told yet. `hands` has the files that it read or edited lately: the path, `edited` or
-    `read`, and the time. `waiting` is the exact text that its next prompt gets, `problem` the
-    reason if that is unknown. `work` is its current state: '' if it waits for its user, `at work`,
-    or `at work: Bash` if it called a tool last."""
+    """A session of today.
+
+    `files` are its last edits, `collisions` the lines about collisions that it has not been told.
+    `hands` has the files that it read or edited lately: the path, `edited` or `read`, and the time.
+    `waiting` is the exact text that its next prompt gets, `problem` the reason if that is unknown.
+    `work` is its current state: '' if it waits for its user, `at work`, or `at work: Bash` if it
+    called a tool last."""
 
     id: str
     name: str
@@ -90,7 +95,7 @@ class ActiveSession(NamedTuple):
 
 
 class ActiveSessions:
-    """The active sessions of one store at the last read: `sessions`, the latest first."""
+    """The active sessions of one store at the last read; `sessions` has the latest first."""
 
     def __init__(self, pool: StorePool, environ: Mapping[str, str]) -> None:
         self.sessions: list[ActiveSession] = []
@@ -124,8 +129,9 @@ class ActiveSessions:
 
 
 def active_since(now: float) -> float:
-    """Return the time since which a session counts as active: the start of today, or at night of
-    yesterday. In seconds since the epoch."""
+    """Return the time since which a session counts as active, in seconds since the epoch.
+
+    It is the start of today, or at night of yesterday."""
     return min(midnight(now), now - NIGHT_HOURS * 3600)
 
 
@@ -192,7 +198,7 @@ def _card(
 def _with_delivery(
     card: ActiveSession, state: Callable[[], DeliveryState | None], now: float
 ) -> ActiveSession:
-    """Return the session with its last and its waiting update, and the collisions in that."""
+    """Return the session with its last update, its next one, and the collisions in that."""
     try:
         delivered, waiting, is_withheld, _ = state() or (None, "", False, ())
     except Exception as error:  # see above
@@ -213,7 +219,7 @@ def _with_delivery(
 
 
 def _in_hand(calls: Iterable[tuple[str, str, float | None]]) -> tuple[tuple[str, str, float], ...]:
-    """Return each file with the last action on it; an edit counts more than later reading."""
+    """Return each file with the last action on it; an edit outranks later reading."""
     hands_by_path: dict[str, tuple[str, str, float]] = {}
     for path, kind, at in calls:
         if kind == EDIT or (kind == READ and hands_by_path.get(path, ("", ""))[1] != "edited"):
@@ -224,7 +230,7 @@ def _in_hand(calls: Iterable[tuple[str, str, float | None]]) -> tuple[tuple[str,
 def _from_store(
     store: SqliteStore, location: StoreLocation, now: float, since: float, known: set[str]
 ) -> list[ActiveSession]:
-    """Return the sessions with a message since then, without the `known` ones."""
+    """Return the sessions with a message since a time, except the `known` ones."""
     cards_by_session = {}
     for conversation in store.conversations(Filter(since=round(since * 1000), limit=CONVERSATIONS)):
         if conversation.session_id not in known and conversation.session_id not in cards_by_session:
@@ -270,16 +276,16 @@ def _entry_of(item: StoredEntry) -> Entry:
 
 
 def work_of(role: str, tool: str, silent_seconds: float) -> str:
-    """Return a session's state, from the role of its last entry and the tool called: an agent that
-    answered waits, one that was asked or called a tool is at work."""
+    """Return a session's state, from the role of its last entry and the tool it called.
+
+    An agent that answered waits; one that was asked or called a tool is at work."""
     if not is_running(role, bool(tool), silent_seconds):
         return ""
     return f"at work: {for_people(tool)}" if tool else "at work"
 
 
 def _last_request(entries: list[Entry]) -> tuple[str, str]:
-    """Return the last request, and the agent's last message since then; each '' if there is
-    none."""
+    """Return the last request, and the agent's last message since then; each may be ''."""
     request = words = ""
     for entry in entries:
         if entry.role == "user" and is_request(entry.text):

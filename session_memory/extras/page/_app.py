@@ -1,5 +1,4 @@
-"""The application: turns a request into a value, a view turns that into values, a template turns
-these into HTML."""
+"""The application: a view turns a request into values, and a template turns these into HTML."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ PART = "x-part"  # the header by which our script requests a view's content with
 
 
 class _Assets(StaticFiles):
-    """Files that a browser caches: addresses differ between runs of the page."""
+    """Files that a browser caches; their addresses differ between runs of the page."""
 
     def file_response(self, *given: Any, **named: Any) -> Response:
         response = super().file_response(*given, **named)

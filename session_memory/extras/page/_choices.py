@@ -1,5 +1,7 @@
-"""Filters shared by several views: time, project, runtime; this machine or the joined team, which
-is queried for each request and never for a list."""
+"""Filters that several views share: time, project, runtime, and this machine or the joined team.
+
+The team is queried for each request and never for a list.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +47,9 @@ def chosen_of(pairs: Iterable[tuple[str, str]], chosen: str) -> list[Choice]:
 
 
 def period(request: PageRequest, default: str) -> tuple[list[Choice], int | None]:
-    """Return the periods, and the beginning of the one chosen by `since`, in milliseconds since the
-    epoch; None for any time."""
+    """Return the periods, and the beginning of the one chosen by `since`, or None for any time.
+
+    The beginning is in milliseconds since the epoch."""
     chosen = request.one("since", default)
     if chosen not in dict(PERIODS):
         chosen = default
@@ -56,8 +59,10 @@ def period(request: PageRequest, default: str) -> tuple[list[Choice], int | None
 
 
 def places(request: PageRequest) -> Places:
-    """Return the projects, the latest first, and the runtimes; `project` and `runtime` hold the
-    choice. An unknown project gets a directory without sessions."""
+    """Return the projects, the latest first, and the runtimes.
+
+    `project` and `runtime` are the choices. An unknown project gets a directory without sessions.
+    """
     work = [(project_of(place.directory), place) for place in work_places(request.store)]
     names = dict.fromkeys(name for name, place in work if place.directory)
     kinds = {place.runtime: shown_runtime(place.runtime).title for _, place in work}
@@ -81,7 +86,7 @@ def filters(request: PageRequest, default: str) -> dict[str, Any]:
 
 
 def whose(request: PageRequest) -> list[Choice]:
-    """Return the choice between this machine and the team; no choices without a team."""
+    """Return the choice between this machine and the team; without a team, no choices."""
     pairs = (("", "This machine"), (SHARED, "The team"))
     return chosen_of(pairs, request.one("whose")) if shared_url(request.location.home) else []
 

@@ -1,8 +1,9 @@
-"""A session as a dialogue: its chunks, each one's content, and a full tool call, for a template.
+"""A session as a dialogue, for a template: its chunks, their content, and a full tool call.
 
 The store has only the main argument and the outcome of a call, so the transcript is read when a
-call is opened. Content that only the transcript has is between the items: updates, where they were
-delivered, and the model's thinking."""
+call is opened. Between the items is content that only the transcript has: updates, where they were
+delivered, and the model's thinking.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ ARGUMENT_CHARACTERS = 240
 LONG_CHARACTERS = 4000  # a longer text gets a scroll box
 RESULT_BYTES = 8 * 1024 * 1024  # of the transcript after the call, searched for its result
 RESULT_CHARACTERS = 20_000
-NOTE_ID = -1  # of what only the transcript has: what the session was told and thought
+NOTE_ID = -1  # the most characters of an update or a thought, which only the transcript has
 TOLD, THOUGHT = "told", "thought"
 MOST_BYTES = 16 * 1024 * 1024  # of a transcript, searched for one chunk
 DID_NEXT = 4
@@ -48,8 +49,9 @@ _WITHHELD = "Withheld: since then, rules have changed or a session was forgotten
 
 
 class DialoguePart(NamedTuple):
-    """A part of a session: the items of a conversation with the numbers from `first` to `last`. The
-    very last chunk `is_open`: new items go into it. `silence` is the pause before it, in
+    """A part of a session: the items of a conversation with the numbers from `first` to `last`.
+
+    The very last part `is_open`, because new items go into it. `silence` is the pause before it, in
     seconds."""
 
     conversation: int
@@ -60,8 +62,9 @@ class DialoguePart(NamedTuple):
 
 
 class ShownCall(NamedTuple):
-    """A tool call in one line; `text` is its whole argument. `outcome` is ok, error, or '' if
-    unknown."""
+    """A tool call in one line; `text` is its whole argument.
+
+    `outcome` is ok, error, or '' if unknown."""
 
     number: int
     tool: str
@@ -77,9 +80,9 @@ class Block(NamedTuple):
     """One block of the dialogue.
 
     It is a message (`text`), consecutive tool calls and thoughts (`calls`), or a report to the
-    session (role TOLD), with what it `did_next`. `number` is the first item's, `key` is unique.
-    `day` is set on the first block of a day. `goes_on` means that the previous block has the same
-    speaker."""
+    session (role TOLD), with the next action as `did_next`. `number` is the first item's, `key` is
+    unique. `day` is set on the first block of a day. `goes_on` means that the previous block has
+    the same speaker."""
 
     number: int
     role: str
@@ -95,8 +98,10 @@ class Block(NamedTuple):
 
 
 class CallDetail(NamedTuple):
-    """A call: its `argument`, the `diff` of an edit, the `result`, the number of characters left
-    out of it, and the reason if there is no more to see."""
+    """A call in full.
+
+    It has its `argument`, the `diff` of an edit, the `result`, the number of characters left out of
+    it, and the reason if nothing more can be shown."""
 
     argument: str
     diff: Diff | None = None
@@ -159,7 +164,7 @@ def blocks_of(items: list[StoredEntry], day_before: str = "") -> Iterator[Block]
 
 
 def _joined(block: Block, item: StoredEntry, *, is_same_message: bool) -> Block | None:
-    """Return a block with the next item added; None if that begins another block."""
+    """Return a block with the next item added; None if the item begins another block."""
     text = for_people(item.text)
     if block.role == item.role == TOOL_ROLE:
         call = _call(item, text, for_people(item.error))
@@ -170,7 +175,7 @@ def _joined(block: Block, item: StoredEntry, *, is_same_message: bool) -> Block 
 
 
 def _new_day(item: StoredEntry, day_before: str) -> tuple[str, str]:
-    """Return the day to show before an item, '' if it is the day before, and the last known day."""
+    """Return the day to show before an item ('' if it is unchanged), and the last known day."""
     if item.timestamp is None:
         return "", day_before
     at = item.timestamp / 1000
@@ -261,7 +266,7 @@ def _read(detail: CallDetail, runtime: Runtime, descriptor: int, item: StoredEnt
 def _hunks(
     descriptor: int, runtime: Runtime, reader: TranscriptReader, offset: int, call_id: str
 ) -> list[Hunk]:
-    """Return where an edit changed its file, by the record of the call or its result, or []."""
+    """Return where an edit changed its file, from the record of the call or its result, or []."""
     named = call_id.partition(":")[0].encode()
     for at, line in lines_forward(
         descriptor, offset, min(offset + RESULT_BYTES, os.fstat(descriptor).st_size)
@@ -314,7 +319,9 @@ class AnnotatedSession:
     def _notes(
         self, conversation: Conversation, begin: int, end: int | None
     ) -> Iterator[StoredEntry]:
-        """Yield the notes behind the record at `begin` and before that at `end`. Raises OSError."""
+        """Yield the notes after the record at `begin` and before the record at `end`.
+
+        Raises OSError."""
         runtime = next(
             (
                 known_runtime

@@ -1,5 +1,4 @@
-"""Diffs of edits, as values for a template: numbered lines with their kinds, and how many were
-added and removed."""
+"""Diffs of edits, as values for a template: numbered lines by kind, with counts of changes."""
 
 from __future__ import annotations
 
@@ -16,8 +15,9 @@ FOLDED_CHARACTERS = 400  # of a line: the rest is folded
 
 
 class DiffLine(NamedTuple):
-    """A line of a diff. `kind` is add, del, at (a gap) or ''; `before` and `after` are its numbers
-    in both texts."""
+    """A line of a diff.
+
+    `kind` is add, del, at (a gap) or ''; `before` and `after` are its numbers in both texts."""
 
     kind: str
     text: str
@@ -26,7 +26,7 @@ class DiffLine(NamedTuple):
 
     @property
     def number(self) -> str:
-        """Return the number to show: in the new text, of a removed line in the old one."""
+        """Return the number to show: the one in the new text; for a removed line the old one."""
         return str(self.before if self.kind == "del" else self.after or "")
 
 
@@ -43,8 +43,9 @@ class Diff(NamedTuple):
 
 
 def diff_of(edits: Sequence[Edit], hunks: Sequence[Hunk]) -> Diff | None:
-    """Return the diff of edits, by the `hunks` if the transcript has them; None if there is nothing
-    to show."""
+    """Return the diff of edits, by the `hunks` if the transcript has them.
+
+    Return None if there is nothing to show."""
     is_placed = bool(hunks) or all(not before for before, _ in edits)
     parts = list(hunks) or [(before, after, 1, 1) for before, after in edits]
     lines: list[DiffLine] = []
@@ -83,7 +84,7 @@ def _lines(old: list[str], new: list[str], before: int, after: int) -> Iterable[
 
 
 class AddedLines(NamedTuple):
-    """The lines that a hunk adds. `number` is the first one's in the file, 0 if unknown."""
+    """The lines that a hunk adds; `number` is the first one's in the file, 0 if unknown."""
 
     number: int
     texts: tuple[str, ...]

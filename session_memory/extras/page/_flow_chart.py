@@ -1,4 +1,4 @@
-"""The diagram of steps that follow each other: where each step and curve is drawn."""
+"""The diagram of successive steps: the position of each step and curve."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ _MOST_PER_TIME = 6.0  # thickness of a flow for each time it happened, at most
 
 
 class DrawnStep(NamedTuple):
-    """A step on one side: its name as drawn, whether it failed, its top and height, and how often
-    it was there."""
+    """A step on one side: its name as drawn, whether it failed, its position, and its count."""
 
     step: str
     name: str
@@ -67,7 +66,7 @@ def flow_chart(flows: Sequence[StepFlow]) -> FlowChart:
 
 
 def _side(numbers: Sequence[tuple[tuple[str, bool], int]], scale: float) -> list[DrawnStep]:
-    """Return the steps of a side below each other, the most frequent first."""
+    """Return the steps of a side from top to bottom, the most frequent first."""
     totals: Counter[tuple[str, bool]] = Counter()
     for step, times in numbers:
         totals[step] += times
@@ -98,7 +97,7 @@ def _middles(
 ) -> list[float]:
     """Return where each flow meets its step on a side.
 
-    The flows of a step are in the order of their `opposite` ends; then they do not cross."""
+    The flows of a step are in the order of their `opposite` ends, so they do not cross."""
     used = dict(tops)
     middles = {}
     for flow in sorted(flows, key=opposite):

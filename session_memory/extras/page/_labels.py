@@ -1,5 +1,7 @@
-"""Labels as the page shows them: runtimes, projects, and quotations on one line, without Markdown,
-which only a whole text can render."""
+"""Labels of the page: runtimes, projects, and quotations on one line.
+
+A quotation is shown without Markdown, which only a whole text can render.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,9 @@ def shown_runtime(name: str) -> ShownRuntime:
 
 
 def shown(value: Value) -> Value:
-    """Return a value with all texts in it for people, also those in tuples, lists and
-    dictionaries."""
+    """Return a value with all its texts made safe for people, also inside containers.
+
+    Containers are tuples, lists and dictionaries."""
     made: Any = value
     if isinstance(value, str):
         made = for_people(value)
@@ -63,8 +66,10 @@ def shown(value: Value) -> Value:
 
 @lru_cache(maxsize=2000)
 def project_of(cwd: str) -> str:
-    """Return a directory's project name: the name of the repository's directory, wherever it has
-    moved, else its own."""
+    """Return the name of a directory's project.
+
+    It is the name of the repository's directory, wherever that has moved, else the directory's own
+    name."""
     worktree = None
     if cwd.startswith("/"):
         present = present_directory(person_home(os.environ).repositories_file, cwd)
@@ -80,7 +85,7 @@ def project_of(cwd: str) -> str:
 
 
 def quoted(text: str, characters: int) -> str:
-    """Return the beginning of `text` on one line, at most so many characters, for people."""
+    """Return the beginning of `text` on one line for people, in at most so many characters."""
     lines = [_plain(line) for line in for_people(beginning(text, 4 * characters)).split("\n")]
     return shorten(one_line(" ".join(lines)), characters)
 

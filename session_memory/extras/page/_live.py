@@ -1,7 +1,8 @@
-"""Live changes while the page is open: ingests transcripts at once, watches delivered updates, and
-checks for failures that need the person. Notifies listeners that something changed; they fetch it.
+"""Live changes while the page is open.
 
-The kernel drops events when too many come at once, so there is also a periodic poll.
+It ingests transcripts at once, watches delivered updates, and checks for failures that need the
+person. Listeners are notified that something changed, and fetch it. The kernel drops events when
+too many come at once, so there is also a periodic poll.
 """
 
 from __future__ import annotations
@@ -30,13 +31,15 @@ QUIET_MILLISECONDS, LONGEST_MILLISECONDS = 50, 300  # as upkeep.watch has them
 LOOK_SECONDS = 15.0  # between two polls, whatever the kernel reports
 PATIENCE_SECONDS = 5.0
 HEARTBEAT_SECONDS = 15.0
-CHECK_SECONDS = 600.0  # between two checks for failures: each runs a hook, which takes a second
+# the time between two checks for failures; each runs a hook, which takes a second
+CHECK_SECONDS = 600.0
 STAMP_SECONDS = 1.0  # between two looks at the times of the files that may cause one
 
 
 class Intake(NamedTuple):
-    """The progress of an ingest: `done` of `total` bytes (0 if none is running), and the last
-    attempt's `problem`."""
+    """The progress of an ingest.
+
+    It has done `done` of `total` bytes (0 if none is running); `problem` is the last attempt's."""
 
     done: int = 0
     total: int = 0
@@ -50,9 +53,9 @@ class _StoppedError(Exception):
 class Live:
     """Keeps the store of `pool` up to date in its own thread. `version` counts the changes.
 
-    `then` is called after each poll and returns whether it changed anything. Without listeners it
-    is called only when a visitor comes (`catch_up`): it reads the sessions of today, 3 ms for each.
-    """
+    `then` is called after each poll and returns whether it changed anything. It reads the sessions
+    of today, 3 ms for each, so without listeners it is called only when a visitor comes
+    (`catch_up`)."""
 
     def __init__(
         self, pool: StorePool, find_location: Callable[[], StoreLocation], then: Callable[[], bool]
@@ -79,8 +82,9 @@ class Live:
         self._thread.join(seconds)
 
     async def versions(self) -> AsyncIterator[int | None]:
-        """Yield the version whenever it changes, and None now and then, to find out whether the
-        client is still there."""
+        """Yield the version whenever it changes, and None now and then.
+
+        None lets the caller find out whether the client is still there."""
         event = asyncio.Event()
         listener = (asyncio.get_running_loop(), event)
         self._listeners.add(listener)
@@ -137,7 +141,9 @@ class Live:
             self._look(is_certain=has_changed)
 
     def _look(self, *, is_certain: bool = False) -> None:
-        """Ingest new content and notify listeners of a change. `is_certain`: a file has changed."""
+        """Ingest new content and notify listeners of a change.
+
+        `is_certain` means that a file has certainly changed."""
         before = self.intake
         try:
             is_new = use_store(
@@ -215,9 +221,10 @@ class Alarm(NamedTuple):
 
 
 class Alarms:
-    """Failures that need the person, such as a dead hook or a broken setting: the last result of
-    `find`, in `found`; `tell` is called when it changes. `watched` returns the paths of the
-    relevant files."""
+    """Failures that need the person, such as a dead hook or a broken setting.
+
+    `found` is the last result of `find`, and `tell` is called when it changes. `watched` returns
+    the paths of the relevant files."""
 
     def __init__(
         self,

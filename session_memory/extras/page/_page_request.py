@@ -25,10 +25,12 @@ class VisitorGoneError(Exception):
 
 
 class PageRequest(NamedTuple):
-    """One request. `path` maps the {names} in the view's path, `query` has the parameters with all
-    their values; `teams` opens the store of the team; `now` is in seconds since the epoch; `root`
-    begins every link; `active` are the sessions of today, `alarms` the problems for the user to
-    fix; `is_gone` tells whether the client has disconnected."""
+    """One request.
+
+    `path` maps the {names} in the view's path, and `query` has the parameters with all their
+    values. `teams` opens the store of the team. `now` is in seconds since the epoch. `root` begins
+    every link. `active` are the sessions of today, `alarms` the problems for the user to fix.
+    `is_gone` tells whether the client has disconnected."""
 
     store: SqliteStore
     shared_stores: SharedPool
@@ -43,7 +45,7 @@ class PageRequest(NamedTuple):
     is_gone: Callable[[], bool] = lambda: False
 
     def while_wanted(self, items: Iterable[Found]) -> Iterator[Found]:
-        """Yield the same until the client disconnects. Raises VisitorGoneError."""
+        """Yield the same items until the client disconnects. Raises VisitorGoneError."""
         for item in items:
             if self.is_gone():
                 raise VisitorGoneError
@@ -53,8 +55,9 @@ class PageRequest(NamedTuple):
         return next(iter(self.query.get(name, ())), default)
 
     def last_at(self, session: Conversation) -> float:
-        """Return when a session was last active, in seconds since the epoch: the same in every
-        view."""
+        """Return when a session was last active, as in every other view.
+
+        The time is in seconds since the epoch."""
         active = next(
             (session_card for session_card in self.active if session_card.id == session.session_id),
             None,

@@ -1,5 +1,7 @@
-"""The server: one process on the loopback interface that ends within a second of Ctrl-C and leaves
-nothing running."""
+"""The server: one process on the loopback interface.
+
+It ends within a second of Ctrl-C and leaves nothing running.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +43,10 @@ def serve(
     port: int = 0,
     with_browser: bool = True,
 ) -> None:
-    """Serve the page until SIGINT or SIGTERM. `port` 0 means any free port. `say` receives lines
-    for the terminal, `alarms` returns the problems of the installation, `watched` the files that
-    may cause one. Raises SessionMemoryError."""
+    """Serve the page until SIGINT or SIGTERM. Raises SessionMemoryError.
+
+    `port` 0 means any free port. `say` receives lines for the terminal, `alarms` returns the
+    problems of the installation, `watched` the files that may cause one."""
     with _listening(port) as listener:
         access = Access(listener.getsockname()[1])
         pool = StorePool(find_location())
@@ -88,8 +91,9 @@ def _configuration(app: ASGIApp) -> uvicorn.Config:
 
 
 class _Server(uvicorn.Server):
-    """A server that releases the listeners before it ends, as it would wait for them. Until then it
-    sleeps: uvicorn's own loop wakes ten times a second, 0.2 % of a core."""
+    """A server that releases its listeners before it ends, because it would wait for them.
+
+    It sleeps until then: uvicorn's own loop wakes ten times a second, 0.2 % of a core."""
 
     def __init__(self, config: uvicorn.Config, live: Live) -> None:
         super().__init__(config)
@@ -102,7 +106,8 @@ class _Server(uvicorn.Server):
 
     async def main_loop(self) -> None:
         try:
-            # the loop's own: others do not wake it if they come as it falls asleep
+            # the loop's own handlers, because others do not wake it if a signal comes as it falls
+            # asleep
             for number in HANDLED_SIGNALS:
                 asyncio.get_running_loop().add_signal_handler(
                     number, self.handle_exit, number, None
@@ -136,7 +141,8 @@ def _listening(port: int) -> socket.socket:
 
 
 def _has_screen(environ: Mapping[str, str]) -> bool:
-    """Return whether a browser can open a window; a terminal browser would take over the
-    terminal."""
+    """Return whether a browser can open a window.
+
+    A browser in the terminal would take over the terminal."""
     is_other = sys.platform in ("darwin", "win32")
     return is_other or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))

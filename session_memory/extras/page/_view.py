@@ -9,9 +9,10 @@ from ._page_request import PageRequest
 
 
 class View(NamedTuple):
-    """A view: `values` makes the values for the template `<name>.html`. `path` is below the root;
-    `{name}` in it matches anything. A view with a `label` is in the navigation; `g` and its `key`
-    open it."""
+    """A view: `values` makes the values for the template `<name>.html`.
+
+    `path` is below the root; `{name}` in it matches anything. A view with a `label` is in the
+    navigation; `g` and its `key` open it."""
 
     name: str
     path: str
@@ -21,13 +22,14 @@ class View(NamedTuple):
 
 
 class Action(NamedTuple):
-    """A form's action: `work` gets its fields and returns the path, below the root, to show
-    next."""
+    """A form's action: `work` gets its fields and returns the path to show next.
+
+    The path is below the root."""
 
     path: str
     work: Callable[[PageRequest, Mapping[str, str]], str]
 
 
 def frame(request: PageRequest) -> dict[str, Any]:
-    """Return no values: all of the view takes too long for a page, and is loaded into it."""
+    """Return no values, because the view is too slow for a page and is loaded into it later."""
     return {}

@@ -1,5 +1,4 @@
-"""`session-memory page`: opens a page in the browser with the work, the updates and the memories of
-all agents."""
+"""`session-memory page`: opens a page in the browser, with all agents' work and memories."""
 
 from __future__ import annotations
 
@@ -39,8 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve the page until Ctrl-C, or writes a session to a file. Raises SessionMemoryError,
-    OSError."""
+    """Serve the page until Ctrl-C, or write a session to a file.
+
+    Raises SessionMemoryError, OSError."""
     if arguments.export or arguments.out:
         return _export(arguments)
     from ._server import serve

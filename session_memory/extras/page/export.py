@@ -1,5 +1,7 @@
-"""Conversations as one HTML file that looks like the page: style sheet inside, no script, nothing
-to load."""
+"""Conversations as one HTML file that looks like the page.
+
+It contains its style sheet, has no script, and loads nothing.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,9 @@ STYLE = TEMPLATES.with_name("static") / "page.css"
 
 
 def as_html(conversations: Iterable[Exported], head: ExportHead) -> Iterator[str]:
-    """Yield the macros of export.html, with the style sheet of the page inside the file, and the
-    diffs of edits whose transcripts are still at the head's location."""
+    """Yield the conversations as HTML, with the page's style sheet and the diffs of edits.
+
+    Diffs need the transcripts at the head's location. The macros are in export.html."""
     location = head.location
     macros: Any = environment().get_template("export.html").module
     yield str(macros.begin(head.title, Markup(Path(STYLE).read_text())))

@@ -1,6 +1,8 @@
-"""The environment of the templates: escapes all values; a missing one is an error. Its filters
-render times, numbers, Markdown and code. markdown-it-py renders with HTML off, so every tag is
-text; images become links, since the page loads nothing external."""
+"""The environment of the templates. It escapes all values, and a missing value is an error.
+
+Its filters render times, numbers, Markdown and code. markdown-it-py renders with HTML off, so every
+tag is text. Images become links, because the page loads nothing external.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ _STEP = 14  # from one square to the next
 _LEFT, _TOP = 26, 14  # of the first square
 _NAME_ROOM = timedelta(weeks=2)  # width of a month's name
 _LEVELS = 4
-_BUSY = 0.95  # this share of the days with activity stays below the strongest colour
+_BUSY = 0.95  # this share of the days with activity is below the strongest colour
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -99,8 +101,9 @@ def page_environment(access: Access) -> Environment:
 
 
 def _link(root: str, *parts: object, **query: object) -> str:
-    """Return an address below the root: `link('session', id, q='x')`, without parameters that have
-    no value."""
+    """Return an address below the root: `link('session', id, q='x')`.
+
+    Parameters without a value are left out."""
     path = "/".join([root, *[_quoted(str(part)) for part in parts]]) if parts else f"{root}/"
     given = "&".join(
         [
@@ -172,8 +175,7 @@ def _markdown(text: str) -> Markup:
 
 
 def _code(text: str, name: str = "", path: str = "") -> Markup:
-    """Highlight code of the language `name`, or of the file `path`; unhighlighted if both are
-    unknown."""
+    """Highlight code of the language `name` or of the file `path`, if either is known."""
     lexer = (
         (_lexer_named(name) if name else _lexer_of(path)) if len(text) <= MOST_HIGHLIGHTED else None
     )
@@ -268,8 +270,7 @@ def _lexer_of(path: str) -> Lexer | None:
 
 
 class Calendar(NamedTuple):
-    """The squares of a year: the days (`2026-02-21`) and the names of the months, each with its
-    place."""
+    """The squares of a year: the days (`2026-02-21`) and the months' names, with their places."""
 
     days: list[tuple[str, int, int]]
     months: list[tuple[str, int]]
@@ -277,8 +278,9 @@ class Calendar(NamedTuple):
 
 
 def _calendar(until: float) -> Calendar:
-    """Return the squares up to the day of `until` (seconds since 1970), a column per week from
-    Monday."""
+    """Return the squares up to the day of `until`, a column per week from Monday.
+
+    `until` is in seconds since 1970."""
     last = date.fromtimestamp(until)
     first = last.toordinal() - last.weekday() - 7 * (WEEKS - 1)
     calendar_days = Calendar([], [])
@@ -297,12 +299,12 @@ def _calendar(until: float) -> Calendar:
 def _level(value: float, top: float) -> int:
     """Return the strength of a colour from 0 for nothing to 4, by the square root.
 
-    The root makes few differ visibly from none."""
+    With the root, a few differ visibly from none."""
     return 0 if value <= 0 else min(_LEVELS, 1 + int((value / top) ** 0.5 * _LEVELS * 0.999))
 
 
 def _busy(values: Iterable[float]) -> float:
-    """Return the value of the strongest colour: a single outlier does not pale the rest."""
+    """Return the value of the strongest colour; a single outlier does not pale the rest."""
     positive = sorted(value for value in values if value > 0)
     return positive[int(len(positive) * _BUSY)] if positive else 1
 

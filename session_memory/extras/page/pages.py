@@ -1,5 +1,7 @@
-"""The page's views, which are rows of `extension_points`: a new view is a row there, a function with
-its `View` in a module, and a template."""
+"""The page's views, which are rows of `extension_points`.
+
+A new view needs a row there, a function with its `View` in a module, and a template.
+"""
 
 from __future__ import annotations
 

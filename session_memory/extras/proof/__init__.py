@@ -1,4 +1,4 @@
-"""Proof of use: texts that sessions were told, their effect, and the same moments without a report.
+"""Proof of use: the updates that sessions received, their effect, and moments without an update.
 
 command: `session-memory proof`
 view: the page's view

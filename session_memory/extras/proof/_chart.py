@@ -16,7 +16,7 @@ _STYLE = (
 
 
 def svg_of(proof: Proof) -> str:
-    """Return a bar for each arm with its interval of 95 %, and the counts beside it."""
+    """Return a bar for each arm with its interval of 95 %, and the counts beside it, as SVG."""
     rows = rows_of(proof)
     height = _TOP + _ROW * len(rows) + 34
     parts = [

@@ -40,8 +40,9 @@ class Tally(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """The difference of two shares, its interval of 95 %, and how often shuffled labels differ as
-    much."""
+    """The difference of two shares, and its interval of 95 %.
+
+    It also has how often shuffled labels differ as much."""
 
     value: float
     low: float
@@ -60,8 +61,10 @@ def tally_of(cases: Iterable[tuple[Hashable, bool]]) -> Tally:
 
 @lru_cache(maxsize=64)
 def difference(tally: Tally, other: Tally) -> Difference | None:
-    """Return by how much the share of `tally` is larger; None if a side has fewer than FEW cases.
-    Cached: one proof shows it in four places, and the shuffles take a tenth of its time."""
+    """Return by how much the share of `tally` is larger; None with fewer than FEW cases on a side.
+
+    The result is cached: one proof shows it in four places, and the shuffles take a tenth of its
+    time."""
     if min(tally.cases, other.cases) < FEW:
         return None
     return Difference(tally.share - other.share, *interval(tally, other), permuted(tally, other))
@@ -77,8 +80,9 @@ def interval(tally: Tally, other: Tally) -> tuple[float, float]:
 
 
 def permuted(tally: Tally, other: Tally, shuffles: int = SHUFFLES, seed: int = SEED) -> float:
-    """Return the share of shuffles of the clusters' labels that differ at least as much,
-    two-sided."""
+    """Return the share of shuffles with a difference at least as large, two-sided.
+
+    The labels of the clusters are shuffled."""
     clusters = [*tally.clusters, *other.clusters]
     size, random = len(tally.clusters), Random(seed)
     heeded, cases = tally.heeded + other.heeded, tally.cases + other.cases
@@ -92,7 +96,7 @@ def permuted(tally: Tally, other: Tally, shuffles: int = SHUFFLES, seed: int = S
 
 
 def _design_effect(side: Tally) -> float:
-    """Return the ratio of a share's variance to independent cases' variance, at least 1."""
+    """Return the ratio of a share's variance to that with independent cases, at least 1."""
     number, share = len(side.clusters), side.share
     plain = share * (1 - share) / side.cases
     if number < 2 or not plain:

@@ -1,4 +1,4 @@
-"""The kinds of `!` lines in an update, and the files that such lines name."""
+"""The kinds of `!` lines in an update, and the files that they name."""
 
 import re
 from typing import NamedTuple
@@ -48,6 +48,6 @@ def line_of(line: str) -> ToldLine:
 
 
 def is_named(path: str, name: str) -> bool:
-    """Check if a line calls the file at an absolute `path` by this `name`, perhaps shortened."""
+    """Check if a line calls the file at an absolute `path` by this, perhaps shortened, `name`."""
     start, cut, _ = name.partition("…")
     return f"/{start}" in path if cut else path == name or path.endswith(f"/{name}")

@@ -1,10 +1,12 @@
-"""Moments at which a session could know another one's edit of its file, and its next action.
+"""Moments at which a session could know another's edit of its file, and its next action.
 
 A moment begins with the first prompt, or the first edit of the file, after the other's edit, unless
-the session has read the file since. It ends with the session's next action on that file: it looked
-first (a read, `git diff`, a command that prints the file) or edited first, even in vain. The same
-rule finds moments with and without a report, from only the store's tool uses, so only the report
-differs. The hook itself also checks the disk, which does not remember."""
+the session has read the file since. It ends with the session's next action on that file: the
+session looked first (a read, `git diff`, a command that prints the file) or edited first, even
+without success. The same rule finds moments with and without an update, only from the store's tool
+uses, so only the update differs. The hook also checks the disk, but its former state is not
+recorded.
+"""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,8 +28,10 @@ _SLACK = 1000  # milliseconds between a record and the action it describes
 
 
 class Step(NamedTuple):
-    """An action of a session: when (milliseconds since the epoch), at which byte of its transcript,
-    on which `path`; for a COMMAND its line. `is_done` says that it did not fail."""
+    """An action of a session.
+
+    It has the time (milliseconds since the epoch), the byte in its transcript, its `path`, and for
+    a COMMAND the line. `is_done` means that it did not fail."""
 
     kind: str
     at: int
@@ -37,9 +41,11 @@ class Step(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """A moment of a session: the file, when and at which byte it began and ended (`end` None: the
-    session did nothing more with the file), when the other edited, and if the session looked first,
-    None if that is not known."""
+    """A moment of a session.
+
+    It has the file, the times and bytes of its beginning and end (`end` None: the session did
+    nothing more with the file), the time of the other's edit, and whether the session looked first
+    (None if unknown)."""
 
     session: Session
     path: str
@@ -50,8 +56,7 @@ class Moment(NamedTuple):
     has_looked: bool | None = None
 
     def is_told_by(self, text: ToldText) -> bool:
-        """Check if a text that arrived named the file after the other's edit, before the session's
-        next action."""
+        """Check if a text about the file arrived between the other's edit and the next action."""
         is_in_time = text.at is not None and text.at >= self.edited_at - _SLACK
         if not (text.has_arrived and is_in_time) or (
             self.end is not None and text.offset >= self.end
@@ -62,8 +67,7 @@ class Moment(NamedTuple):
 
 
 class Edits:
-    """The edits of all sessions, by the path of the file: of the files that several have
-    touched."""
+    """The edits of all sessions, by path, of files that several sessions have touched."""
 
     def __init__(self, steps: Iterable[tuple[Session, Sequence[Step]]]) -> None:
         touched: dict[str, set[Session]] = {}
@@ -85,7 +89,7 @@ class Edits:
         return path in self._edits
 
     def by_another(self, path: str, session: Session, after: int, until: int) -> int | None:
-        """Return when another session last edited a file in `(after, until]`; None for never."""
+        """Return when another session last edited a file in `(after, until]`, or None."""
         edits = self._edits.get(path, [])
         low, high = (bisect_right(edits, moment, key=itemgetter(0)) for moment in (after, until))
         return next((at for at, who in reversed(edits[low:high]) if who != session), None)
@@ -94,8 +98,7 @@ class Edits:
         return any(who == session for _, who in self._edits.get(path, ()))
 
     def named(self, session: Session, name: str) -> list[str]:
-        """Return the paths that a line to a session may have meant: those that another session
-        edited."""
+        """Return the paths, edited by another session, that a line to a session may have meant."""
         possible = self._edits if "…" in name else self._by_name.get(name.rpartition("/")[2], ())
         return [path for path in possible if is_named(path, name) and self.by_others(path, session)]
 
@@ -104,7 +107,7 @@ class Edits:
 
 
 class WorkedOnFiles:
-    """The files that sessions have read or edited, by name, and since when."""
+    """The files that sessions have read or edited, by name, each with the time since then."""
 
     def __init__(self, every: Iterable[Sequence[Step]]) -> None:
         self._since: dict[str, dict[str, int]] = {}
@@ -115,8 +118,7 @@ class WorkedOnFiles:
             since[step.path] = min(step.at, since.get(step.path, step.at))
 
     def meant_by(self, step: Step) -> str:
-        """Return the one file known by then that a step which failed meant, by the rule of the
-        hook; '' for none."""
+        """Return the one file known by then that a failed step meant, by the hook's rule, or ''."""
         if step.is_done or step.kind not in (EDIT, READ):
             return ""
         since = self._since.get(step.path.rpartition("/")[2], {})
@@ -125,8 +127,9 @@ class WorkedOnFiles:
 
 
 def is_used(steps: Iterable[Step], at: int, name: str) -> bool:
-    """Check if a session read or edited the file of this name after a time, before the next
-    prompt."""
+    """Check if a session used the file of this name between a time and the next prompt.
+
+    Using it means to read or edit it."""
     for step in steps:
         if step.at > at and step.kind == PROMPT:
             return False
@@ -141,9 +144,9 @@ def is_used(steps: Iterable[Step], at: int, name: str) -> bool:
 
 
 def steps_of(items: Iterable[StoredEntry], directory: str) -> list[Step]:
-    """Return the steps of a session from its items in order; it started in `directory`.
+    """Return the steps of a session started in `directory`, from its items in order.
 
-    An item without a time cannot be compared with those of others."""
+    An item without a time cannot be compared with other sessions' items."""
     steps = []
     for item in items:
         if item.timestamp is None:

@@ -1,4 +1,4 @@
-"""Proof of use: what sessions were told, what came of it, and the same moments without a report.
+"""Proof of use: updates that sessions received, their effect, and moments without an update.
 
 All of it is counted from the store and the transcripts of the sessions that the store shows, so
 rules apply. A session counts as told if its transcript shows the text; without a transcript, its
@@ -45,20 +45,20 @@ ARMS = {
     SILENT: "in sessions that got no update",
 }
 _LEFT_OUT = "left out"
-_AT_ONCE = 60_000  # milliseconds by which records may precede the first update's own prompt
+_AT_ONCE = 60_000  # records may precede the first update's own prompt by so many milliseconds
 Cases = dict[str, list[tuple[Hashable, bool]]]  # by arm: the cluster, and if it looked first
 
 
 @dataclass
 class ToldSum:
-    """Counts of reports.
+    """Counts of updates and other texts.
 
-    They have updates, and texts with `memories`; updates that `arrived`; characters of all; `!`
-    lines by kind. Of the lines about files, they count those with an edit that is `known`, and
-    those of a file that `both` sessions edited; of those about conflicts, those in whose file a
-    merge `conflicted` later. `paths` came with calls that found no file; of these some arrived, and
-    of these some were used in the same turn. `untold` are such calls without a line, with the same
-    counts. `runtimes` are those whose transcripts show it."""
+    There are the updates, the texts with `memories`, the updates that `arrived`, the characters of
+    all, and the `!` lines by kind. The lines about files are counted by whether an edit is `known`,
+    and whether `both` sessions edited the file. The lines about conflicts are counted by whether a
+    merge `conflicted` in the file later. `paths` came with calls that found no file; some of them
+    arrived, and some of these were used in the same turn. `untold` are such calls without a line,
+    with the same counts. `runtimes` are the ones whose transcripts show it."""
 
     updates: int = 0
     memories: int = 0
@@ -84,10 +84,10 @@ class ToldSum:
 class Sums:
     """Counts of tokens.
 
-    They have all that the sessions with updates read and wrote, the updates' own, and the updates
-    again with each later answer, which reads them again (less after a compaction). `read` counts
-    files that several sessions read, `identical` the part that another session had got before,
-    verbatim."""
+    They are all tokens that the sessions with updates read and wrote, the updates' own tokens, and
+    the updates' tokens again for each later answer, which reads them again (less after a
+    compaction). `read` counts files that several sessions read, `identical` the part that another
+    session had already got verbatim."""
 
     tokens: int = 0
     told: int = 0
@@ -98,11 +98,13 @@ class Sums:
 
 @dataclass
 class Proof:
-    """The result. `installed_at` is when the first update was told, in milliseconds since the
-    epoch; `arms` are the moments by kind, without those after which the session did nothing more
-    with the file, which `left_alone` counts; `left_out` counts moments that were not told for
-    another reason, `missing` the sessions without a transcript, `hooks_a_day` the prompts and edits
-    since the first update on a day with any; `withheld` is the latest first."""
+    """The result.
+
+    `installed_at` is the time of the first update, in milliseconds since the epoch. `arms` are the
+    moments by kind, without those after which the session did nothing more with the file;
+    `left_alone` counts these. `left_out` counts moments that were not told for another reason,
+    `missing` the sessions without a transcript, `hooks_a_day` the prompts and edits since the first
+    update per day with any. `withheld` has the latest first."""
 
     sessions: int = 0
     missing: int = 0
@@ -115,9 +117,9 @@ class Proof:
     sums: Sums = field(default_factory=Sums)
 
     def difference(self, arm: str) -> Difference | None:
-        """Return how much more often a told session looked first than another arm's;
+        """Return how much more often a told session looked first than another arm's, or None.
 
-        None if too few."""
+        It is None with too few cases."""
         if arm == TOLD:
             return None
         return difference(self.arms[TOLD], self.arms[arm])
@@ -129,8 +131,9 @@ def prove(
     wanted: Filter,
     advance: Callable[[str, int], None],
 ) -> Proof:
-    """Return the proof of the sessions that fit. Calls `advance` with each
-    transcript and its size. Raises DatabaseError."""
+    """Return the proof of the sessions that fit. Raises DatabaseError.
+
+    Calls `advance` with each transcript and its size."""
     talks: dict[Session, Conversation] = {}
     items: dict[Session, list[StoredEntry]] = {}
     for talk, steps in conversation_steps(store, wanted._replace(limit=EVERY)):
@@ -160,8 +163,9 @@ def prove(
 
 
 def _shared_reads(every: Mapping[Session, list[Step]]) -> dict[Session, set[int]]:
-    """Return the offsets of each session's reads of files that another session read too: no other
-    read can be a second one, and a transcript without any is not decoded for its reads."""
+    """Return the offsets of each session's reads of files that another session read too.
+
+    Only these can be repeated reads, and a transcript without any is not decoded for its reads."""
     readers: dict[str, set[Session]] = {}
     for key, steps in every.items():
         for step in steps:
@@ -195,7 +199,7 @@ def _add_told(
     *,
     is_excluding: bool,
 ) -> None:
-    """Count the reports.
+    """Count the texts that a session received.
 
     If rules hide anything, only lines about the edits of visible sessions count."""
     merges = [
@@ -262,7 +266,7 @@ def _add_paths(
 
 
 def _edited(edits: Edits, session: Session, name: str, text: ToldText) -> list[str]:
-    """Return the paths of that name that another session had edited before it was told."""
+    """Return the paths of that name that another session had edited before the line arrived."""
     at = text.at or 0
     return [
         path
@@ -284,7 +288,7 @@ def _cases(
     notes: Mapping[Session, TranscriptNotes],
     edits: Edits,
 ) -> Cases:
-    """Return the moments of each arm; count in `proof` those that are in none."""
+    """Return the moments of each arm, and count in `proof` the moments in none."""
     cases: Cases = {arm: [] for arm in ARMS}
     for key, steps in every.items():
         note = notes.get(key)

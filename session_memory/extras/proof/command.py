@@ -1,4 +1,4 @@
-"""`session-memory proof`: the reports, what came of them, and such moments without a report."""
+"""`session-memory proof`: the updates, their effect, and similar moments without an update."""
 
 from __future__ import annotations
 

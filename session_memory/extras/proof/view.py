@@ -1,4 +1,4 @@
-"""Proof: updates that agents got, their effect, and the same moments without a report."""
+"""Proof: updates that agents got, their effect, and the same moments without an update."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The proof in words, for the command and the page.
 
-It has counts and comparisons, and no claim about events that did not happen."""
+It has counts and comparisons, and makes no claim about events that did not happen.
+"""
 
 from typing import Any, NamedTuple
 
@@ -12,12 +13,15 @@ from ._proof import ARMS, TOLD, Proof
 
 HEEDED = "Read the file again, or its diff, before the next edit"
 TOO_FEW = f"too few to compare: fewer than {FEW} moments on one side"
-HOOK_MILLISECONDS = 11  # of a prompt or an edit with nothing new: docs/measured/performance.md
+# the time of a prompt or an edit with nothing new: docs/measured/performance.md
+HOOK_MILLISECONDS = 11
 
 
 class Row(NamedTuple):
-    """The moments of one arm: its name, label and counts, how many more of them `left_alone` the
-    file, and the comparison with those that were told."""
+    """The moments of one arm.
+
+    It has the name, label and counts, how many more moments `left_alone` the file, and the
+    comparison with the told moments."""
 
     arm: str
     label: str

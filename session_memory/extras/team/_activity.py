@@ -1,6 +1,7 @@
 """Stores recent activity of a team in this machine's projects, and its handoffs.
 
-So a prompt reports both without a network."""
+A prompt can then report both without a network.
+"""
 
 import json
 import os
@@ -84,8 +85,9 @@ def drop_activity(home: Home) -> None:
 
 
 def _content(session: RecentSession) -> bytes:
-    """Return the lines of a session's file. A message's tool calls belong to the entry before them,
-    or form one."""
+    """Return the lines of a session's file.
+
+    A message's tool calls belong to the entry before them, or form one."""
     records: list[dict[str, object]] = [{"title": session.title, "branch": session.branch}]
     for message, items in groupby(session.items, key=lambda item: item.message):
         records.append(_record(message, list(items)))

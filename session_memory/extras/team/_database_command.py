@@ -23,7 +23,7 @@ _NO_OWNER = "this needs the URL of a user who owns the database and may create r
 
 
 def database_url(text: str) -> str:
-    """Return the address of a PostgreSQL database as it was typed. Raises ArgumentTypeError."""
+    """Return the address of a PostgreSQL database as typed. Raises ArgumentTypeError."""
     try:
         address_of(text)
     except ValueError as error:
@@ -32,7 +32,7 @@ def database_url(text: str) -> str:
 
 
 def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    """Make a team's store and its members, or prints the SQL that would. Raises TeamError."""
+    """Make a team's store and its members, or print the SQL that would. Raises TeamError."""
     if arguments.sql:
         terminal.show(SetupSql(schema.setup_sql(arguments.member)))
         return 0
@@ -56,7 +56,7 @@ def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 
 class AddedMember(NamedTuple):
-    """A member who joins with `url`, which has a new password if the user `is_new`."""
+    """A member who joins with `url`; it has a new password if the user `is_new`."""
 
     name: str
     url: str
@@ -79,9 +79,9 @@ class SetupSql(Result):
 
 @dataclass(frozen=True)
 class MadeStore(Result):
-    """A team's store: its migrations now, its version before, the added and all members.
+    """A team's store: its migrations, its version before, the added members and all members.
 
-    `open_to_all` is the SQL that keeps other users of the server out; '' if they are."""
+    `open_to_all` is the SQL that keeps other users of the server out; '' if they already are."""
 
     migrations: list[int]
     version_before: int
@@ -145,7 +145,7 @@ def remove(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 @dataclass(frozen=True)
 class RemovedMember(Result):
-    """A member who is taken out, or would be, and the number of sessions deleted with that."""
+    """A member who is (or would be) removed, and the number of sessions deleted with that."""
 
     name: str
     deleted: int

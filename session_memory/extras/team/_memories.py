@@ -1,4 +1,4 @@
-"""Sharing memories with a team: current ones whose sources are all shared sessions."""
+"""Shares memories with a team: current memories whose sources are all shared sessions."""
 
 import os
 from collections.abc import Callable
@@ -26,7 +26,7 @@ BATCH = 200  # in one transaction
 
 
 class MemoryPushReport(NamedTuple):
-    """The result: the number of memories pushed and withdrawn, and whether everything is pushed."""
+    """The number of memories pushed and withdrawn, and whether everything is pushed."""
 
     pushed: int = 0
     withdrawn: int = 0
@@ -40,13 +40,14 @@ def push_memories(
     note: Note,
     is_spent: Callable[[], bool],
 ) -> MemoryPushReport:
-    """Push new and changed memories in batches until `is_spent`; withdraw those that are no longer
-    shared, are superseded, or were forgotten. Raises SessionMemoryError, OSError."""
+    """Push new and changed memories until `is_spent`, and withdraw memories no longer shared.
+
+    Raises SessionMemoryError, OSError."""
     pushed = team_memories.pushed_memories(team)
     shared, known = _shared(location, shared_as, note)
     keys = {(memory.home, memory.id) for memory, _ in shared}
-    # If a group has no memories at all, its folder was lost or moved: then only forgotten ones are
-    # withdrawn.
+    # If a group has no memories at all, its folder was lost or moved, so only forgotten memories
+    # are withdrawn.
     lost = {
         home_name: forgotten.read(folder_of(location, home_name))
         for home_name in {home_name for home_name, _ in pushed} - known
@@ -82,7 +83,7 @@ def push_memories(
 def _shared(
     location: StoreLocation, shared_as: AsWhat, note: Note
 ) -> tuple[list[tuple[IndexedMemory, SharedAs]], set[str]]:
-    """Return the shared memories, each with its form, and the groups that have any memories."""
+    """Return the shared memories, each with its form, and the groups that have memories."""
     with open_index(location, note) as index:
         memories = index.memories(MemoryFilter(is_untrusted=False))
         known = {home_name for home_name in location.home_names if index.pages(home_name)}
@@ -91,9 +92,10 @@ def _shared(
 
 
 def _shared_as(memory: IndexedMemory, shared_as: AsWhat) -> SharedAs | None:
-    """Return the form in which a memory is shared: in the project of its latest source session, as
-    strictly as the strictest of its sources. A person's own memory has no source and is not
-    shared."""
+    """Return the form in which a memory is shared, or None.
+
+    It is shared in the project of its latest source session, as strictly as the strictest of its
+    sources. A person's own memory has no source and is not shared."""
     if any(origin.strategy == BY_PERSON for origin in memory.origins):
         return None
     sources = [
@@ -111,7 +113,7 @@ def _time(origin: Origin) -> int:
 
 
 def _made(memory: IndexedMemory, shared: SharedAs) -> MemoryPush:
-    """Return a memory in the team's form: redacted by the current rules."""
+    """Return a memory in the team's form, redacted by the current rules."""
     at, session, _, strategy, message, directory = max(memory.origins, key=_time)
     return MemoryPush(
         memory.home,

@@ -1,5 +1,4 @@
-"""Sharing with a team: which sessions of a machine's store are shared, as what, and when they were
-pushed last."""
+"""Sharing with a team: which sessions of a machine's store are shared, in what form, and when."""
 
 from __future__ import annotations
 
@@ -42,9 +41,11 @@ NOBODY = SHARES[0]
 
 
 class TeamState(NamedTuple):
-    """The last exchange with the team: the time of the last complete push, the problem since (''
-    for none) and the time it began, and the time when this machine last received others' activity.
-    Times are in milliseconds since the epoch, 0 for never."""
+    """The last exchange with the team.
+
+    It has the time of the last complete push, the problem since ('' for none) and the time it
+    began, and the time when this machine last received others' activity. Times are in milliseconds
+    since the epoch, 0 for never."""
 
     pushed_at: int = 0
     problem: str = ""
@@ -89,6 +90,7 @@ def read_state(home: Home) -> TeamState:
 
 def _note_heard(home: Home, *, pushed: bool) -> None:
     """Record that others' activity was received and, if `pushed`, that the push was complete.
+
     Raises OSError."""
     now = now_milliseconds()
     state = TeamState(now) if pushed else read_state(home)
@@ -111,9 +113,10 @@ def push_to_team(
     note: Note,
     is_spent: Callable[[], bool] = lambda: False,
 ) -> tuple[TeamPushReport, MemoryPushReport]:
-    """Push new sessions and memories to the home's team, and store others' recent activity in its
-    projects on this machine. Calls `note` with warnings for the user. Raises SessionMemoryError,
-    OSError."""
+    """Push new sessions and memories to the home's team, and store others' recent activity.
+
+    The activity is for its projects on this machine. Calls `note` with warnings for the user.
+    Raises SessionMemoryError, OSError."""
     from ._activity import keep_activity, keep_handoffs, noted_starts
     from ._memories import push_memories
     from .conflicts import keep_others
@@ -149,8 +152,9 @@ def push_to_team(
 
 
 def _push_changes(pushing: TeamPush, sharing: Sharing, location: StoreLocation) -> dict[str, str]:
-    """Push the lines that live sessions changed, of files whose edits the team has already; return
-    the projects of their worktrees, by their local roots. Raises TeamError."""
+    """Push the lines that live sessions changed, of files whose edits the team already has.
+
+    Return the projects of their worktrees, by their local roots. Raises TeamError."""
     from ...history.conflicts import live_sessions, sides_of
     from .conflicts import changed_by_session
     from .postgres.engine import push_changed_files, shared_edits
@@ -179,7 +183,8 @@ def _push_changes(pushing: TeamPush, sharing: Sharing, location: StoreLocation) 
 def shared_session(
     store: SqliteStore, location: StoreLocation, last: Conversation
 ) -> tuple[StoredFile, SharedAs]:
-    """Return the transcript of the session whose last conversation this is, and how it is shared.
+    """Return the transcript of a session, given by its last conversation, and its sharing.
+
     Raises UnsharedError, DatabaseError, ConfigError."""
     for file, shared in shared_files(store, location):
         if file.file_path == last.source_file and file.home == last.home:
@@ -197,7 +202,7 @@ def hand_over(
 ) -> None:
     """Push new content, then the handoff page of a session.
 
-    The page goes when its session is withdrawn. Raises SessionMemoryError, OSError."""
+    The page is deleted when its session is withdrawn. Raises SessionMemoryError, OSError."""
     from .postgres.engine import push_handoff
     from .postgres.push import TeamPush
 
@@ -218,9 +223,11 @@ def withdraw_forgotten(
     sessions: Collection[tuple[str, str]],
     memories: Mapping[str, Collection[str]],
 ) -> int:
-    """Delete this machine's sessions, as (home, id), and memories, by home, from the team; return
-    the number deleted. Sessions that are still shared are pushed again next time. Raises TeamError
-    if the server does not answer in time (the next push then deletes them all); ConfigError."""
+    """Delete this machine's sessions, as (home, id), and memories, by home, from the team.
+
+    Return the number deleted. Sessions that are still shared are pushed again next time. Raises
+    TeamError if the server does not answer in time (the next push then deletes them all),
+    ConfigError."""
     from .postgres.memories import pushed_memories, withdraw_memories
     from .postgres.push import TeamPush
 
@@ -243,8 +250,9 @@ def withdraw_forgotten(
 
 
 def waiting_for_push(store: SqliteStore, location: StoreLocation) -> tuple[int, int]:
-    """Return the number of sessions with entries to push, and of those entries. Raises
-    DatabaseError, ConfigError."""
+    """Return the number of sessions with entries to push, and the number of these entries.
+
+    Raises DatabaseError, ConfigError."""
     from .postgres.push import TeamPush
 
     team = team_of(location.home)
@@ -260,7 +268,9 @@ def waiting_for_push(store: SqliteStore, location: StoreLocation) -> tuple[int, 
 
 
 def drop_state(home: Home) -> None:
-    """Delete the state and others' activity of a team that the home has left. Raises OSError."""
+    """Delete the state and the others' activity of a team that the home has left.
+
+    Raises OSError."""
     from ._activity import drop_activity
     from .conflicts import drop_others
 
@@ -271,8 +281,7 @@ def drop_state(home: Home) -> None:
 
 
 def unshared_counts(store: SqliteStore, location: StoreLocation) -> tuple[int, int]:
-    """Return how many sessions are not shared: those without a project, and those that rules
-    exclude."""
+    """Return the numbers of sessions not shared: without a project, and excluded by rules."""
     sharing = Sharing(location, team_of(location.home))
     unshared = [file for file, shared in _shown_files(store, sharing) if not shared]
     nowhere = len([file for file in unshared if not sharing.project(file.cwd)[0]])
@@ -291,8 +300,9 @@ def _shown_files(store: SqliteStore, sharing: Sharing) -> list[tuple[StoredFile,
 
 
 class Sharing:
-    """The sharing rules of a store as they were when this was made, by a session's transcripts,
-    else by its id."""
+    """The sharing rules of a store at the time of creation.
+
+    They are found by a session's transcripts, else by its id."""
 
     def __init__(self, location: StoreLocation, team: TeamSettings) -> None:
         self._team = team
@@ -303,8 +313,9 @@ class Sharing:
         self._sessions: dict[tuple[str, str], list[SharedAs | None]] = {}
 
     def shared_as(self, file: StoredFile, known: SharedSession | None) -> SharedAs | None:
-        """Return the form in which a transcript is shared; None if it is not. `known` is the team's
-        version: a project whose directory is gone keeps its name."""
+        """Return the form in which a transcript is shared; None if it is not.
+
+        `known` is the team's version: a project with a deleted directory keeps its name."""
         judged = RuleSubject(
             file.id, file.home, file.session_id, file.known_title, file.cwd, file.file_path
         )
@@ -326,8 +337,7 @@ class Sharing:
         )
 
     def of_session(self, home: str, session: str, directory: str) -> SharedAs | None:
-        """Return how a session is shared: as the strictest of its transcripts, else as its start
-        directory."""
+        """Return how a session is shared, by its strictest transcript or its start directory."""
         if (home, session) not in self._sessions:
             return self._judged(RuleSubject(0, home, session, "", directory, ""), None)
         ways = [way for way in self._sessions[home, session] if way]
@@ -335,8 +345,7 @@ class Sharing:
         return min(ways, key=lambda way: SHARES.index(way.share)) if is_shared else None
 
     def _branch(self, file: StoredFile, known: SharedSession | None) -> str:
-        """Return the branch of the session's last activity; the team's version if that was long
-        ago."""
+        """Return the branch of the session's last activity; if that is old, the team's version."""
         if now_milliseconds() - (file.last_at or 0) > LATELY_HOURS * 3_600_000:
             return known.branch if known else ""
         return for_people(self._branches.checked_out(file.cwd, (file.last_at or 0) / 1000))
@@ -358,8 +367,10 @@ class Sharing:
         return self._projects[directory]
 
     def starts(self, noted: Iterable[str]) -> dict[str, tuple[str, str]]:
-        """Return the projects of the sessions looked up, and of those directories in `noted` that
-        rules do not exclude, each with its local root, by start directory and by root."""
+        """Return the projects, each with its local root, by start directory and by root.
+
+        They are the projects of the sessions looked up, and of the directories in `noted` that
+        rules do not exclude."""
         for directory in noted:
             if not self._rules.rule(RuleSubject(0, "", "", "", directory, "")).ignore:
                 self.project(directory)

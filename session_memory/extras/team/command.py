@@ -1,5 +1,4 @@
-"""`session-memory team`: a store that several machines or people share; how it is joined, left and
-looked at."""
+"""`session-memory team`: joins, leaves and shows a store that several machines or people share."""
 
 from __future__ import annotations
 
@@ -163,7 +162,7 @@ def _join(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 @dataclass(frozen=True)
 class JoinedTeam(Result):
-    """A machine of a member that has joined; `is_known` if something was shared so before."""
+    """A member's machine that has joined; `is_known` means that it has shared something before."""
 
     member: str
     machine: str
@@ -203,9 +202,10 @@ def _status(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 
 class TeamThere(NamedTuple):
-    """The state of the team's store: the sessions and items that wait for it, and its machines.
+    """The state of the team's store.
 
-    `is_newer`: a newer version made it."""
+    It has the numbers of sessions and items that wait to be pushed, and the machines. `is_newer`
+    means that a newer version made the store."""
 
     waiting: tuple[int, int]
     machines: list[TeamMachine]
@@ -214,7 +214,7 @@ class TeamThere(NamedTuple):
 
 @dataclass(frozen=True)
 class TeamStatus(Result):
-    """The state of a team here, the number of sessions heard of, and its store or an error."""
+    """A team's status on this machine, the number of known sessions, and its store or an error."""
 
     team: TeamSettings
     state: TeamState
@@ -287,7 +287,9 @@ def _preview(opened: OpenStore) -> int:
 
 @dataclass(frozen=True)
 class TeamPreview(Result):
-    """The files that are shared, and the numbers of sessions in no project, and kept by rules."""
+    """The files that are shared, and the numbers of sessions that are not.
+
+    Sessions are not shared without a project, or if rules keep them back."""
 
     files: list[tuple[StoredFile, SharedAs]]
     no_project: int
@@ -338,7 +340,7 @@ def _push(opened: OpenStore) -> int:
 
 @dataclass(frozen=True)
 class Pushed(Result):
-    """The sessions and memories that were pushed to the team, and taken back from it."""
+    """The sessions and memories that were pushed to the team, and the withdrawn ones."""
 
     sessions: TeamPushReport
     memories: MemoryPushReport
@@ -390,7 +392,9 @@ def _project(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 @dataclass(frozen=True)
 class NamedProject(Result):
-    """A project's name, the same on all machines, or '' for no longer one, and its directory."""
+    """A project's name, the same on all machines, and its directory.
+
+    The name is '' if it no longer has one."""
 
     project: str
     root: str
@@ -444,8 +448,9 @@ class LeftTeam(Result):
 
 
 def _purge(team: TeamSettings, *, is_dry_run: bool) -> int:
-    """Delete what this machine has shared, unless it is a dry run; return the number of sessions.
-    Raises TeamError."""
+    """Delete everything that this machine has shared, unless it is a dry run.
+
+    Return the number of sessions. Raises TeamError."""
     try:
         with closing(TeamPush(team.url, team.machine)) as pushing:
             if is_dry_run:
@@ -477,7 +482,9 @@ def _joined(arguments: argparse.Namespace) -> tuple[StoreLocation, TeamSettings]
 
 
 def _name_there(text: str) -> tuple[str, str]:
-    """Parse a member and a machine: `ann@laptop`, `laptop` or `ann@`. Raises ArgumentTypeError."""
+    """Parse a member and a machine, such as `ann@laptop`, `laptop` or `ann@`.
+
+    Raises ArgumentTypeError."""
     person, _, machine = text.rpartition("@")
     if machine and not is_name(machine):
         raise argparse.ArgumentTypeError(

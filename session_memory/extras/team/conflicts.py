@@ -1,7 +1,8 @@
 """Conflicts with other machines.
 
-A team's store gets the lines that live sessions changed. The other members' lines are kept for this
-machine's own search for conflicts, which asks no server."""
+A team's store gets the lines that live sessions changed. The other members' lines are stored on
+this machine for its own search for conflicts, which asks no server.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +35,10 @@ def changed_by_session(
     shared: Callable[[str], set[str]],
     now: float,
 ) -> dict[str, list[UnmergedFile]]:
-    """Return, by the id of a session, the files that it edited and that its side changed since it
-    left the default branch. `root_of` returns the root of a worktree's project, '' without one;
-    `shared`, the files of a session whose edits may be known."""
+    """Return, by session id, the files that a session edited and that its side changed.
+
+    The side's changes are since it left the default branch. `root_of` returns the root of a
+    worktree's project, or ''; `shared` returns the files of a session whose edits may be shared."""
     files_by_session: dict[str, list[UnmergedFile]] = {}
     for side in sides:
         root = root_of(side.root) if side.worktree else ""
@@ -57,8 +59,9 @@ def changed_by_session(
 def _changed(
     side: Side, root: str, merges: Merges, edited: set[str], now: float
 ) -> Iterator[UnmergedFile]:
-    """Yield how the `edited` files of a project at `root` differ from the default branch. Raises
-    GitUnavailableError, OSError."""
+    """Yield the differences of the `edited` files of a project at `root` from the default branch.
+
+    Raises GitUnavailableError, OSError."""
     assert side.worktree is not None
     wanted = {
         f"{root}/{path}"[len(side.root) + 1 :]: path
@@ -79,8 +82,9 @@ def _changed(
 
 
 def base_of(merges: Merges, common_dir: str, commit: str) -> str:
-    """Return the commit where one left the default branch, as others have it; '' if unknown. Raises
-    GitUnavailableError."""
+    """Return the commit at which a branch left the default branch, as others have it, or ''.
+
+    Raises GitUnavailableError."""
     refs = default_branch(common_dir)[1]
     return merges.base_of(commit, merges.commit_of(common_dir, refs[-1])) if refs else ""
 
@@ -111,7 +115,7 @@ def others_in(side: Side) -> list[tuple[str, OthersFile]]:
     files_by_place: dict[tuple[str, int], OthersFile] = {}
     oldest = (time.time() - LIVE_HOURS * 3600) * 1000
     for home in {session.home.state_dir: session.home for session in side.sessions}.values():
-        # Nothing is known without the file, or if it is damaged or of another version: the next
+        # Without the file, or if it is damaged or from another version, nothing is known: the next
         # push writes it.
         with suppress(FileNotFoundError, ValueError, TypeError, AttributeError):
             for root, files in json.loads(read_whole(_file(home))).items():
@@ -133,8 +137,9 @@ def paths_in(side: Side) -> set[str]:
 def conflicts_with(
     side: Side, commit: str, merges: Merges
 ) -> Iterator[tuple[OthersFile, Conflict, bool]]:
-    """Yield conflicts with changes by others: their file, the conflict, and whether a merge confirms
-    it. Raises GitUnavailableError, OSError."""
+    """Yield conflicts with changes by others, and whether a merge confirms each.
+
+    Each has the others' file and the conflict. Raises GitUnavailableError, OSError."""
     others = others_in(side)
     base = base_of(merges, side.common_dir, commit) if others else ""
     for path, theirs in others:

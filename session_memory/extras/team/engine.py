@@ -23,7 +23,7 @@ def joined_url(home: Home) -> str:
 
 
 def project(home: Home, directory: str) -> str:
-    """Return the project of a directory, as the team calls it; '' if unknown."""
+    """Return the team's name for a directory's project; '' if unknown."""
     return project_of(directory, team_of(home).projects, home.user_dir)[0]
 
 

@@ -51,7 +51,7 @@ def hand_to_team(
 
 @dataclass(frozen=True)
 class SharedHandoff(Result):
-    """The page of a session that was sent to the team, or shown before; who may read it."""
+    """The page of a session that was sent to the team or only shown, and who may read it."""
 
     page: str
     branch: str

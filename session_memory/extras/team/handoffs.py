@@ -1,7 +1,8 @@
 """Sessions that others of a team handed over.
 
-Upkeep keeps their pages in a file of the home, and a line about each in the inbox: the first update
-of a session on their branch offers them."""
+Upkeep stores their pages in a file of the home, and a line about each in the inbox. The first
+update of a session on their branch offers them.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +21,10 @@ if TYPE_CHECKING:
 
 
 class OfferedHandoff(Note):
-    """A line about a session with the id `key` that was handed over on a `branch` of the
-    `repository`, named by its common directory. The latest one on a branch is offered."""
+    """A line about a session with the id `key` that was handed over on a `branch`.
+
+    The `repository` is named by its common directory. Only the latest handoff on a branch is
+    offered."""
 
     __slots__ = ("branch", "repository", "text")
     KIND = "handoffs"
@@ -39,7 +42,7 @@ class OfferedHandoff(Note):
         return cls(**kept)
 
     def is_for(self, reader: OwnSession, worktree: Worktree | None, now: float) -> bool:
-        """Check that its branch is checked out; the team's store drops handoffs that are old."""
+        """Check that its branch is checked out; the team's store drops old handoffs."""
         if worktree is None or worktree.common_dir != self.repository:
             return False
         return bool(self.branch) and head_of(worktree.git_dir) == self.branch
@@ -55,8 +58,9 @@ def handoffs_file(home: Home) -> str:
 
 
 def received(home: Home) -> list[dict[str, Any]]:
-    """Return the handoffs, the latest first: `repository` (its common directory), `branch`, `line`,
-    `session` and `page`."""
+    """Return the handoffs, the latest first.
+
+    Each has its `repository` (the common directory), `branch`, `line`, `session` and `page`."""
     try:
         handoffs = decode(read_whole(handoffs_file(home)).decode())
         return [handoff for handoff in handoffs if isinstance(handoff, dict)]

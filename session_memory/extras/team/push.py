@@ -1,6 +1,7 @@
-"""Pushes new shared content of a machine's own store to its team, and withdraws the rest.
+"""Pushes new shared content of a machine's own store to its team, and withdraws other content.
 
-The team's store knows what it has, so a push may be interrupted and repeated."""
+The team's store records what it has, so a push may be interrupted and repeated.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -34,9 +35,10 @@ _PATH_KINDS = ("edit", "read")
 
 
 class SharedAs(NamedTuple):
-    """The sharing of a session: its project, the same on all machines; with whom, `mine` or `team`;
-    the directory of its repository on this machine, to which paths are relative; and its branch, ''
-    if unknown."""
+    """The sharing of a session.
+
+    It has the project, the same on all machines; `mine` or `team`; the directory of its repository
+    on this machine, to which paths are relative; and its branch, '' if unknown."""
 
     project: str
     share: str
@@ -44,13 +46,14 @@ class SharedAs(NamedTuple):
     branch: str = ""
 
     def directory(self, path: str) -> str:
-        """Return a directory as the team knows it: the project, and the path from its root; '' for
-        one outside."""
+        """Return a directory in the team's form: the project and the path from its root, or ''.
+
+        It is '' for a directory outside the project."""
         below = self._below(path)
         return f"{self.project}/{below}" if below else self.project
 
     def file(self, path: str) -> str:
-        """Return a file of the repository as it is called in it; any other as it is."""
+        """Return a file's path in the repository; the path of a file outside is unchanged."""
         return self._below(path) or path
 
     def _below(self, path: str) -> str:
@@ -58,8 +61,7 @@ class SharedAs(NamedTuple):
 
 
 class TeamPushReport(NamedTuple):
-    """The result of a push: sessions and items pushed, sessions withdrawn, and whether all is
-    there."""
+    """The numbers of sessions and items pushed and of sessions withdrawn, and if all is pushed."""
 
     sessions: int = 0
     items: int = 0
@@ -68,8 +70,10 @@ class TeamPushReport(NamedTuple):
 
 
 class _Outgoing(NamedTuple):
-    """A shared session, and its state in the team's store. Its items with the numbers `held` are
-    not shared; those in `copies` are found through another session."""
+    """A shared session, and its state in the team's store.
+
+    Its items with the numbers `held` are not shared; items in `copies` are found through another
+    session."""
 
     file: StoredFile
     shared: SharedAs
@@ -78,8 +82,7 @@ class _Outgoing(NamedTuple):
     before: PushedSession | None
 
     def shape(self, store: int, until: int) -> int:
-        """Return a checksum of which items below the number `until` are shared, and how, without
-        reading them."""
+        """Return a checksum of the sharing of the items below the number `until`, unread."""
         ranges = [
             (first, min(last, until - 1)) for first, last in self.file.ranges if first < until
         ]
@@ -98,8 +101,10 @@ class _Outgoing(NamedTuple):
         )
 
     def session(self, store: int, rules: str) -> SharedSession:
-        """Return the session for the team. A title made of its text may be of an item that is not
-        shared."""
+        """Return the session for the team.
+
+        If some items are not shared, it has only a title that a person gave, because another may
+        quote them."""
         file, shared = self.file, self.shared
         return SharedSession(
             file.home,
@@ -165,8 +170,10 @@ def push_new(
 def _in_common(
     store: SqliteStore, files: Iterable[StoredFile], shares: Mapping[int, SharedAs | None]
 ) -> tuple[defaultdict[int, set[int]], defaultdict[int, set[int]]]:
-    """Return, by file, the numbers of the items not shared, since a rule excludes them or another
-    session with them is shared with fewer; and of those found through another session."""
+    """Return, by file, the numbers of the items not shared, and of items shared elsewhere.
+
+    An item is not shared if a rule excludes it, or if another session with it is shared with fewer
+    people. An item shared elsewhere is found through another session."""
     held = defaultdict(set, {file.id: set(file.hidden) for file in files})
     copies: defaultdict[int, set[int]] = defaultdict(set)
     ranks = {id: SHARES.index(shared.share) if shared else 0 for id, shared in shares.items()}
@@ -191,8 +198,9 @@ def _push_all(
     report: TeamPushReport,
     is_spent: Callable[[], bool],
 ) -> TeamPushReport:
-    """Push batches until `is_spent`: while the server writes one, the next is prepared, which takes
-    as long."""
+    """Push batches until `is_spent`.
+
+    While the server writes a batch, the next one is prepared, which takes as long."""
     under_way: tuple[PreparedBatch, Future[bool]] | None = None
     with ThreadPoolExecutor(1) as server:
         try:
@@ -211,7 +219,7 @@ def _push_all(
 def _with(
     report: TeamPushReport, under_way: tuple[PreparedBatch, Future[bool]] | None
 ) -> TeamPushReport:
-    """Return the report with a batch that was under way, when that is written. Raises TeamError."""
+    """Wait for a batch that is being written, and return the report with it. Raises TeamError."""
     if under_way is None:
         return report
     batch, is_pushed = under_way
@@ -226,9 +234,10 @@ def _with(
 def _is_another(
     store: SqliteStore, outgoing: _Outgoing, session: SharedSession, shape: int
 ) -> bool:
-    """Check if the pushed items are no longer the beginning of the session, whose `shape` is given:
-    the transcript was ingested again, part of it was forgotten or excluded, the rules for secrets
-    or terms changed, or other people may read it."""
+    """Check if the pushed items are no longer the beginning of the session.
+
+    The transcript was ingested again, part of it was forgotten or excluded, the rules for secrets
+    or terms changed, or other people may read it. The session's present `shape` is given."""
     before = outgoing.before
     assert before is not None
     if (before.session.rules, before.session.share) != (session.rules, session.share):
@@ -270,7 +279,7 @@ def _pieces(
 
 
 def _told(store: SqliteStore, outgoing: _Outgoing, first: int, until: int) -> list[StoredEntry]:
-    """Return the items with numbers from `first` to below `until`, as they are shared."""
+    """Return the items with numbers from `first` to below `until`, in their shared form."""
     begin = outgoing.file.id << ITEM_BITS
     return [
         item._replace(
@@ -283,8 +292,7 @@ def _told(store: SqliteStore, outgoing: _Outgoing, first: int, until: int) -> li
 
 
 def _spans(store: SqliteStore, outgoing: _Outgoing, first: int) -> list[StoredSpan]:
-    """Return the conversations that have items from the number `first` on, except those that are
-    not shared."""
+    """Return the shared conversations that have items from the number `first` on."""
     spans = spans_from(store, outgoing.file.id, first)
     return [
         span

@@ -49,8 +49,9 @@ def search_team(backend: Backend, arguments: Mapping[str, Any]) -> str:
 
 
 def _search(backend: Backend, query: str, limit: int, limits: SearchLimits) -> list[SearchResult]:
-    """Return the results, memories first. `role` contains the speaker and place, `session_id` a
-    `team_id`."""
+    """Return the results, memories first.
+
+    `role` contains the speaker and place, `session_id` a `team_id`."""
     home = backend.searched_location().home
     with _opened(backend) as store:
         from ...app.tools.store_results import is_within
@@ -66,8 +67,10 @@ def _search(backend: Backend, query: str, limit: int, limits: SearchLimits) -> l
 
 
 def read(backend: Backend, name: str, count: int) -> tuple[ListedSession, list[Entry]] | None:
-    """Return the conversation of the team with this id, under the name `ann@laptop: its title`, and
-    its last `count` entries in order; None for any other id or name. Raises RefusedError."""
+    """Return the team's conversation with this id: its name, and its last `count` entries.
+
+    The name has the form `ann@laptop: its title`; the entries are in order. Return None for any
+    other id or name. Raises RefusedError."""
     conversation = team_conversation(name)
     if conversation is None:
         return None
@@ -89,7 +92,7 @@ def read(backend: Backend, name: str, count: int) -> tuple[ListedSession, list[E
 def hint_for(name: str) -> str:
     """Return where a session of this name may be, '' if the team cannot have it.
 
-    Updates name a team's sessions as `ann@laptop`."""
+    Updates name a team's sessions in the form `ann@laptop`."""
     if "@" not in name:
         return ""
     return (
@@ -117,12 +120,12 @@ def _opened(backend: Backend) -> Iterator[SharedStore]:
 
 
 def team_id(conversation: object) -> str:
-    """Return the id by which an agent reads a conversation of its team; '' if it cannot be read."""
+    """Return the id with which an agent reads a conversation of its team; '' if it may not."""
     return f"{_TEAM}{conversation}" if conversation else ""
 
 
 def team_conversation(id: str) -> int | None:
-    """Return the conversation number in an id from `team_id`; None for any other id or name."""
+    """Return the number of the conversation in a `team_id`; None for any other id or name."""
     number = id.strip().removeprefix(_TEAM)
     return (
         int(number)

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 
 def push(run: Run) -> None:
-    """Push new content, if the home has joined a team. On failure it waits; each problem is logged
-    once. Raises OSError."""
+    """Push new content, if the home has joined a team. Raises OSError.
+
+    After a failure it waits; each problem is logged once."""
     home = run.location.home
     if not home.settings().team.get("url") or run.is_spent():
         return
@@ -31,8 +32,9 @@ def push(run: Run) -> None:
 
 
 def forget(run: Run, given: dict[str, Any]) -> None:
-    """Delete `sessions`, each as (home, id), and `memories`, by home, from the team that the home
-    has joined. Raises SessionMemoryError."""
+    """Delete `sessions` and `memories` from the team that the home has joined.
+
+    Sessions are given as (home, id), memories by home. Raises SessionMemoryError."""
     if run.location.home.settings().team.get("url"):
         sessions = {(home, id) for home, id in given["sessions"]}
         withdraw_forgotten(run.location, sessions, given["memories"])

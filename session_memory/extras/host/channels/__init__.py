@@ -1,4 +1,5 @@
-"""Channels: sources of messages and destinations of replies. A new one is one file,
-`channels/<name>.py` of a host's directory.
+"""Channels: sources of messages and destinations of replies.
 
-`channel` has the interface and loads such files; `unix_socket` is a channel."""
+A new channel is a file `channels/<name>.py` in a host's directory. `channel` has the interface and
+loads such files; `unix_socket` is a channel.
+"""

@@ -1,7 +1,8 @@
-"""Calls of the Telegram Bot API over HTTP. Every address contains the bot's token, so no error of
-the HTTP library leaves this module: each becomes a `BotApiError` without it.
+"""Calls of the Telegram Bot API over HTTP (https://core.telegram.org/bots/api).
 
-https://core.telegram.org/bots/api"""
+Every address contains the bot's token, so no error of the HTTP library leaves this module: each
+becomes a `BotApiError` without it.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +28,9 @@ _UNKNOWN_BOT = (401, 404)
 
 
 class BotApiError(SessionMemoryError):
-    """A call failed: `code` is the status of Telegram's answer, 0 without one. `retry_after` is in
-    seconds, `migrate_to` the new id of the chat ('' for none)."""
+    """A call failed: `code` is the status of Telegram's answer, 0 without one.
+
+    `retry_after` is in seconds, `migrate_to` is the new id of the chat ('' for none)."""
 
     def __init__(
         self, message: str, code: int = 0, *, retry_after: float = 0.0, migrate_to: str = ""
@@ -46,8 +48,9 @@ class BotApiError(SessionMemoryError):
 
 
 class BotApi:
-    """The API at the address `api_url` for the bot with this token. Raises BotApiError if the text
-    is not a token."""
+    """The API at the address `api_url` for the bot with this token.
+
+    Raises BotApiError if the text is not a token."""
 
     def __init__(self, api_url: str, token: str) -> None:
         if not _TOKEN.fullmatch(token):

@@ -50,10 +50,11 @@ class Chats:
         message_id: str = "",
         at: str = "",
     ) -> str:
-        """Put a message into the inbox of the chat's group; return the message's id. When this
-        returns, the message is on disk and may be acknowledged. With the id that it has in the
-        chat, receiving it twice changes nothing. For a chat without a group, or a message without
-        text, it only records the chat's activity and returns ''."""
+        """Put a message into the inbox of the chat's group; return the message's id.
+
+        When this returns, the message is on disk and may be acknowledged. With the id that it has
+        in the chat, receiving it twice changes nothing. For a chat without a group, or a message
+        without text, only the chat's activity is recorded, and '' is returned."""
         try:
             received = self._ledger.receive(
                 jid,
@@ -70,8 +71,10 @@ class Chats:
         return received
 
     def describe(self, jid: str, name: str, at: str = "", *, is_group: bool | None = None) -> None:
-        """Record a chat's name, the time of its last activity (default: now), and whether it has
-        several people (None: unknown). A new chat without a group is logged once."""
+        """Record a chat's name, the time of its last activity, and whether it has several people.
+
+        The time is now by default; None means that the number of people is unknown. A new chat
+        without a group is logged once."""
         is_new = self._ledger.note_chat(jid, name, at, is_group=is_group)
         if is_new and jid not in {group.jid for group in self._ledger.groups()}:
             self.log.event(
@@ -80,14 +83,14 @@ class Chats:
             )
 
     def call_agent(self, jid: str, message_id: str) -> None:
-        """Say that a received message is for the agent, as it mentions it, whatever the group's
-        trigger."""
+        """Record that a received message mentions the agent and is for it, whatever the trigger."""
         self._ledger.call_agent(jid, message_id)
         self._wake()
 
     def edit(self, jid: str, message_id: str, text: str) -> None:
-        """Give a received message another text. If an agent already has it, the agent gets the new
-        text as another message."""
+        """Give a received message another text.
+
+        If an agent already has the message, it gets the new text as another message."""
         if self._ledger.edit(jid, message_id, text):
             self._wake()
 
@@ -104,7 +107,9 @@ class Chats:
         self._ledger.note_sent(reply.id, parts)
 
     def tell(self) -> None:
-        """Wake those who wait for replies: they take `news` before they ask, and so miss none."""
+        """Wake the waiters for replies.
+
+        They take `news` before they ask, and so miss none."""
         event, self.news = self.news, asyncio.Event()
         event.set()
 
@@ -128,13 +133,16 @@ class Channel(Protocol):
     """How the ids of its chats begin; '' for one that has none of its own."""
 
     async def serve(self) -> None:
-        """Receive messages until cancelled. The host logs its exceptions and calls it again after a
-        pause."""
+        """Receive messages until cancelled.
+
+        The host logs exceptions and calls this again after a pause."""
 
     async def deliver(self, reply: ChatReply) -> None:
-        """Send a reply to its chat. The host logs its exceptions and sends the reply again after a
-        pause, for NotYetError after its `seconds`. After a crash a reply may be sent twice with the
-        same `id`: the host cannot know whether it arrived."""
+        """Send a reply to its chat.
+
+        The host logs exceptions and sends the reply again after a pause, for NotYetError after its
+        `seconds`. After a crash a reply may be sent twice with the same `id`, because the host
+        cannot know whether it arrived."""
 
 
 def channels_in(directory: str, chats: Chats) -> list[Channel]:

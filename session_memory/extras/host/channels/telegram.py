@@ -1,9 +1,10 @@
 """The channel `telegram:`: chats of a Telegram bot, by long polling.
 
-An update is confirmed to Telegram by asking for the next one, only after its message is in the
-database. A message has one id there, so an update that comes again changes nothing. A long reply is
-sent in parts; each is recorded after Telegram has it. If the host is killed in between, that part
-alone is sent twice: the Bot API has no ids of a sender's own."""
+Requesting the next update confirms the last one to Telegram, so this happens only after its message
+is in the database. A message has one id there, so a repeated update changes nothing. A long reply
+is sent in parts, each recorded after Telegram has it. If the host is killed in between, only that
+part is sent twice, because the Bot API has no ids from the sender.
+"""
 
 from __future__ import annotations
 
@@ -185,8 +186,9 @@ class Telegram:
 
 
 class Received:
-    """A message of the Bot API. Raises KeyError, TypeError, ValueError or AttributeError if it has
-    another form."""
+    """A message of the Bot API.
+
+    Raises KeyError, TypeError, ValueError or AttributeError if it has another form."""
 
     def __init__(self, message: Any, bot_id: str, username: str) -> None:
         chat, user = message["chat"], message.get("from") or {}

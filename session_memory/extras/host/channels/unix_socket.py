@@ -29,8 +29,9 @@ class SocketError(SessionMemoryError):
 
 
 class UnixSocket:
-    """The channel. It has no chats of its own: a client names the group to speak to or to
-    follow."""
+    """The channel.
+
+    It has no chats of its own: a client names the group to speak to or to follow."""
 
     PREFIX = ""
 

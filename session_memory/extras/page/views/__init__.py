@@ -1,2 +1,1 @@
-"""The views: one function each, which turns the store and transcripts into plain values for its
-template."""
+"""The views: one function each, from the store and transcripts to plain values for a template."""

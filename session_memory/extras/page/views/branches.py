@@ -1,5 +1,4 @@
-"""Branches: those with live sessions, and what would not merge between them, with both sides of
-each hunk."""
+"""Branches with live sessions, and their conflicts, with both sides of each hunk."""
 
 from __future__ import annotations
 
@@ -21,8 +20,10 @@ _DETACHED = "(no branch)"
 
 
 def _judged(request: PageRequest) -> dict[str, Any]:
-    """Return `repositories`: the name of each, its `branches`, the `files` that would not merge,
-    each pair of branches once, and lines about those `not_judged`."""
+    """Return `repositories`: each one's name, its `branches`, and the `files` that would not merge.
+
+    Each pair of branches is listed once. Lines about pairs that could not be judged are in
+    `not_judged`."""
     home = request.location.home
     sides = sides_of(live_sessions(home.root, request.environ, request.now), home.user_dir)
     repositories: dict[str, dict[str, Any]] = {}
@@ -76,8 +77,9 @@ def _label(side: Side | None) -> str:
 
 
 def _file(clash: Clash) -> dict[str, Any]:
-    """Return a file that would not merge; of each hunk both sides, as pairs of the first line and
-    the text."""
+    """Return a file that would not merge, with both sides of each hunk.
+
+    A side is a pair of its first line's number and its text."""
     conflict, own_label, other = (
         clash.conflict,
         _label(clash.own),

@@ -1,5 +1,4 @@
-"""Costs: dollars over time by model, project or runtime, tokens, cache hits, and what memories
-cost."""
+"""Costs: dollars over time by model, project or runtime, tokens, cache hits, and memories."""
 
 from __future__ import annotations
 
@@ -45,8 +44,9 @@ UNKNOWN = "(unknown)"
 
 
 class CostBar(NamedTuple):
-    """The dollars of a day, month or year, by the name of each part; `is_unknown` if some answers
-    have no price."""
+    """The dollars of a day, month or year, by the name of each part.
+
+    `is_unknown` means that some answers have no price."""
 
     name: str
     parts: dict[str, float]
@@ -58,7 +58,7 @@ class CostBar(NamedTuple):
 
 
 def values(request: PageRequest) -> dict[str, Any]:
-    """Return the filters; the rest reads transcripts, which is too slow for a page."""
+    """Return only the filters, because reading transcripts is too slow for a page."""
     filter_values = filters(request, default=DEFAULT_PERIOD)
     split = request.one("by", SPLITS[0][0])
     return {
@@ -69,9 +69,10 @@ def values(request: PageRequest) -> dict[str, Any]:
 
 
 def _counted(request: PageRequest) -> dict[str, Any]:
-    """Return the costs of the chosen period and project; `chart` has a CostBar for every day,
-    `unit` its name; over more than a year, for every month or year. `parts` are the names in it,
-    the most expensive first."""
+    """Return the costs of the chosen period and project.
+
+    `chart` has a CostBar for every day, or for every month or year if the period is longer than a
+    year; `unit` names which. `parts` are the names in it, the most expensive first."""
     _, since = period(request, DEFAULT_PERIOD)
     prices = all_prices(settings_of(request.location).prices)
     directories = places(request).directories
@@ -146,8 +147,9 @@ def _noted(
 def _chart(
     by_day: list[CostSum], spent: dict[str, dict[str, float]], now: float
 ) -> tuple[str, list[CostBar], list[str]]:
-    """Return day, month or year, the dollars of each from the first one to today, at most the last
-    MOST_BARS, and the names of the parts."""
+    """Return the unit (day, month or year), the dollars of each unit, and the names of the parts.
+
+    The units extend from the first one to today; only the last MOST_BARS are returned."""
     sums: Counter[str] = Counter()
     for parts in spent.values():
         sums.update(parts)
@@ -176,8 +178,7 @@ def _chart(
 
 
 def _date_of(name: str) -> date | None:
-    """Return the date of a day; None for answers without a time, or of a year that has fewer than
-    four digits."""
+    """Return the date of a day; None without a time, or for a year of fewer than four digits."""
     try:
         return date.fromisoformat(name)
     except ValueError:

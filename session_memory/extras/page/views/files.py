@@ -25,8 +25,10 @@ EDITS = 4  # of one session, each with its diff
 
 
 class EditedBy(NamedTuple):
-    """A session that edited a file: its conversation, title and runtime, the `numbers` of its
-    edits, the latest first, the time of that, and whether the file is in its working set."""
+    """A session that edited a file.
+
+    It has its conversation, title and runtime, the `numbers` of its edits, the latest first, the
+    time of the latest, and whether the file is in its working set."""
 
     conversation: Conversation
     title: str
@@ -37,9 +39,10 @@ class EditedBy(NamedTuple):
 
 
 class EditedFile(NamedTuple):
-    """A file with those who edited it, the latest first, and the active sessions that only read it,
-    each with the time. It `is_shared` if it is in several working sets. `worktree` names the linked
-    worktree that the file is in."""
+    """A file with the sessions that edited it, and the active sessions that only read it.
+
+    The latest come first, each with the time. `is_shared` means that it is in several working sets.
+    `worktree` names the linked worktree with the file."""
 
     path: str
     shown: str
@@ -86,8 +89,9 @@ def values(request: PageRequest) -> dict[str, Any]:
 def _add(
     by: dict[tuple[str, str], EditedBy], conversation: Conversation, step: StoredEntry
 ) -> None:
-    """Add an edit of a file to the others of its session. The latest conversation of a session
-    comes first."""
+    """Add an edit of a file to the other edits of its session.
+
+    The latest conversation of a session comes first."""
     key = conversation.home, conversation.session_id
     at = (step.timestamp or 0) / 1000
     if key not in by:

@@ -31,9 +31,12 @@ TITLE_CHARACTERS = 120
 
 
 def values(request: PageRequest) -> dict[str, Any]:
-    """Return `memories`, episodes last, or those that match `q` best; their number by kind; `notes`
-    on problems with updating the index; the `problem` with an unreachable team; `forgotten`, which
-    can be restored. Evidence against them is only included with `doubts`, since that starts git."""
+    """Return the memories for the template: all of them, or the best matches for `q`.
+
+    `memories` has episodes last. There are also their number by kind, `notes` on problems with
+    updating the index, the `problem` with an unreachable team, and `forgotten`, which can be
+    restored. Evidence against the memories is only included with `doubts`, because finding it
+    starts git."""
     query, kind, project = request.one("q").strip(), request.one("kind"), request.one("project")
     notes: list[str] = []
     wanted = MemoryFilter(with_superseded=bool(request.one("superseded")), limit=MOST)
@@ -74,7 +77,7 @@ def values(request: PageRequest) -> dict[str, Any]:
 
 
 def _choices_of_kinds(numbers: Counter[str], chosen: str) -> list[tuple[Choice, int]]:
-    """Return the kinds that there are, and the chosen one, each with its number."""
+    """Return the existing kinds and the chosen one, each with its number."""
     return [
         (Choice(kind, shown_kind(kind), kind == chosen), numbers[kind])
         for kind in (*KINDS, EPISODE)
@@ -83,8 +86,7 @@ def _choices_of_kinds(numbers: Counter[str], chosen: str) -> list[tuple[Choice, 
 
 
 def _counts(numbers: Counter[str], chosen: str) -> str:
-    """Return the number of memories, and of the log's entries if there are any; or of the chosen
-    kind."""
+    """Return the number of memories and of the log's entries, or of the chosen kind."""
     log = numbers[EPISODE] if chosen in ("", EPISODE) else 0
     noted = numbers[chosen] if chosen else sum(numbers.values()) - numbers[EPISODE]
     counts = [] if chosen == EPISODE else [counted(noted, "memory", "memories")]
@@ -96,8 +98,9 @@ def _counts(numbers: Counter[str], chosen: str) -> str:
 def _found(
     request: PageRequest, query: str, wanted: MemoryFilter, notes: list[str]
 ) -> list[IndexedMemory]:
-    """Return the memories that match `query` best, or the latest if it is ''; the team's if
-    chosen."""
+    """Return the memories that match `query` best, or the latest without a query.
+
+    They are the team's if it is chosen."""
     if is_for_shared(request):
         with opened(request) as shared:
             memories = shared_engine().memories(shared)
@@ -146,8 +149,7 @@ def _title(part: str) -> str:
 def _shown(
     request: PageRequest, memories: list[IndexedMemory]
 ) -> list[tuple[IndexedMemory, str, str]]:
-    """Return the memories, redacted, each with its project and its page, which a person can
-    edit."""
+    """Return the memories, redacted, each with its project and its page for editing."""
     return [
         (
             memory._replace(

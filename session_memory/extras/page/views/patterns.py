@@ -1,4 +1,4 @@
-"""Patterns: commands that fail and their fixes, tools and their order, files edited together."""
+"""Patterns: commands that fail and their fixes, sequences of tools, files edited together."""
 
 from __future__ import annotations
 

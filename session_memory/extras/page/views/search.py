@@ -1,5 +1,7 @@
-"""Search: messages in any session, ranked like the command; and the palette, which also finds
-sessions by title."""
+"""Search: messages in any session, ranked like the command; and the palette.
+
+The palette also finds sessions by title.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +47,10 @@ _MARKS = re.compile(r"\*\*|```\w*|(?:(?<=\s)|^)#{1,6} ")
 
 
 def _values(request: PageRequest) -> dict[str, Any]:
-    """Return `hits`, best first, at most LIMIT unless more are requested; the `notice` about the
-    search's reach; the `problem` with an unreachable team; and the filters."""
+    """Return `hits`, the best first, the `notice` about the search's reach, and the filters.
+
+    There are at most LIMIT hits unless more are requested. `problem` is about an unreachable team.
+    """
     query = request.one("q").strip()
     who = request.one("who")
     places_offered, times, wanted = _filters(request, request.number("limit", LIMIT, MOST) or LIMIT)
@@ -133,8 +137,9 @@ def _found(request: PageRequest, query: str, wanted: Filter) -> Hits:
 
 
 def _around(request: PageRequest) -> dict[str, Any]:
-    """Return `lines`, the messages around an entry of a conversation: each with its speaker, its
-    text, and whether it is that entry."""
+    """Return `lines`, the messages around an entry of a conversation.
+
+    Each has its speaker, its text, and whether it is that entry."""
     number = request.number("number", 0, 1 << 32)
     is_shared = choices.is_for_shared(request)
     if is_shared:
@@ -158,8 +163,9 @@ def _entries(request: PageRequest, store: SqliteStore | SharedStore) -> list[Sto
 
 
 def _shown(hits: list[Hit]) -> list[tuple[Conversation, StoredEntry, str, list[tuple[str, bool]]]]:
-    """Return the hits, redacted: each with the speaker, and the snippet as pairs of a text and
-    whether it matched."""
+    """Return the hits, redacted.
+
+    Each has the speaker, and the snippet as pairs of a text and whether it matched."""
     shown = []
     for hit in hits:
         of = hit.conversation

@@ -54,8 +54,10 @@ class ChangedFile(NamedTuple):
 
 
 def _values(request: PageRequest) -> dict[str, Any]:
-    """Return the whole page with one chunk of the dialogue: the one with the entry `at`, or the
-    first of the named conversation, else the last one of a working session, else the first."""
+    """Return the whole page with one chunk of the dialogue.
+
+    It is the chunk with the entry `at`, or the first of the named conversation. Otherwise it is the
+    last chunk of a working session, else the first."""
     conversations = _conversations(request)
     chunks = chunks_of(request.store, conversations)
     latest = conversations[-1]
@@ -131,8 +133,9 @@ def _facts(request: PageRequest, conversations: list[Conversation]) -> dict[str,
 
 
 def _items(request: PageRequest) -> dict[str, Any]:
-    """Return the `blocks` of one chunk: items `from` to `to` of the conversation `of`, without `to`
-    all that follow."""
+    """Return the `blocks` of one chunk of the conversation `of`: its items `from` to `to`.
+
+    Without `to`, all following items are returned."""
     conversation = _conversation(request)
     first, last = request.number("from", 1, _HIGHEST), request.number("to", 0, _HIGHEST)
     chunk = DialoguePart(conversation.id, max(first, 1), last, not last, 0)
@@ -144,8 +147,10 @@ def _items(request: PageRequest) -> dict[str, Any]:
 
 
 def _outline(request: PageRequest) -> dict[str, Any]:
-    """Return the session's requests, changed files and memories. Of a long one, the latest requests
-    and files; `part` requests the `requests` or the `files` before these."""
+    """Return the session's requests, changed files and memories.
+
+    Of a long session, only the latest requests and files are returned; `part` requests the
+    `requests` or the `files` before these."""
     conversations = _conversations(request)
     start = next((conversation.cwd for conversation in conversations if conversation.cwd), "")
     requests: list[StoredEntry] = []
@@ -218,8 +223,9 @@ def _call(request: PageRequest) -> dict[str, Any]:
 
 
 def shown_call(request: PageRequest) -> tuple[Conversation, StoredEntry]:
-    """Return the tool call with the number `item` of the conversation `of`, and that. Raises
-    NotFoundError."""
+    """Return the conversation `of`, and its tool call with the number `item`.
+
+    Raises NotFoundError."""
     conversation = _conversation(request)
     number = request.number("item", 0, _HIGHEST)
     calls = (
@@ -256,10 +262,10 @@ def _conversation(request: PageRequest) -> Conversation:
 
 
 def _commands(request: PageRequest, latest: Conversation) -> dict[str, str]:
-    """Return the commands that hand the session over, and that resume it in a terminal.
+    """Return the commands that hand over the session, and that resume it in a terminal.
 
-    If its runtime no longer has it, the second command restores it from the kept copy; '' if there
-    is none."""
+    If its runtime no longer has it, the second command restores it from the kept copy, or is ''
+    without a copy."""
     runtime = next(
         (known_runtime for known_runtime in all_runtimes() if known_runtime.name == latest.runtime),
         None,

@@ -1,5 +1,7 @@
-"""Now: what the active sessions will be told, the files that two of them work on, and what each
-does. The list of sessions: at the left of every view."""
+"""Now: the next updates of the active sessions, the files that two of them work on, and their work.
+
+The list of sessions is at the left of every view.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,11 @@ ALL = Filter()
 
 
 def _now(request: PageRequest) -> dict[str, Any]:
-    """Return `projects` as pairs of a name and its sessions, the latest first, without the `idle`
-    ones; `told`, those whose next update is shown in full: the ones that are not idle, or else the
-    latest; `colliding`, see `_collisions`; `alarms`, the problems to fix."""
+    """Return the values of the view.
+
+    `projects` are pairs of a name and its sessions, the latest first, without the `idle` ones.
+    `told` are the sessions whose next update is shown in full: the ones that are not idle, or else
+    the latest. `colliding` is from `_collisions`; `alarms` are the problems to fix."""
     since = active_since(request.now)
     sessions = [session for session in request.active if session.last_at >= since]
     first_at: dict[str, int] = {}
@@ -55,7 +59,9 @@ def _now(request: PageRequest) -> dict[str, Any]:
 
 
 class Holder(NamedTuple):
-    """A session with a file in hand: its last action, when, if unaware of the collision."""
+    """A session with a file in hand: its last action with the time.
+
+    `is_unaware` means that it has not been told about the collision."""
 
     session: ActiveSession
     did: str
@@ -64,9 +70,10 @@ class Holder(NamedTuple):
 
 
 class Collision(NamedTuple):
-    """A file that several sessions work on, and who they are, the latest first. Of a collision
-    about no file, such as a branch that was switched, `line` is the text and `holders` has the
-    session that is not told yet."""
+    """A file that several sessions work on, and these sessions, the latest first.
+
+    For a collision without a file, such as a branch that was switched, `line` is the text and
+    `holders` has the session that is not told yet."""
 
     path: str
     holders: list[Holder]
@@ -106,8 +113,10 @@ def _as_told(path: str, directory: str) -> str:
 
 
 def _listed(request: PageRequest) -> dict[str, Any]:
-    """Return `days` as pairs of a day's name and its sessions; `here`, the id of the session shown;
-    `working`, the ids of the sessions at work."""
+    """Return the list of sessions.
+
+    `days` are pairs of a day's name and its sessions; `here` is the id of the session shown;
+    `working` are the ids of the sessions at work."""
     sessions = sorted(
         latest_sessions(request, CONVERSATIONS),
         key=lambda conversation: -(conversation.last_message_at or 0),
@@ -141,8 +150,10 @@ def text_of(conversation: Conversation) -> str:
 
 
 def latest_sessions(request: PageRequest, most: int, wanted: Filter = ALL) -> list[Conversation]:
-    """Return the latest conversation of each session of the `most` latest, with the title of the
-    session, redacted, and the time of its last entry, which the store may not have yet."""
+    """Return the latest conversation of each of the `most` latest sessions.
+
+    It has the session's title, redacted, and the time of its last entry, which the store may not
+    have yet."""
     conversations_by_session: dict[tuple[str, str], list[Conversation]] = {}
     for conversation in request.store.conversations(wanted._replace(limit=most)):
         conversations_by_session.setdefault(

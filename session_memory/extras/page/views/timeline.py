@@ -1,5 +1,4 @@
-"""Timeline: the conversations of a day, a week or a month, a lane per project; and a year at a
-glance."""
+"""Timeline: the conversations of a day, week or month, with a lane per project; and a year."""
 
 from __future__ import annotations
 
@@ -39,9 +38,11 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 class Bar(NamedTuple):
-    """A conversation. `left` and `room` are its reserved space, `row` is its row in the lane;
-    within its room the bar begins at `offset` and is `width` wide, all in percent of the span.
-    `begin` and `end` are in seconds since the epoch."""
+    """A conversation.
+
+    `left` and `room` are its reserved space, `row` is its row in the lane. Within its room the bar
+    begins at `offset` and is `width` wide; all are percentages of the span. `begin` and `end` are
+    in seconds since the epoch."""
 
     session: str
     conversation: int
@@ -59,8 +60,9 @@ class Bar(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """The conversations of a project, in enough rows that none overlap; `above` counts the rows and
-    headings of the lanes before it."""
+    """The conversations of a project, in enough rows that none overlap.
+
+    `above` counts the rows and headings of the lanes before it."""
 
     project: str
     bars: list[Bar]
@@ -76,8 +78,9 @@ class Tick(NamedTuple):
 
 
 def _values(request: PageRequest) -> dict[str, Any]:
-    """Return the lanes of the span that ends with `day`, by default the last day with a
-    conversation; `year` by days, `week` by weekdays and hours."""
+    """Return the lanes of the span that ends with `day`, by default the last day with content.
+
+    `year` has the messages by days, `week` by weekdays and hours."""
     year = round(midnight(request.now, -YEAR_DAYS) * 1000)
     hours = work_hours(request.store, Filter(since=year))
     span = request.one("span") if request.one("span") in SPANS else "day"
@@ -129,8 +132,7 @@ def _work_of_year(hours: Iterable[WorkHour]) -> dict[str, Any]:
 
 
 def _deletions(request: PageRequest) -> dict[str, list[str]]:
-    """Return which runtimes delete sessions and how these are kept, and the traps in their
-    settings."""
+    """Return the runtimes that delete sessions, how these are kept, and traps in their settings."""
     deleted = deletions(request.location, request.store.directories())
     how, why_not = kept_or_why_not(request.location, request.location.home.settings())
     lines = [f"Deleted by {line}" for line in deletion_lines(deleted)]
@@ -141,8 +143,9 @@ def _deletions(request: PageRequest) -> dict[str, list[str]]:
 
 
 def _lanes_of(bars: Iterable[Bar]) -> list[Lane]:
-    """Return the bars by project, those with the most messages first, each bar in the first row
-    with room."""
+    """Return the bars by project, the projects with the most messages first.
+
+    Each bar is in the first row with room."""
     by_project: dict[str, list[Bar]] = {}
     for bar in sorted(bars, key=lambda bar: (bar.left, bar.title)):
         by_project.setdefault(bar.project, []).append(bar)
@@ -200,8 +203,7 @@ def _bars(conversations: Sequence[Conversation], begin: float, end: float, span:
 
 
 def _ticks(span: str, begin: float, end: float) -> list[Tick]:
-    """Return a tick for each third hour of a day, each day of a week, or each second day of a
-    month."""
+    """Return the ticks: each third hour, each weekday, or each second day of a month."""
     if span == "day":
         year, month, day, *_ = time.localtime(begin)
         hours = {

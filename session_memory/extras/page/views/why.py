@@ -1,4 +1,4 @@
-"""Lines of a file by session: why each is so, with the request alongside."""
+"""Lines of a file by session: the reason for each, with the request beside it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ SHOWN_CHARACTERS = 400  # of a line
 
 
 def _of_file(request: PageRequest) -> dict[str, Any]:
-    """Return the `runs` of lines of the file that an edit of the session names, after the reason of
-    each, and which numbers the lines that its hunk `hunk` added have now: `asked`, with a 0 if
+    """Return the `runs` of lines, by reason, of the file that the session's edit names.
+
+    `asked` are the present numbers of the lines that the edit's hunk `hunk` added, with a 0 if
     there are none. No other file is read."""
     conversation, item = shown_call(request)
     path = os.path.join(conversation.cwd, item.text)

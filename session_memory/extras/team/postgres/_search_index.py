@@ -1,9 +1,8 @@
-"""`search.index.SearchIndex` in PostgreSQL: the items with a term, the newest first, and cached
-tables.
+"""`search.index.SearchIndex` in PostgreSQL: items with a term, the newest first, and cached tables.
 
-A segment has one row for each of its terms, in an index by term and segment: scanning it backwards
-finds the newest segments that have a term. docs/use/team.md says why, and what else was
-measured."""
+A segment has one row for each of its terms, in an index by term and segment; scanning it backwards
+finds the newest segments with a term. docs/use/team.md explains why, and what else was measured.
+"""
 
 from __future__ import annotations
 
@@ -61,9 +60,10 @@ LITERAL_ITEMS = 20_000  # whose texts are scanned for text that is not a term
 
 
 class KnownTeam(NamedTuple):
-    """The cached view of a member: a stamp of all they see; how many sessions they see, how many
-    searchable texts these have, and how many terms; the sessions by segment, and the table of
-    conversations."""
+    """The cached view of a member.
+
+    It has a stamp of everything they see, the numbers of their sessions, of searchable texts and of
+    terms, the sessions by segment, and the table of conversations."""
 
     version: tuple[int, ...]
     sessions: int
@@ -82,8 +82,10 @@ class TeamTables:
         self._known: KnownTeam | None = None
 
     def of(self, connection: TeamConnection) -> KnownTeam:
-        """Return the current view. If nothing was written on the server since, nothing is counted:
-        counting 100,000 sessions takes as long as the rest of a search."""
+        """Return the current view.
+
+        If nothing was written on the server since, nothing is counted, because counting 100,000
+        sessions takes as long as the rest of a search."""
         [(snapshot,)] = connection.execute("SELECT pg_current_snapshot()::text")
         if self._known is None or snapshot != self._snapshot:
             self._known = self._read(connection)
@@ -108,8 +110,9 @@ class TeamTables:
 
 
 class PostgresSearchIndex:
-    """The index for one search, which looks nothing up twice. See the protocol for what each method
-    returns."""
+    """The index for one search, which looks nothing up twice.
+
+    The protocol describes the results of the methods."""
 
     def __init__(
         self, connection: TeamConnection, tables: TeamTables, visible: Visible = None
@@ -158,8 +161,7 @@ class PostgresSearchIndex:
         return self._known.texts, self._known.terms / max(1, self._known.texts)
 
     def _matching(self, files: frozenset[int] | None, expression: Expression) -> list[int]:
-        """Return the items that match an expression, in order of id; only of these files, if not
-        None."""
+        """Return the items that match an expression, in order of id; if given, only of `files`."""
         key = files, expression
         if key not in self._matched:
             self._older = 0
@@ -170,8 +172,9 @@ class PostgresSearchIndex:
     def _items(
         self, files: frozenset[int] | None, term: str, is_prefix: bool, among: list[int] | None
     ) -> list[int]:
-        """Return the items that have a term, in order of id; only of these files, if not None. Of a
-        large team only the newest, unless `among` limits the items."""
+        """Return the items that have a term, in order of id; if given, only of `files`.
+
+        In a large team only the newest are returned, unless `among` limits the items."""
         key = files, term, is_prefix
         if key not in self._postings:
             self._postings[key] = self._read_items(*key, None)
@@ -303,8 +306,9 @@ def _named(items: Iterable[int]) -> list[Any]:
 
 
 def _table(connection: TeamConnection) -> ConversationTable:
-    """Return the table of all conversations that the member sees, in one value: row by row takes
-    four times as long."""
+    """Return the table of all conversations that the member sees, in one value.
+
+    Row by row takes four times as long."""
     sql = (
         "SELECT string_agg(int8send(session) || int8send(first_number) || int8send(last_number) || "
         f"int8send(coalesce({time_in('last_at')}, 0)) || "

@@ -19,10 +19,12 @@ _LARGEST = (1 << 63) - 1  # of a bigint
 
 
 class SharedSession(NamedTuple):
-    """A session for the team. `home` and `file_path` are its transcript's in the machine's own
-    store; `project` is the same on all machines; `cwd` is the project with the directory in its
-    repository. `shape` is a checksum of which items are shared; `rules` of the rules for redaction,
-    with the version of terms. Times are in milliseconds since the epoch."""
+    """A session for the team.
+
+    `home` and `file_path` are its transcript's in the machine's own store. `project` is the same on
+    all machines; `cwd` is the project with the directory in its repository. `shape` is a checksum
+    of which items are shared, `rules` a checksum of the rules for redaction with the version of
+    terms. Times are in milliseconds since the epoch."""
 
     home: str
     file_path: str
@@ -58,9 +60,11 @@ class PushedSession(NamedTuple):
 
 
 class SessionPush(NamedTuple):
-    """The changes to push for a session that the team knows as `before` (None: new): its new
-    `items` in order (those in `copies` are a fork's and not searchable), tool uses that have
-    `ended` since, and the `spans` of new or grown conversations. Items end before `next_number`."""
+    """The changes to push for a session, whose present state in the team is `before` (None: new).
+
+    They are its new `items` in order (items in `copies` are a fork's and not searchable), tool uses
+    that have `ended` since, and the `spans` of new or grown conversations. Items end before
+    `next_number`."""
 
     before: PushedSession | None
     session: SharedSession
@@ -121,8 +125,7 @@ _UPPER = slice(1 if sys.byteorder == "little" else 0, None, 2)  # of an id in tw
 
 
 def clipped(term: str) -> str:
-    """Return a term as it is stored: an index takes no longer ones, so these end with a
-    checksum."""
+    """Return a term in its stored form: longer ones than an index takes end with a checksum."""
     return (
         term if len(term) <= LONGEST_TERM else term[:LONGEST_TERM] + f"{crc32(term.encode()):08x}"
     )
@@ -133,8 +136,9 @@ def packed(items: list[int]) -> bytes:
 
 
 def unpacked(items: bytes, sessions: frozenset[int]) -> list[int]:
-    """Return the ids of a row that belong to these sessions: a member's own program may have
-    written others."""
+    """Return the ids in a row that belong to these sessions.
+
+    A member's own program may have written other ids."""
     items = items[: len(items) - len(items) % ID_BYTES]
     if len(items) == ID_BYTES:
         id = int.from_bytes(items, "big")
@@ -159,9 +163,11 @@ _NO_TOOL = (None,) * 6
 
 
 class PreparedSession(NamedTuple):
-    """A session ready to be written: `push` without its items, which `rows` holds as rows of `item`
-    (from the second field on). `mark` and `open_calls` are the session's new totals, `text_count`
-    is its number of searchable items, `term_count` the number of their terms."""
+    """A session ready to be written.
+
+    `push` lacks its items, which `rows` has as rows of `item` (from the second field on). `mark`
+    and `open_calls` are the session's new totals. `text_count` is its number of searchable items,
+    `term_count` the number of their terms."""
 
     push: SessionPush
     rows: list[Row]
@@ -189,7 +195,7 @@ class SegmentRows(NamedTuple):
     items: array[int]
 
     def copied(self, segment: int, sessions: Sequence[int]) -> Iterator[tuple[int, str, bytes]]:
-        """Yield the rows with the numbers of their segment and of the sessions, by their places."""
+        """Yield the rows with the numbers of their segment and sessions, given by place."""
         halves = array("I", self.items.tobytes())
         halves[_UPPER] = array("I", map(sessions.__getitem__, halves[_UPPER]))
         ids = _swapped(array("Q", halves.tobytes())).tobytes()
@@ -202,15 +208,17 @@ Postings = defaultdict[str, list[int]]  # items by term
 
 
 class PreparedBatch(NamedTuple):
-    """Sessions, and the additions to their segments: of known sessions by a segment's number, of
-    new ones by whom they are shared with. Postings name a session by its index in `sessions`."""
+    """Sessions, and the additions to their segments.
+
+    Segments of known sessions are by number, segments of new sessions by whom they are shared with.
+    Postings name a session by its index in `sessions`."""
 
     sessions: list[PreparedSession]
     segments: dict[int | str, SegmentRows]
 
 
 def prepared(batch: Iterable[SessionPush], terms_in: Callable[[str], list[str]]) -> PreparedBatch:
-    """Return a batch as it is written, found by the terms that `terms_in` finds in texts."""
+    """Return a batch ready to be written; `terms_in` finds the terms in texts."""
     sessions: list[PreparedSession] = []
     postings: defaultdict[int | str, Postings] = defaultdict(lambda: defaultdict(list))
     item_counts: Counter[int | str] = Counter()
@@ -227,7 +235,7 @@ def prepared(batch: Iterable[SessionPush], terms_in: Callable[[str], list[str]])
 def _prepared_session(
     push: SessionPush, place: int, postings: Postings, terms_in: Callable[[str], list[str]]
 ) -> PreparedSession:
-    """Return a session, the one at `place` of its batch, and add the terms of its texts."""
+    """Return the session at `place` of its batch, ready, and add the terms of its texts."""
     before = push.before
     items_of = postings.__getitem__
     text_count = term_count = 0

@@ -21,17 +21,17 @@ else:
     TeamConnection = Any  # psycopg is imported by those who connect, and may be missing
 
 SCHEMA = "session_memory"
-# SQL for the time by the server's clock, which is the same for all machines, in milliseconds since
-# the epoch.
+# SQL for the time by the server's clock, in milliseconds since the epoch. It is the same for all
+# machines.
 NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 CONNECT_SECONDS = 10
 PATIENCE_SECONDS = 3  # for a waiting user, to reach the server
 STATEMENT_SECONDS = 60  # after which the server cancels a statement
-IDLE_SECONDS = 60  # after which the server closes a connection that was made for a waiting user
-WAIT_SECONDS = 30  # and then for an answer: a large table takes its time on a slow line
+IDLE_SECONDS = 60  # the server closes a connection for a waiting user after so many seconds
+WAIT_SECONDS = 30  # seconds for an answer after that: a large table takes its time on a slow line
 ANSWER_SECONDS = 180  # after which a silent server counts as gone
-# Both sides notice a dead network within half a minute: the server would keep the locks of a member
-# who is gone.
+# Both sides notice a dead network within half a minute, because the server would keep the locks of
+# a member who is gone.
 _NETWORK = {
     "keepalives_idle": 10,
     "keepalives_interval": 5,
@@ -57,7 +57,7 @@ class TeamError(SharedStoreError):
 
 
 class UnreachableTeamError(TeamError):
-    """The server does not answer, or went away: nothing uncommitted was saved."""
+    """The server does not answer or has gone away; nothing uncommitted was saved."""
 
 
 class FullTeamError(TeamError):
@@ -65,9 +65,11 @@ class FullTeamError(TeamError):
 
 
 def connect(url: str, *, seconds: int = 0, statement_seconds: int = 0) -> TeamConnection:
-    """Return an autocommit connection to the database at `url`. libpq finds what the URL omits,
-    such as the password. A waiting user gives the server `seconds` to be reached, and
-    `statement_seconds` (default: as many) for each statement. Raises TeamError."""
+    """Return an autocommit connection to the database at `url`.
+
+    libpq finds values that the URL omits, such as the password. For a waiting user, the server must
+    be reached within `seconds`, and each statement may take `statement_seconds` (default: as many).
+    Raises TeamError."""
     try:
         import psycopg
         from psycopg.conninfo import conninfo_to_dict
@@ -119,8 +121,8 @@ def explained(
 ) -> Iterator[None]:
     """Turn psycopg's errors within the block into a TeamError with the problem and its remedy.
 
-    `forbidden` is the hint if the user lacks rights. A block that uses a `connection` has a limit
-    in seconds; then it is cut, which raises UnreachableTeamError."""
+    `forbidden` is the hint if the user lacks rights. A block with a `connection` has a limit in
+    seconds, after which the connection is cut and UnreachableTeamError is raised."""
     import psycopg
     from psycopg import errors
 

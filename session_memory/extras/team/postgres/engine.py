@@ -1,5 +1,8 @@
-"""A team's store, read and searched: the reading half of `SqliteStore`, in PostgreSQL. It also has
-the files that live sessions changed and nobody has merged yet: objects of git and lines."""
+"""A team's store, read and searched: the reading half of `SqliteStore`, in PostgreSQL.
+
+It also has the files that live sessions changed and nobody has merged yet, as git objects and
+lines.
+"""
 
 from __future__ import annotations
 
@@ -52,13 +55,15 @@ _READ_ITEMS = 1000  # of a conversation, at a time
 
 
 class TeamStore(TeamDatabase):
-    """The sessions that the member with this URL sees: their own of all machines, and those shared
-    with the team. See SqliteStore for what each method returns; conversations have no status
-    here."""
+    """The sessions that the member with this URL sees.
+
+    They are the member's own on all machines, and the sessions shared with the team. SqliteStore
+    describes the methods' results; conversations have no status here."""
 
     def __init__(self, url: str, visible: Visible = None, *, seconds: int = 0) -> None:
-        """Connect. `seconds` is how long a user waits for the server; each answer may then take
-        WAIT_SECONDS. Raises TeamError if the database cannot be opened or holds no team's store."""
+        """Connect to the store. Raises TeamError if it cannot be opened or is not a team's.
+
+        A user waits for the server for `seconds`; each answer may then take WAIT_SECONDS."""
         super().__init__(
             url, seconds=seconds, statement_seconds=connection.WAIT_SECONDS if seconds else 0
         )
@@ -165,8 +170,9 @@ class TeamPool:
 
     @contextmanager
     def store(self, url: str, visible: Visible = None) -> Iterator[TeamStore]:
-        """Lend the store of the team at `url` for the block; it shows only `visible` rows. Raises
-        TeamError."""
+        """Lend the store of the team at `url` for the block; it shows only `visible` rows.
+
+        Raises TeamError."""
         store = self._had(url)
         store.visible = visible
         try:
@@ -223,8 +229,10 @@ _PROJECTS = (
 
 
 class RecentSession(NamedTuple):
-    """A session of another member or machine: its number in the team, `who` as in ann@laptop, its
-    project, id, title and branch, and the last of its items, in order."""
+    """A session of another member or machine.
+
+    It has its number in the team, `who` as in ann@laptop, its project, id, title and branch, and
+    the last of its items, in order."""
 
     id: int
     who: str
@@ -236,7 +244,7 @@ class RecentSession(NamedTuple):
 
 
 def recent_sessions(team: TeamPush, projects: Iterable[str]) -> list[RecentSession]:
-    """Return the sessions that were pushed lately by others, the latest first. Raises TeamError."""
+    """Return the sessions that others pushed lately, the latest first. Raises TeamError."""
     sql = (
         "SELECT s.id, s.owner || '@' || s.machine, s.project, s.session_id, s.title, s.branch "
         "FROM session AS s "
@@ -258,9 +266,11 @@ def recent_sessions(team: TeamPush, projects: Iterable[str]) -> list[RecentSessi
 
 
 class TeamMachine(NamedTuple):
-    """A machine: `who` as in ann@laptop, the time of its last push (milliseconds since the epoch,
-    None: never), its version of session-memory, and how many of its sessions the asking member may
-    read."""
+    """A machine of the team.
+
+    It has `who` as in ann@laptop, the time of its last push (milliseconds since the epoch, None:
+    never), its version of session-memory, and how many of its sessions the asking member may read.
+    """
 
     who: str
     pushed_at: int | None
@@ -295,7 +305,9 @@ _OBJECT = re.compile("([0-9a-f]{40}|[0-9a-f]{64})?")
 
 
 def shared_edits(team: TeamPush, sessions: Iterable[int]) -> dict[int, set[str]]:
-    """Return the files whose edits by these sessions the team has, by session. Raises TeamError."""
+    """Return, by session, the files of which the team has these sessions' edits.
+
+    Raises TeamError."""
     sql = "SELECT DISTINCT session, text FROM item WHERE session = ANY(%s) AND kind = 'edit'"
     edits_by_session: dict[int, set[str]] = {}
     with team.asking():
@@ -305,8 +317,9 @@ def shared_edits(team: TeamPush, sessions: Iterable[int]) -> dict[int, set[str]]
 
 
 def push_changed_files(team: TeamPush, files: Mapping[int, Iterable[UnmergedFile]]) -> None:
-    """Make these the changed files of this machine's sessions, by their numbers in the team. Raises
-    TeamError."""
+    """Replace the changed files of this machine's sessions, given by their numbers in the team.
+
+    Raises TeamError."""
     rows = {
         (id, *file._replace(hunks=json.dumps(file.hunks[:MOST_HUNKS])))  # type: ignore[arg-type]
         for id, of in files.items()
@@ -326,8 +339,9 @@ def push_changed_files(team: TeamPush, files: Mapping[int, Iterable[UnmergedFile
 
 
 def others_files(team: TeamPush, projects: Iterable[str]) -> list[OthersFile]:
-    """Return the files that others changed lately in these projects, the latest first. Raises
-    TeamError."""
+    """Return the files that others changed lately in these projects, the latest first.
+
+    Raises TeamError."""
     sql = (
         f"SELECT s.id, {_WHOSE}, s.branch, "
         "f.path, f.head, f.base, f.blob, f.hunks, f.at FROM changed_file AS f JOIN session AS s "
@@ -370,7 +384,9 @@ def others_handoffs(team: TeamPush, projects: Iterable[str]) -> list[OthersHando
 
 
 def _sound(rows: Iterable[tuple[Any, ...]]) -> Iterator[OthersFile]:
-    """Yield what the rows say, without those that only a member's own program can have written."""
+    """Yield the content of the rows, except for invalid rows.
+
+    Only a member's own program can have written these."""
     for *session, path, head, base, blob, hunks, at in rows:
         try:
             read = tuple([(int(a), int(b), int(c), int(d)) for a, b, c, d in json.loads(hunks)])

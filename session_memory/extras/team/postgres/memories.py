@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 MOST_DOUBTS = 20
 MOST_HAVING = 20_000  # memories that have a term: the newest
-# of BM25, as in FTS5, so a team's order is the same as your own store's
+# the constants of BM25 in FTS5, so a team's order is the same as in your own store
 _K, _B, _LEAST_RARITY = 1.2, 0.75, 1e-6
-# A memory, and the conversation of the team that shows its source (0: none): the one with its
-# message, else the last one of its session up to its time.
+# A memory, and the team's conversation that shows its source (0: none): the one with its message,
+# else the last one of its session up to its time.
 _MEMORIES = f"""
     SELECT m.home, m.id, m.kind, m.title, m.content, m.subject, m.quote, {time_in("m.at")}, m.session_id, m.message,
         m.strategy, m.cwd, m.doubts, m.owner || '@' || m.machine, coalesce((
@@ -54,9 +54,10 @@ _OFTEN = 1000  # at most, in a memory
 
 
 class TeamMemories:
-    """The memories that the member of `store` sees: their own of all machines, and those shared
-    with the team. Read like a MemoryIndex; a team has only current ones, of trusted sessions.
-    Methods raise TeamError."""
+    """The memories that the member of `store` sees.
+
+    They are their own on all machines, and the memories shared with the team. They are read like a
+    MemoryIndex; a team has only current ones, of trusted sessions. Methods raise TeamError."""
 
     def __init__(self, store: TeamStore) -> None:
         self._store = store
@@ -66,8 +67,7 @@ class TeamMemories:
         return self._memories(f"{condition} {_LATEST} LIMIT %s", [*values, _limit(wanted)])
 
     def beginning_with(self, id: str) -> list[IndexedMemory]:
-        """Return the memories whose id is, or begins with, `id`: one for each machine that has
-        it."""
+        """Return the memories whose id begins with `id`, one for each machine that has it."""
         condition, values = _where(MemoryFilter(), self._store.visible)
         return self._memories(f"{condition} AND starts_with(m.id, %s) {_LATEST}", [*values, id])
 
@@ -114,8 +114,9 @@ class TeamMemories:
         return scores
 
     def _having(self, term: str, is_prefix: bool) -> dict[int, tuple[float, int]]:
-        """Return how often each memory has a term, or the terms with this prefix, and how many
-        terms it has in all."""
+        """Return how often each memory has a term or its forms, and its total number of terms.
+
+        With a prefix, all terms that begin with it count."""
         condition, values = "p.term = %s", [clipped(term)]
         if is_prefix:
             condition, values = (
@@ -187,9 +188,11 @@ _WITHDRAWN = (
 
 
 class MemoryPush(NamedTuple):
-    """A memory as the team is to know it: `project`, `share` and `cwd` as of a SharedSession; `at`
-    in milliseconds since the epoch; the last session that it was drawn from, and the number of the
-    message there, 0 for no single one."""
+    """A memory in the form for the team.
+
+    `project`, `share` and `cwd` are as in SharedSession; `at` is in milliseconds since the epoch.
+    It has the last of its source sessions, and the number of the message there, 0 for no single
+    one."""
 
     home: str
     id: str
@@ -232,9 +235,9 @@ def pushed_memories(team: TeamPush) -> dict[tuple[str, str], PushedMemory]:
 
 
 def push_memories(team: TeamPush, memories: Sequence[MemoryPush], replaced: Collection[int]) -> int:
-    """Write all memories, replacing those with the numbers `replaced`, or none; return how many.
+    """Write all memories or none; return how many.
 
-    Raises TeamError."""
+    They replace the memories with the numbers `replaced`. Raises TeamError."""
     terms = local_terms()
     frequencies = {memory.key: _frequencies(memory, terms) for memory in memories}
     rows = [

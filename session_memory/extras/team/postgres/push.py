@@ -26,8 +26,8 @@ from .connection import NOW, TeamError, cut, place_of
 from .schema import TeamDatabase
 
 _SESSION = SharedSession._fields
-# Rows are copied into tables of the connection and go on from there: a table with policies takes no
-# COPY, and as arrays in a parameter they take ten times as long.
+# Rows are copied into tables of the connection and from there into the store, because a table with
+# policies does not allow COPY, and arrays in a parameter take ten times as long.
 _STAGE = """
     CREATE TEMP TABLE IF NOT EXISTS staged_item (
         session bigint, number integer, role text, at bigint, cwd text, message integer, byte_offset bigint, tool text,
@@ -57,14 +57,15 @@ _COLUMNS = {  # and their types
 _CHANGEABLE = [column for column in _SESSION if column != "share"]
 _COUNTS = ("item_count", "text_count", "term_count")
 _GIVEN = "jsonb_populate_recordset(NULL::session, %s)"
-# from which on a segment takes no further sessions; docs/use/team.md says why
+# with more, a segment takes no further sessions; docs/use/team.md explains why
 SEGMENT_ITEMS = 10_000
 
 
 class TeamPush(TeamDatabase):
-    """A machine's connection for pushing. Methods raise TeamError; after UnreachableTeamError or
-    FullTeamError, retry later with the team's state then. `seconds` is the timeout of each step; 0
-    means upkeep's."""
+    """A machine's connection for pushing. Methods raise TeamError.
+
+    After UnreachableTeamError or FullTeamError, retry later with the team's state at that time.
+    `seconds` is the timeout of each step; 0 means upkeep's."""
 
     def __init__(self, url: str, machine: str, *, seconds: int = 0) -> None:
         super().__init__(url, seconds=seconds)
@@ -89,8 +90,9 @@ class TeamPush(TeamDatabase):
         cut(self.connection)
 
     def note_machine(self, program: str, *, pushed: bool) -> None:
-        """Note this machine, its version of session-memory, and, if `pushed`, that all it has was
-        pushed now."""
+        """Record this machine and its version of session-memory.
+
+        If `pushed`, also record that all its content was pushed now."""
         sql = (
             "INSERT INTO machine (name, joined_at, pushed_at, program) "
             f"VALUES (%(name)s, {NOW}, CASE WHEN %(pushed)s THEN {NOW} END, %(program)s) "
@@ -120,13 +122,15 @@ class TeamPush(TeamDatabase):
         return pushed_sessions
 
     def prepare(self, batch: Sequence[SessionPush]) -> PreparedBatch:
-        """Return a batch for `push`, without asking the server: another thread may be pushing
-        meanwhile."""
+        """Return a batch for `push`, without asking the server.
+
+        Another thread may be pushing meanwhile."""
         return prepared(batch, self._terms.of)
 
     def push(self, batch: PreparedBatch) -> bool:
-        """Write all of a batch and return True; if another process is at one of its sessions,
-        nothing and False."""
+        """Write all of a batch and return True.
+
+        Write nothing and return False if another process is pushing one of its sessions."""
         from psycopg import Rollback
 
         with self.asking(), self.connection.transaction() as transaction:
@@ -142,8 +146,9 @@ class TeamPush(TeamDatabase):
         return False
 
     def withdraw(self, sessions: Iterable[PushedSession]) -> None:
-        """Delete the copies of sessions, segment by segment: of too many at once the server makes
-        too long a work."""
+        """Delete the copies of sessions, segment by segment.
+
+        For too many at once, the server would take too long."""
         by_segment: defaultdict[int, list[int]] = defaultdict(list)
         for pushed_session in sessions:
             by_segment[pushed_session.segment].append(pushed_session.id)
@@ -156,8 +161,7 @@ class TeamPush(TeamDatabase):
                 self._withdraw_postings(segment, ids)
 
     def _withdraw_postings(self, segment: int, sessions: list[int]) -> None:
-        """Remove the items of deleted sessions from the postings of a segment; delete an empty
-        segment."""
+        """Remove the items of deleted sessions from a segment's postings; delete it if empty."""
         cursor = self.connection.cursor(binary=True)
         left = frozenset(
             [
@@ -180,8 +184,9 @@ class TeamPush(TeamDatabase):
         self._insert_postings([(segment, term, packed(items)) for term, items in kept if items], [])
 
     def withdraw_all(self) -> int:
-        """Delete all that this machine has pushed, and that it belongs to the team; return how many
-        sessions."""
+        """Delete everything that this machine has pushed, and its membership.
+
+        Return the number of sessions."""
         known = self.pushed().values()
         self.withdraw(known)
         with self.asking():
@@ -193,8 +198,9 @@ class TeamPush(TeamDatabase):
     def _locked(
         self, sessions: Sequence[PreparedSession], open_segments: dict[str, int]
     ) -> list[int]:
-        """Lock the sessions; return their numbers, 0 for one that another process has pushed since
-        `before`."""
+        """Lock the sessions and return their numbers, 0 for one that was pushed since `before`.
+
+        Another process has pushed it."""
         new = [session.push.session for session in sessions if session.push.before is None]
         added = {}
         if new:
@@ -295,8 +301,10 @@ class TeamPush(TeamDatabase):
     def _write_postings(
         self, batch: PreparedBatch, ids: Sequence[int], open_segments: dict[str, int]
     ) -> None:
-        """Write the rows for segments of known sessions, then those for segments of new ones, which
-        may be the same. An empty segment has no rows to extend, which takes half the time."""
+        """Write the rows for segments of known sessions, then the rows for segments of new ones.
+
+        They may be the same segments. An empty segment has no rows to extend, which takes half the
+        time."""
         for kind in (int, str):
             added = {
                 open_segments[segment] if isinstance(segment, str) else segment: of
@@ -322,8 +330,9 @@ class TeamPush(TeamDatabase):
                 self._insert_postings(rows, grown)
 
     def _insert_postings(self, rows: Iterable[tuple[int, str, bytes]], grown: list[int]) -> None:
-        """Write rows of `posting`. Only the segments that have `grown` may have some of them
-        already."""
+        """Write rows of `posting`.
+
+        Only segments that have `grown` may have some of them already."""
         self._copy("staged_posting", rows)
         insert = (
             "INSERT INTO posting (segment, term, items) SELECT * FROM staged_posting WHERE segment"
@@ -337,8 +346,9 @@ class TeamPush(TeamDatabase):
             cursor.execute(f"{insert} = ANY(%s) {appended}", (grown,))
 
     def _write_conversations(self, sessions: Sequence[PreparedSession], ids: Sequence[int]) -> None:
-        """Write the conversations with one statement: for each its policy reads all sessions of the
-        member."""
+        """Write the conversations with one statement.
+
+        For each statement, the policy reads all sessions of the member."""
         spans = [(id, *span) for id, session in zip(ids, sessions) for span in session.push.spans]
         if spans:
             self.connection.execute(
@@ -380,7 +390,7 @@ class TeamPush(TeamDatabase):
 
 
 def _given(rows: Sequence[dict[str, Any]]) -> str:
-    """Return rows of `session` for `_GIVEN`: one statement, so one round trip."""
+    """Return rows of `session` for `_GIVEN`, in one statement and one round trip."""
     return json.dumps(
         [
             {

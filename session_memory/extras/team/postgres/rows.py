@@ -25,14 +25,17 @@ LABEL_CHARACTERS = 1000  # of a name, a path, a kind
 TEXT_CHARACTERS = 2_000_000
 LATEST = 253_370_764_800_000  # the year 9999: behind it no program can write a time
 LARGEST_SIZE = 1 << 40
-MOST_NUMBERS = 1_000_000  # that a conversation spans, and items of a segment that have a term
+# the most items that a conversation spans, and that have a term in a segment
+MOST_NUMBERS = 1_000_000
 LIVE_HOURS = 24  # that what a session changed counts
 
 
 class UnmergedFile(NamedTuple):
-    """A file at `path` in its project, by a session at the commit `head`: its objects where the
-    branch left the default branch and now, '' for none. A hunk is its first line and the one behind
-    its last before, and its first and last line after. `at` is in milliseconds since the epoch."""
+    """A file at `path` in its project, changed by a session at the commit `head`.
+
+    It has its objects where the branch left the default branch and now, '' for none. A hunk is its
+    first line and the line after its last before the change, and its first and last line after it.
+    `at` is in milliseconds since the epoch."""
 
     path: str
     head: str
@@ -43,8 +46,9 @@ class UnmergedFile(NamedTuple):
 
 
 class OthersHandoff(NamedTuple):
-    """A session that another member or machine handed over on a branch; `at` is in milliseconds
-    since the epoch."""
+    """A session that another member or machine handed over on a branch.
+
+    `at` is in milliseconds since the epoch."""
 
     who: str
     project: str
@@ -57,8 +61,9 @@ class OthersHandoff(NamedTuple):
 
 
 class OthersFile(NamedTuple):
-    """A file that a session of another member or machine changed: its number in the team, `who` as
-    in ann@laptop."""
+    """A file that a session of another member or machine changed.
+
+    It has the session's number in the team, and `who` as in ann@laptop."""
 
     session: int
     who: str
@@ -75,12 +80,12 @@ class OthersFile(NamedTuple):
 
 
 def time_in(column: str) -> str:
-    """Return SQL for a time that a member pushed, NULL for one that cannot be."""
+    """Return SQL for a time that a member pushed, NULL for an impossible one."""
     return f"CASE WHEN {column} BETWEEN {-LATEST // 5} AND {LATEST} THEN {column} END"
 
 
 def size_in(column: str) -> str:
-    """Return SQL for a size that a member pushed, NULL for one that cannot be."""
+    """Return SQL for a size that a member pushed, NULL for an impossible one."""
     return f"CASE WHEN {column} BETWEEN 0 AND {LARGEST_SIZE} THEN {column} END"
 
 
@@ -88,8 +93,8 @@ def size_in(column: str) -> str:
 IS_SOUND = (
     f"c.first_number >= 0 AND c.last_number - c.first_number::bigint BETWEEN 0 AND {MOST_NUMBERS}"
 )
-# The fields of values.Conversation. If the title is the user's first words, these come last. A
-# conversation is known by its first item.
+# The fields of values.Conversation; if the title is made from the user's first words, these come
+# last. A conversation is identified by its first item.
 CONVERSATIONS = f"""
     SELECT c.session << {ITEM_BITS} | c.first_number, s.session_id, s.file_path, s.home, s.runtime, s.cwd, s.title,
         {time_in("c.first_at")}, {time_in("c.last_at")}, greatest(c.message_count, 0), '', '',
@@ -103,7 +108,7 @@ CONVERSATIONS = f"""
 
 
 def select_items(text_characters: int = TEXT_CHARACTERS) -> str:
-    """Return SQL for the fields of values.StoredEntry, of each text the beginning."""
+    """Return SQL for the fields of values.StoredEntry, with the beginning of each text."""
     return f"""
         SELECT i.session << {ITEM_BITS} | i.number, i.role, left(i.text, {text_characters}), {time_in("i.at")},
             coalesce(i.cwd, s.cwd), i.byte_offset, i.message, coalesce(i.tool, ''), coalesce(i.kind, ''),
@@ -125,8 +130,9 @@ def entry_of(row: Sequence[Any]) -> StoredEntry:
 
 
 def labels(values: Sequence[Any]) -> list[Any]:
-    """Return values that are safe to show, whatever was pushed: texts on one short line, no control
-    characters."""
+    """Return values that are safe to show, whatever was pushed.
+
+    Texts are on one short line without control characters."""
     return [
         one_line(plain(value[:LABEL_CHARACTERS])) if isinstance(value, str) else value
         for value in values
@@ -134,8 +140,9 @@ def labels(values: Sequence[Any]) -> list[Any]:
 
 
 def where(wanted: Filter, visible: Visible, of: str = "c") -> tuple[str, list[Any]]:
-    """Return the condition on `conversation AS c` and `session AS s`, and its values. A `status` is
-    unknown here; points in time are about the conversation, or the session with `of` "s"."""
+    """Return the condition on `conversation AS c` and `session AS s`, and its values.
+
+    There is no `status` here. Times are the conversation's, or with `of` "s" the session's."""
     patterns = project_patterns(wanted.project, re.escape)
     below = [
         value

@@ -1,5 +1,4 @@
-"""The schema of a team's database, created and migrated once by the first program with the rights
-to."""
+"""The schema of a team's database, created and migrated once by the first program with rights."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +18,7 @@ from .connection import (
 )
 
 _OWNED = ("session", "segment", "memory", "machine")  # tables whose rows have an owner
-# tables whose rows belong to a row of these: their column, and the column it refers to
+# tables whose rows belong to a row of another: their column, and the column it refers to
 _BELONGING = (
     ("item", "session", "session", "id"),
     ("conversation", "session", "session", "id"),
@@ -46,8 +45,8 @@ def _read(*names: str) -> str:
     return "\n\n".join([read_whole(os.path.join(here, name)).decode() for name in names])
 
 
-# What returns the SQL from version 1 to 2, and so on. Each runs once, in one transaction with its
-# record.
+# Functions that return the SQL from version 1 to 2, and so on. Each runs once, in one transaction
+# with its record.
 MIGRATIONS: tuple[Callable[[], str], ...] = (
     # Members had a role that all teams on a server shared.
     partial(_read, "from_1.sql", *_TABLES, "from_1_words.sql", _RIGHTS, "from_1_members.sql"),
@@ -57,14 +56,14 @@ MIGRATIONS: tuple[Callable[[], str], ...] = (
 
 
 class SchemaState(NamedTuple):
-    """The version of the schema in a database (0: none), and the latest that this program knows."""
+    """The version of the schema in a database (0: none), and this program's latest version."""
 
     version: int
     known: int
 
     @property
     def is_newer(self) -> bool:
-        """Check if a newer program has changed the schema: it is read, and nothing is pushed."""
+        """Check if a newer program has changed the schema, so it is only read."""
         return self.version > self.known
 
     @property
@@ -87,8 +86,9 @@ def schema_state(connection: TeamConnection) -> SchemaState:
 def migrate(
     connection: TeamConnection, migrations: Sequence[Callable[[], str]] = MIGRATIONS
 ) -> list[int]:
-    """Create or migrate the schema, once for all processes; return the missing versions. Raises
-    psycopg's errors."""
+    """Create or migrate the schema, once for all processes; return the missing versions.
+
+    Raises psycopg's errors."""
     done = []
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
@@ -104,8 +104,9 @@ def migrate(
 def _missing(
     version: int, migrations: Sequence[Callable[[], str]]
 ) -> list[tuple[int, Callable[[], str]]]:
-    """Return the SQL for each version that a database lacks. One without any is made as it is
-    now."""
+    """Return the SQL for each version that a database lacks.
+
+    A database without any gets the present schema at once."""
     if not version:
         return [(len(migrations) + 1, lambda: _read(*_TABLES, _RIGHTS))]
     return list(enumerate(migrations, 2))[version - 1 :]
@@ -122,8 +123,9 @@ def members(connection: TeamConnection) -> list[str]:
 
 
 def lets_everybody_in(connection: TeamConnection) -> str:
-    """Return the SQL that lets only members connect to the database; '' if that is so. Raises
-    psycopg's errors."""
+    """Return the SQL that lets only members connect to the database; '' if that is so already.
+
+    Raises psycopg's errors."""
     from psycopg import sql
 
     privileges_sql = (
@@ -140,8 +142,9 @@ def lets_everybody_in(connection: TeamConnection) -> str:
 
 
 def add_member(connection: TeamConnection, name: str, password: str = "") -> bool:
-    """Make the user `name` a member, created with `password` if missing; return if it was. Raises
-    psycopg's errors."""
+    """Make the user `name` a member, created with `password` if missing; return if it was.
+
+    Raises psycopg's errors."""
     from psycopg import sql
 
     with connection.transaction():
@@ -162,8 +165,10 @@ def add_member(connection: TeamConnection, name: str, password: str = "") -> boo
 
 
 def remove_member(connection: TeamConnection, name: str, *, purge: bool) -> int:
-    """Revoke all rights of the user `name`, but keep the user. What they shared stays, unless
-    `purge`. Return how many of their sessions were deleted. Raises the errors of psycopg."""
+    """Revoke all rights of the user `name`, but keep the user.
+
+    Their shared content stays, unless `purge`. Return how many of their sessions were deleted.
+    Raises psycopg's errors."""
     connection.execute(f"SELECT {SCHEMA}.remove_member(%s)", (name,))
     if not purge:
         return 0
@@ -193,8 +198,10 @@ def setup_sql(names: Iterable[str] = ()) -> str:
 
 
 def _check_member(connection: TeamConnection, place: str) -> SchemaState:
-    """Return the state of the schema for a member who pushes and reads. Raises TeamError if there
-    is none, if it is older than this program, or if row level security would not protect it."""
+    """Return the state of the schema for a member who pushes and reads.
+
+    Raises TeamError if there is none, if it is older than this program, or if row level security
+    would not protect it."""
     state = schema_state(connection)
     if not state.version:
         raise TeamError(
@@ -227,9 +234,10 @@ def _check_member(connection: TeamConnection, place: str) -> SchemaState:
 
 
 class TeamDatabase:
-    """A member's connection to the database at `url`. A waiting user gives the server `seconds` to
-    be reached, and `statement_seconds` (default: as many) for each answer; without a user there is
-    more time. Raises TeamError."""
+    """A member's connection to the database at `url`. Raises TeamError.
+
+    For a waiting user, the server must be reached within `seconds`, and each answer may take
+    `statement_seconds` (default: as many). Without a user the limits are longer."""
 
     def __init__(self, url: str, *, seconds: int = 0, statement_seconds: int = 0) -> None:
         self.url = url
