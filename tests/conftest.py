@@ -260,14 +260,14 @@ def plugin(tmp_path: Path, bare_claude: Claude) -> ClaudePlugin:
     """Claude Code, with a `python3` on the PATH that has no packages, and no index from which it
     could get some."""
     from clients.claude_plugin import ClaudePlugin
-    from install_machine import NOBODY_LISTENS, copy_repository, make_bare_environment
+    from install_machine import NOBODY_LISTENS, compiled_copy_of_repository, make_bare_environment
 
     make_bare_environment(tmp_path / "bare")
     bare_claude.environment["PATH"] = f"{tmp_path}/bare/bin:{bare_claude.environment['PATH']}"
     bare_claude.environment.update(
         PIP_INDEX_URL=NOBODY_LISTENS, PIP_RETRIES="0", PIP_CONFIG_FILE="/dev/null"
     )
-    return ClaudePlugin(bare_claude, copy_repository(tmp_path / "copy"))
+    return ClaudePlugin(bare_claude, compiled_copy_of_repository(tmp_path / "copy"))
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,8 @@ import sys
 import tempfile
 import time
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import distribution
 from pathlib import Path
@@ -263,21 +265,44 @@ def _bare_environment() -> Path:
     return directory / "env"
 
 
+@contextmanager
+def _shared_directory() -> Iterator[Path]:
+    """A directory of all processes that run tests, which the others leave alone meanwhile."""
+    directory = Path(os.environ[share.DIRECTORY])
+    descriptor = lock(str(directory / "lock"), RUN_SECONDS)
+    try:
+        yield directory
+    finally:
+        os.close(descriptor)
+
+
 @functools.cache
 def compiled_program() -> Path:
     """A directory with `app/`, made of this repository once for all processes that run tests."""
-    directory = Path(os.environ[share.DIRECTORY])
     version = ".".join(map(str, sys.version_info[:3]))
-    descriptor = lock(str(directory / "lock"), RUN_SECONDS)
-    try:
+    with _shared_directory() as directory:
         ensure_app(
             ProgramPaths(directory, directory / "bin"),
             REPOSITORY,
             Environment(PYTHON, version, "ready"),
         )
-    finally:
-        os.close(descriptor)
-    return directory
+        return directory
+
+
+@functools.cache
+def _compiled_repository() -> Path:
+    """A copy of the repository whose modules are compiled, made once for all these processes. What
+    is compiled counts for sources of the same content."""
+    with _shared_directory() as directory:
+        copy = directory / "repository"
+        if not copy.exists():
+            made = copy_repository(directory / "repository-new")
+            compiled = [made / part for part in ("session_memory", "hooks", "scripts")]
+            command = [PYTHON, "-I", "-m", "compileall", "-q"]
+            command += ["--invalidation-mode", "checked-hash"]
+            subprocess.run([*command, *compiled], check=True)
+            made.rename(copy)
+        return copy
 
 
 def tree(directory: Path) -> dict[str, Any]:
@@ -413,6 +438,12 @@ def copy_repository(to: Path) -> Path:
         elif source.is_file():
             shutil.copy2(source, to / part)
     return to
+
+
+def compiled_copy_of_repository(to: Path) -> Path:
+    """Such a copy from which a client runs hooks: to compile it takes the first of them longer than
+    their work."""
+    return Path(shutil.copytree(_compiled_repository(), to, symlinks=True))
 
 
 def leave_development_files(repository: Path) -> None:

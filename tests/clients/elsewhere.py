@@ -7,7 +7,7 @@ from pathlib import Path
 
 from clients.others import OtherRuntime
 from fakes.loopback import LoopbackServer
-from install_machine import PYTHON, agent_home, copy_repository
+from install_machine import PYTHON, agent_home, compiled_copy_of_repository
 from records import exchange, new_id, write
 
 from session_memory.sessions.runtimes.claude import encode_cwd
@@ -40,4 +40,4 @@ def has_worked_in_claude_code(runtime: OtherRuntime) -> None:
 def elsewhere(
     kind: type[OtherRuntime], place: Path, root: Path, model: LoopbackServer
 ) -> Elsewhere:
-    return Elsewhere(kind(root, place, model), copy_repository(root / "copy"), root)
+    return Elsewhere(kind(root, place, model), compiled_copy_of_repository(root / "copy"), root)

@@ -253,12 +253,14 @@ def test_a_stream_that_is_closed_or_full_ends_no_command_in_a_traceback(user: St
 
 
 def test_an_interrupt_at_any_moment_ends_a_command_without_a_traceback(user: StoreUser) -> None:
-    """Before, one in nine ended in a traceback: those that came while the command was imported."""
+    """Before, one in nine ended in a traceback: those that came while the command was imported. Of
+    40 such interrupts with `--all` one would be seen with 99 %, of 14 with 80 %."""
     paths = ProgramPaths(user.home / "program", user.home / "bin")
     paths.launcher.parent.mkdir(parents=True, exist_ok=True)
     paths.launcher.write_text(launcher_text(sys.executable, ROOT))
     paths.launcher.chmod(0o755)
-    for line in [*some_calls() * 2, *["search trip"] * 4]:
+    times = 1 if share.is_all else 2
+    for line in [*some_calls() * times, *["search trip"] * 4]:
         program = subprocess.Popen(
             [paths.launcher, *words_of(line, user).split()],
             cwd=user.home,

@@ -215,7 +215,7 @@ def test_what_the_graph_needs_is_installed_where_it_is_asked_for_and_stays(
 
 @pytest.mark.slow
 def test_the_agent_sdk_is_installed_only_if_a_person_asks_for_it(bare_machine: Machine) -> None:
-    bare_machine.has_claude_code()
+    bare_machine.has_program().has_claude_code()
     assert "claude-agent-sdk" not in " ".join(bare_machine.install().stdout.split())
     new = ["new", "anna", "--template", "agent-sdk"]
     said = " ".join(bare_machine.install(*new).stdout.split())

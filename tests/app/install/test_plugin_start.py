@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 from clients.claude_plugin import WAIT_SECONDS, ClaudePlugin, wait_until
 from fakes.fake_anthropic import FakeAnthropic
-from install_machine import NOBODY_LISTENS, PYTHON, copy_repository, make_index
+from install_machine import (
+    NOBODY_LISTENS,
+    PYTHON,
+    compiled_copy_of_repository,
+    copy_repository,
+    make_index,
+)
 from records import new_id
 
 from session_memory.sessions.runtimes.table import all_runtimes
@@ -182,7 +188,7 @@ def run_start(plugin: ClaudePlugin, environ: dict[str, str], root: str = "") -> 
 def test_a_plugin_in_another_runtime_sets_up_the_store_in_the_person_s_place(
     name: str, tmp_path: Path
 ) -> None:
-    source, home = copy_repository(tmp_path / "copy"), tmp_path / "home"
+    source, home = compiled_copy_of_repository(tmp_path / "copy"), tmp_path / "home"
     index = make_index(tmp_path / "index", source / "requirements.lock")
     [runtime] = [one for one in all_runtimes() if one.name == name]
     start, config_dir = str(home / "work"), runtime.config_dir({"HOME": str(home)})
