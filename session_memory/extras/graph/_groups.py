@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from ...common.system.files import user_dir
 from ...common.system.git import find_worktree, worktrees_of
+from ...sessions.settings.homes import person_home
+from ...sessions.transcripts.earlier_paths import EarlierPaths
 
 if TYPE_CHECKING:
     from ...app.projects import Project
@@ -45,6 +47,13 @@ def project_root(directory: str) -> str:
     trees = worktrees_of(worktree.common_dir)
     mains = [tree.root for tree in trees if tree.git_dir == worktree.common_dir and tree.root]
     return mains[0] if mains else worktree.root
+
+
+def former_roots(directory: str) -> list[str]:
+    """Return the earlier paths of a directory's repository, if it was moved or cloned again."""
+    worktree = find_worktree(directory, user_dir(os.environ)) if directory[:1] == "/" else None
+    notes = person_home(os.environ).repositories_file
+    return EarlierPaths(notes, worktree).paths if worktree and worktree.root else []
 
 
 class ProjectGroups:

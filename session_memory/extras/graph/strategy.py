@@ -33,7 +33,7 @@ from ...sessions.settings.check import strategy_settings
 from ...sessions.settings.program import how_to_add
 from ...sessions.settings.sections import memory_settings
 from ._database import EMBEDDED, checked_url, graph_name_of, open_driver
-from ._groups import ProjectGroups, group_of, is_in_graph, project_root
+from ._groups import ProjectGroups, former_roots, group_of, is_in_graph, project_root
 from ._packages import missing_packages
 from .settings import GraphitiSettings
 from .values import GraphFact
@@ -102,13 +102,13 @@ class GraphStrategy(TextStrategy):
         graph_name = graph_name_of(
             conversation.home, is_untrusted=self._context.is_untrusted(conversation)
         )
-        group = group_of(graph_name, project_root(conversation.cwd))
         url = url_of(self._settings, self._context.directory)
         async with opened(self._settings, url, graph_name, self._budget) as graph:
             there = {
                 episode["name"]
                 for episode in await graph.episodes(f"session-{conversation.session_id}-")
             }
+            group = await graph.group_for(conversation.cwd)
             for name, chunk in episodes:
                 if name in there:
                     continue
@@ -175,10 +175,21 @@ class Graph:
             _fact(edge, [episodes[id] for id in edge.episodes if id in episodes]) for edge in edges
         ]
 
+    async def group_for(self, directory: str) -> str:
+        """Return the group for a directory's project: the one that its repository had before it was
+        moved or cloned again, if there is one."""
+        group = group_of(self._graph_name, project_root(directory))
+        known = await self._known_groups()
+        former = [group_of(self._graph_name, root) for root in former_roots(directory)]
+        return next((each for each in (group, *former) if each in known), group)
+
+    async def _known_groups(self) -> set[str]:
+        rows = await self._rows("MATCH (e:Episodic) RETURN DISTINCT e.group_id AS group_id")
+        return {self._graph_name, *[row["group_id"] for row in rows]}
+
     async def _groups(self, wanted: ProjectGroups) -> list[str]:
         """Return the ids of this graph's groups that are wanted."""
-        rows = await self._rows("MATCH (e:Episodic) RETURN DISTINCT e.group_id AS group_id")
-        groups = {self._graph_name, *[row["group_id"] for row in rows]}
+        groups = await self._known_groups()
         return sorted(
             group
             for group in groups

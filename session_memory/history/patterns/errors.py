@@ -1,9 +1,9 @@
 """Earlier occurrences of an error, equal ones in one block, with their solutions."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ...common.text.format import one_line, shorten
+from ...common.text.format import counted, one_line, shorten
 from ...common.text.sanitize import for_people
 from ..filtering import is_command
 from ..recorded import edits_of
@@ -22,8 +22,9 @@ CHANGE_CHARACTERS = 80  # of each side
 class ErrorBlock(NamedTuple):
     """Equal errors of one command: the best `match` and the `others`.
 
-    `request` is the user's last request before the command worked, `change` the line that the last
-    edit changed, as `old → new`; both are '' if unknown."""
+    `request` is the user's last request before the command worked, `change` what the last edit
+    changed, as `old → new`; of several lines it has the first, such as `old → new (3 lines)`. Both
+    are '' if unknown."""
 
     match: ErrorMatch
     others: tuple[ErrorMatch, ...]
@@ -72,22 +73,38 @@ def _explained(block: ErrorBlock, store: SqliteStore, location: StoreLocation) -
         if entry.id < solved_at and entry.role == "user" and not is_command(entry.text)
     ]
     request = shorten(one_line(for_people(requests[-1])), REQUEST_CHARACTERS) if requests else ""
-    change = _changed_line(edits_of(location, conversation, edits[-1])) if edits else ""
+    change = _change_in(edits_of(location, conversation, edits[-1])) if edits else ""
     return block._replace(request=request, change=change)
 
 
-def _changed_line(edits: Sequence[tuple[str, str]]) -> str:
-    """Return the last change of a single line in the texts of an edit; '' if there is none."""
-    for old, new in reversed(edits):
-        before, after = old.splitlines(), new.splitlines()
-        while before and after and before[0] == after[0]:
-            del before[0], after[0]
-        while before and after and before[-1] == after[-1]:
-            del before[-1], after[-1]
-        if len(before) == len(after) == 1:
-            sides = [
-                shorten(one_line(for_people(side[0])), CHANGE_CHARACTERS)
-                for side in (before, after)
-            ]
-            return " → ".join(sides)
-    return ""
+def _change_in(edits: Sequence[tuple[str, str]]) -> str:
+    """Return the last change of a single line in the texts of an edit, else the last change, by its
+    first lines and their number; '' if there is none."""
+    # a secret may have several lines
+    redacted = [(for_people(old), for_people(new)) for old, new in reversed(edits)]
+    changes = [_differing(old.splitlines(), new.splitlines()) for old, new in redacted]
+    changes = [change for change in changes if any(change)]
+    of_one_line = (change for change in changes if [len(side) for side in change] == [1, 1])
+    change = next(of_one_line, None) or next(iter(changes), None)
+    if change is None:
+        return ""
+    removed, added = (_first_line(side) for side in change)
+    text = (
+        f"{removed} → {added}" if removed and added else f"+ {added}" if added else f"- {removed}"
+    )
+    most = max(len(side) for side in change)
+    return f"{text} ({counted(most, 'line')})" if most > 1 else text
+
+
+def _differing(before: list[str], after: list[str]) -> tuple[list[str], list[str]]:
+    """Return the lines between the equal lines at the beginning and at the end."""
+    while before and after and before[0] == after[0]:
+        del before[0], after[0]
+    while before and after and before[-1] == after[-1]:
+        del before[-1], after[-1]
+    return before, after
+
+
+def _first_line(lines: Iterable[str]) -> str:
+    """Return the first line with text; '' if there is none."""
+    return shorten(one_line(next(filter(str.strip, lines), "")), CHANGE_CHARACTERS)

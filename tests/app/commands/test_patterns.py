@@ -140,6 +140,28 @@ class TestEqualErrors:
         assert seen["change"] == "timeout=5, → timeout=30,"
         assert seen["asked"] == "then increase the timeout"
 
+    @pytest.mark.parametrize(
+        ("new", "shown"),
+        [
+            ("timeout=30,\n    retries=3", "timeout=5, → timeout=30, (2 lines)"),
+            ("timeout=5,\n    retries=3", "+ retries=3,"),
+            ("timeout=5,\n\n    retries=3,\n    wait=2", "+ retries=3, (3 lines)"),
+            (
+                "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\n-----END PRIVATE KEY-----",
+                "timeout=5, → ",
+            ),
+        ],
+    )
+    def test_a_change_of_several_lines_is_its_first_line_and_their_number(
+        self, tmp_path: Path, new: str, shown: str
+    ) -> None:
+        person = StoreUser(tmp_path / "user")
+        person.session("one", *timed_out("one", MONDAY, new=new))
+        [seen] = person.result("errors", "Connection timeout to database")["seen"]
+        assert seen["change"] == shown or (
+            seen["change"].startswith(shown) and "MIIE" not in seen["change"]
+        )
+
     def test_the_tool_says_the_same(self, slow: StoreUser) -> None:
         slow.run("ingest")
         backend = HomeBackend(None, slow.environment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ from graph_scene import Machine
 from session_memory.app.projects import project_directories, read_project
 from session_memory.extras.graph._groups import ProjectGroups, group_of, project_root
 from session_memory.sessions.settings.homes import person_home
+from session_memory.sessions.transcripts.earlier_paths import note_repositories
 
 pytestmark = pytest.mark.skipif(
     not (find_spec("graphiti_core") and find_spec("kuzu")),
@@ -45,12 +47,12 @@ def machine(tmp_path: Path, server: FakeOpenAI) -> Iterator[Machine]:
         yield machine
 
 
-def facts_of(machine: Machine, path: Path) -> list[str]:
+def facts_of(machine: Machine, path: Path, words: str = "Shop Billing uses likes") -> list[str]:
     """Return the facts of the project at a path."""
     home = person_home({"HOME": str(machine.root)})
     project = read_project(str(path), {})
     wanted = ProjectGroups(project, project_directories(project, home))
-    found = machine.in_graph("", lambda graph: graph.search("Shop Billing uses likes", 10, wanted))
+    found = machine.in_graph("", lambda graph: graph.search(words, 10, wanted))
     return sorted(fact.fact for fact in found)
 
 
@@ -101,6 +103,34 @@ def test_a_session_is_forgotten_in_its_project_s_group(machine: Machine, tmp_pat
     now = machine.stored.now
     assert machine.in_graph("", lambda graph: graph.forget("one", now)) == 1
     assert facts_of(machine, tmp_path / "shop") == ["Shop likes Tea"]
+
+
+@pytest.mark.parametrize("is_clone", [False, True], ids=["moved", "cloned"])
+def test_a_repository_that_moved_or_was_cloned_again_keeps_its_group(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_clone: bool
+) -> None:
+    monkeypatch.setenv("HOME", str(machine.root))
+    home = person_home({"HOME": str(machine.root)})
+    shop, new = tmp_path / "shop", tmp_path / "shop-2"
+    git(shop, "remote", "add", "origin", "https://git.example/acme/shop.git")
+    note_repositories(home.repositories_file, [str(shop)], str(machine.root))
+    before = groups(machine, EPISODES)
+    if is_clone:
+        git(tmp_path, "clone", "-q", str(shop), str(new))
+        git(new, "remote", "set-url", "origin", "https://git.example/acme/shop.git")
+        shutil.rmtree(shop)
+    else:
+        shop.rename(new)
+    machine.stored.add("Shop owns Ships.", "> Noted.", name="four", cwd=str(new))
+    machine.run()
+    assert groups(machine, EPISODES) == before
+    assert {"Shop owns Ships", "Shop uses Postgres"} <= {
+        fact
+        for fact in [
+            *facts_of(machine, new, "Shop owns Ships"),
+            *facts_of(machine, new, "Shop uses Postgres"),
+        ]
+    }
 
 
 def test_the_group_of_a_project_is_that_of_its_main_worktree(tmp_path: Path) -> None:
