@@ -107,8 +107,8 @@ class ArchivePreview(Result):
         for session in self.sessions:
             terminal.line(f"  {session.described()}")
         terminal.line(
-            f"{counted(len(self.sessions), 'conversation')} would be written: all that contain a "
-            f"message."
+            f"{counted(len(self.sessions), 'conversation')} would be written: "
+            "every one that contains a message."
         )
 
     def as_json(self) -> dict[str, Any]:

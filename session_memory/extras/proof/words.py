@@ -81,12 +81,11 @@ def told_lines(proof: Proof) -> list[str]:
         )
     if sums.paths or sums.untold:
         lines.append(
-            f"{counted(sums.paths, 'call')} that found no file got the path of the one known "
-            f"file of that name: "
-            f"{sums.paths_arrived:,} arrived, {sums.paths_used:,} of these used it in the same "
-            f"turn. Without the line, "
-            f"{sums.untold_used:,} of {sums.untold:,} did, by the files that sessions had worked "
-            f"on before."
+            f"{counted(sums.paths, 'call')} that found no file got the path of the one known file "
+            f"of that name. {sums.paths_arrived:,} of these paths arrived, and "
+            f"{sums.paths_used:,} of them were used in the same turn. Of {sums.untold:,} similar "
+            f"calls without such a line, {sums.untold_used:,} used that path, judged by the files "
+            "that sessions had worked on before."
         )
     return lines
 
@@ -120,7 +119,7 @@ def sum_lines(proof: Proof) -> list[str]:
         lines.append(
             f"Told: {sums.told:,} tokens, {share_of(sums.told, sums.tokens)} of the "
             f"{sums.tokens:,} that the sessions "
-            f"with updates read and wrote; read again with each answer behind them, at most "
+            f"with updates read and wrote. Each later answer reads them again: with that, at most "
             f"{share_of(sums.told_again, sums.tokens)}."
         )
     if sums.read:
@@ -180,7 +179,6 @@ def _verdict(proof: Proof, arm: str) -> str:
     more = "more" if difference.value >= 0 else "fewer"
     low, high = sorted((difference.low, difference.high))
     return (
-        f"told: {abs(difference.value) * 100:.0f} points {more} ({low * 100:+.0f} to "
-        f"{high * 100:+.0f}); as much in "
-        f"{difference.p:.2%} of shuffles"
+        f"{abs(difference.value) * 100:.0f} points {more} with an update ({low * 100:+.0f} to "
+        f"{high * 100:+.0f}); {difference.p:.2%} of random shuffles differ as much"
     )

@@ -66,8 +66,16 @@ KINDS = [
     (edited_by_a_command, '! src/app.py: edited 5m ago by "discord", after you read it', ""),
     (edited_by_a_sub_agent, '! src/app.py: edited 5m ago by "discord", after you read it', ""),
     (removed, '! src/app.py: removed or moved 5m ago by "discord", after you read it', ""),
-    (stashed, '! src/app.py: git run 5m ago by "discord", while your edit was not committed', ""),
-    (committed, '! src/app.py: git run 5m ago by "discord", while your edit was not committed', ""),
+    (
+        stashed,
+        '! src/app.py: a git command run 5m ago by "discord", while your edit was not committed',
+        "",
+    ),
+    (
+        committed,
+        '! src/app.py: a git command run 5m ago by "discord", while your edit was not committed',
+        "",
+    ),
     (
         branch_switched,
         '! branch is now fix/login (was main): switched 5m ago by "discord"',

@@ -337,10 +337,10 @@ def test_paths_told_with_failed_calls_count_beside_such_calls_without_a_line(
     assert (told["untold"], told["untold_used"]) == (2, 1)
     said = " ".join(machine.run("proof").stdout.split())
     assert (
-        "3 calls that found no file got the path of the one known file of that name: 2 arrived, 1 "
-        "of these used" in said
+        "3 calls that found no file got the path of the one known file of that name. 2 of these "
+        "paths arrived, and 1 of them were used" in said
     )
-    assert "Without the line, 1 of 2 did" in said
+    assert "Of 2 similar calls without such a line, 1 used that path" in said
 
 
 def test_the_picture_has_a_bar_for_each_arm_and_nothing_to_load(

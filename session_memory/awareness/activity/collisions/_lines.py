@@ -201,7 +201,7 @@ def _moved_line(words: _Words) -> str:
 def _taken_line(words: _Words) -> str:
     edit = "edit was" if words.number == 1 else "edits were"
     commit = words.first.now[:SHORT_COMMIT] if words.ran else ""
-    line = f"{enumerated(words.files)}: {words.ran or 'git run'} {words.by}, while your {edit} not"
+    line = f"{enumerated(words.files)}: {words.ran or 'a git command run'} {words.by}, while your {edit} not"
     return f"{line} committed" + (f"; now in commit {commit}" if commit else "")
 
 
