@@ -160,7 +160,8 @@ def _export_trajectories(
     out = expanded(arguments.out, os.environ)
     if len(sessions) > 1 and not os.path.isdir(out):
         raise WrongCallError(
-            f"a trajectory is one session, not {len(sessions):,}", "name a directory: --out DIR"
+            f"one ATIF file cannot contain {len(sessions):,} sessions",
+            "name a directory: --out DIR",
         )
     written = 0
     for conversations in sessions.values():

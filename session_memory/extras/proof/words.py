@@ -84,7 +84,7 @@ def told_lines(proof: Proof) -> list[str]:
             f"{counted(sums.paths, 'call')} that found no file got the path of the one known file "
             f"of that name. {sums.paths_arrived:,} of these paths arrived, and "
             f"{sums.paths_used:,} of them were used in the same turn. Of {sums.untold:,} similar "
-            f"calls without such a line, {sums.untold_used:,} used that path, judged by the files "
+            f"calls without this line, {sums.untold_used:,} used that path, judged by the files "
             "that sessions had worked on before."
         )
     return lines

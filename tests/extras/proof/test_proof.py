@@ -340,7 +340,7 @@ def test_paths_told_with_failed_calls_count_beside_such_calls_without_a_line(
         "3 calls that found no file got the path of the one known file of that name. 2 of these "
         "paths arrived, and 1 of them were used" in said
     )
-    assert "Of 2 similar calls without such a line, 1 used that path" in said
+    assert "Of 2 similar calls without this line, 1 used that path" in said
 
 
 def test_the_picture_has_a_bar_for_each_arm_and_nothing_to_load(
