@@ -384,7 +384,8 @@ def file_at(path: str, location: StoreLocation) -> SourceFile:
     file = directory.file_at(absolute)
     if file is None or not os.path.isfile(absolute):
         raise SessionMemoryError(
-            f"{path}: this file does not exist", "the store keeps its content of missing files"
+            f"{path}: this file does not exist",
+            "the store keeps the content of files that are gone",
         )
     return file
 

@@ -43,8 +43,7 @@ class StoreSettings(Section):
     poll_interval_ms: int = key(
         Kind.WHOLE,
         30_000,
-        "How often `session-memory watch` checks all transcripts and looks for ended "
-        "conversations (in ms).",
+        "How often `watch` checks all transcripts and ended conversations (in ms).",
         100,
         24 * 3600 * 1000,
         alias="pollIntervalMs",
