@@ -79,7 +79,8 @@ def _measure(
     rows: list[Row] = []
     app = install(root / "program")
     for case in cases:
-        # A source of its own: no case gets other transcripts because of those before it.
+        # Each case has a source of its own, so its transcripts do not depend on the cases before
+        # it.
         stage = Stage(
             root / case.name,
             app,

@@ -1,11 +1,12 @@
-"""`python -m bench.acknowledgement`: each message of other sessions reaches the agent once.
+"""`python -m bench.acknowledgement`: checks that messages of other sessions reach the agent once.
 
-This holds whatever its prompts do. Other sessions say thousands of messages, while one has prompts:
-real processes of the hook, killed at random moments or given up on; prompts that are cancelled, at
-once or after their record; a runtime that is killed and resumes; prompts in the middle of a turn,
-compactions, forks, a second copy of the hook. Reports are counted by the final transcripts, on the
-branch that the agent knows. Only a record that reaches the disk after the next prompt, one in
-10,000, may cause a second report. `--runtime NAME`: only with this one."""
+Other sessions send thousands of messages while one session has prompts, with real processes of the
+hook. The hook is killed at random moments or abandoned; prompts are cancelled, at once or after
+their record; a runtime is killed and resumes; there are prompts in the middle of a turn,
+compactions, forks, and a second copy of the hook. Reports are counted in the final transcripts, on
+the branch that the agent sees. Only a record that reaches the disk after the next prompt, one in
+10,000, may cause a second report. `--runtime NAME` tests only this runtime.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ FATES = {
     "forked": 1,
     "hook run twice": 4,
 }
-LAST_EMPTY = 5  # prompts in a row; one alone may have missed its deadline on a busy machine
+LAST_EMPTY = 5  # prompts in a row, because a single one may miss its deadline on a busy machine
 LATE_EXCHANGES = 5  # at most, in the update whose record comes late
 _LINE = re.compile(
     r"^- \"(s\d)\"(?: in \S+)? \([^)]*?([\d,]+) messages\).*last: \"did (\d+)\"$", re.MULTILINE
@@ -50,7 +51,7 @@ RUNTIMES: dict[str, type[ClaudeSession] | type[PiSession]] = {
 
 
 def main(messages: int = 10_000, seed: int = 7, runtime: str = "") -> int:
-    """Return the exit code: 1 if something was lost, or told twice without a reason."""
+    """Return the exit code: 1 if something was lost, or was reported twice without a reason."""
     is_good = True
     for name in [runtime] if runtime else RUNTIMES:
         began = time.monotonic()
@@ -71,8 +72,9 @@ def main(messages: int = 10_000, seed: int = 7, runtime: str = "") -> int:
 
 @dataclass
 class Result:
-    """How many messages were said, and what became of them; `late` are those that were told twice
-    since the record of the first time came late."""
+    """The number of messages sent, and their fates.
+
+    `late` were reported twice because the record of the first report came late."""
 
     fates: Counter[str] = field(default_factory=Counter)
     said: int = 0
@@ -92,7 +94,7 @@ def play(runtime: str, messages: int, seed: int) -> Result:
 
 
 class Ledger:
-    """A user's sessions: `listeners`, the last of which has the prompts, and speakers."""
+    """A user's sessions: speakers, and `listeners`; the last listener gets the prompts."""
 
     def __init__(
         self, root: Path, kind: type[ClaudeSession] | type[PiSession], chance: random.Random
@@ -270,7 +272,7 @@ class Ledger:
 
 
 def spans(text: str) -> list[tuple[int, int]]:
-    """Return the exchanges that an update reports, each as the speaker's number and its own."""
+    """Return the exchanges that an update reports, as pairs of the speaker's and its own number."""
     message_spans = []
     for name, count, last in _LINE.findall(text):
         message_spans += [

@@ -26,8 +26,9 @@ class Server(NamedTuple):
         return self.answer(path)[0]
 
     def answer(self, path: str) -> tuple[float, bytes]:
-        """Return the seconds to the first byte of an answer, and all of it. Raises OSError if there
-        is none."""
+        """Return the seconds to the first byte of an answer, and the whole answer.
+
+        Raises OSError if there is none."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_SECONDS)
         began = time.perf_counter()
         connection.request("GET", path, headers=self.headers)
@@ -42,8 +43,9 @@ class Server(NamedTuple):
 
 @contextmanager
 def its_server(program: str, home: Path, data: Path) -> Iterator[Server]:
-    """Start it over the transcripts below `home`, and wait until it has read them; it keeps its own
-    in `data`."""
+    """Start agentsview's server over the transcripts below `home`, and wait until it has read them.
+
+    It keeps its own data in `data`."""
     port = _free_port()
     environment = {"HOME": str(home), "PATH": "/usr/bin:/bin", "AGENTSVIEW_DATA_DIR": str(data)}
     command = [program, "serve", "--no-browser", "--no-update-check", "--port", str(port)]

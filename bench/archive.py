@@ -1,10 +1,10 @@
-"""`python -m bench.archive`: archiving a transcript, redaction included, against decoding every
-line of it with orjson.
+"""`python -m bench.archive`: archiving a transcript, compared with decoding its lines.
 
-Both run in this process, one after the other, on the same file, and what counts is the median of
-their processor time: how long they take depends on who else has the machine. `--transcripts DIR`
-makes it of real ones, `--peers` also races the tools from PyPI that turn Claude Code's transcripts
-into text, as whole processes, each in an environment made for it (needs a package index).
+Archiving includes redaction; orjson decodes every line. Both run in this process, one after the
+other, on the same file. The medians of their processor time are compared, because other work on the
+machine affects the elapsed time. `--transcripts DIR` uses real transcripts. `--peers` also races
+the tools from PyPI that turn Claude Code's transcripts into text, as whole processes, each in its
+own environment (this needs a package index).
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ from .stopwatch import seconds
 RUNS_OF_PEERS = 2
 LIMIT = 2.0  # times the time of decoding: half its rate
 MEGABYTE = 1024 * 1024
-# What is installed, and the command that converts the session {file} below the home into {out}.
+# The package to install, and the command that converts the session {file} below the home into
+# {out}.
 PEERS = {
     "claude-conversation-extractor==1.1.2": ["claude-extract", "--all", "--output", "{out}"],
     "claude-code-transcripts==0.6": [

@@ -1,5 +1,4 @@
-"""A real Chromium to look at the page with: the one that is there, else the one that Playwright
-brings."""
+"""A real Chromium that opens the page: the machine's own, else Playwright's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is measured: each case with its limit, and how the run that is measured is set up."""
+"""The measured cases, each with its limit and the setup of its run."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ class Stage(NamedTuple):
 
 
 class Setup(NamedTuple):
-    """What is run, against what, `before` each run; `check` raises CommandError for an output that
-    should not be."""
+    """The command to measure, its reference, and a function to call `before` each run.
+
+    `check` raises CommandError for a wrong output."""
 
     command: Command
     reference: Command
@@ -43,8 +44,7 @@ class Setup(NamedTuple):
 
 
 class Case(NamedTuple):
-    """One row of the issue's table. Limits are ratios: of time, and of peak memory where there is
-    one."""
+    """A row of the table. Its limits are ratios of time and, if there is one, of peak memory."""
 
     name: str
     title: str
@@ -63,7 +63,9 @@ def prompt(
     run: Callable[[Scene], Command] = Scene.hook,
     **options: bool,
 ) -> Callable[[Stage], Setup]:
-    """A hook is run where all sessions were told, and stay as they are or have a `change` since."""
+    """Measure a hook after all sessions were reported.
+
+    They stay the same, or have a `change` since."""
 
     def set_up(stage: Stage) -> Setup:
         scene = kind(stage.root, stage.app, stage.source, sizes, **options)
@@ -91,8 +93,9 @@ def first_prompt(sizes: list[int]) -> Callable[[Stage], Setup]:
 
 
 def large_database(*, is_new: bool) -> Callable[[Stage], Setup]:
-    """14 sessions of all runtimes stay as they are, or 20 KB were added to each, and OpenCode's
-    database is large; against a small one."""
+    """Measure a prompt with a large OpenCode database, compared with a small one.
+
+    The 14 sessions of all runtimes stay the same, or each gets 20 KB more."""
 
     def set_up(stage: Stage) -> Setup:
         sizes = [("large", DATABASE_BYTES), ("small", MEGABYTE)]
@@ -115,8 +118,9 @@ def large_database(*, is_new: bool) -> Callable[[Stage], Setup]:
 
 
 def told_in_turn(stage: Stage) -> Setup:
-    """The prompts after the one with news: each tells a few more until all are told; then all over
-    again."""
+    """Measure the prompts after one with news.
+
+    Each reports a few more sessions until all are reported; then it starts again."""
     scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES)
     news = News(scene, stage.stopwatch)
     is_told = True
@@ -149,8 +153,9 @@ def acknowledgement(stage: Stage) -> Setup:
 
 
 def reader(stage: Stage) -> Setup:
-    """A session of 1 GB that ends with the whole of another session, in which 50 messages and more
-    have text."""
+    """Measure reading a session of 1 GB that ends with a whole other session.
+
+    At least 50 messages of the latter have text."""
     sizes = [READER_BYTES, 1024 * MEGABYTE - READER_BYTES]
     scene = Scene(stage.root, stage.app, stage.source, sizes, with_names=True)
     small, large = scene.sessions
@@ -168,8 +173,9 @@ def reader(stage: Stage) -> Setup:
 
 
 def last_messages(scene: Scene, stopwatch: Stopwatch) -> bytes:
-    """Return the last 50 messages of the first session, as the reader prints them. Raises
-    CommandError if it has fewer with text."""
+    """Return the last 50 messages of the first session, as the reader prints them.
+
+    Raises CommandError if it has fewer with text."""
     title, _, log = stopwatch.run(scene.reader("session-0")).stdout.partition(b"\n")
     if b"the last 50 messages" not in title:
         raise CommandError(f"the small session is too short: {title.decode()}")
@@ -205,8 +211,9 @@ def status_line(stage: Stage) -> Setup:
 
 
 def prompt_with_status_line(stage: Stage) -> Setup:
-    """50 other sessions have nothing new, and the hook keeps what the status line shows; against a
-    prompt without."""
+    """Measure a prompt that keeps the status line up to date, compared with one that does not.
+
+    50 other sessions have nothing new."""
     scenes = [
         Scene(stage.root / name, stage.app, stage.source, MIXED_SIZES) for name in ("on", "off")
     ]

@@ -1,7 +1,8 @@
-"""A clone that several sessions work in: real git and files, and Claude Code's transcripts.
+"""A clone in which several sessions work: real git and files, and Claude Code's transcripts.
 
-Time is the scene's: it is `now`, and advances with each tool call. Files get the time at which they
-are changed, so reports follow from the events of the scene and not from the speed of playing it."""
+The scene has its own clock: it is `now`, and advances with each tool call. Changed files get its
+time, so reports follow from the events of the scene and not from the speed of playing it.
+"""
 
 from __future__ import annotations
 
@@ -58,8 +59,9 @@ class Clone:
         git(self.root, "update-index", "-q", "--refresh")
 
     def session(self, name: str, worktree: Path | None = None, root: Path | None = None) -> Actor:
-        """A session that begins now, with its first prompt, in a directory of the worktree at
-        `root`."""
+        """Return a session that begins now with its first prompt, in a directory of a worktree.
+
+        The worktree is at `root`."""
         actor = Actor(self, name, worktree or self.root, root)
         self.sessions.append(actor)
         actor.say("Go on.")
@@ -123,7 +125,7 @@ class Clone:
 
 
 class Actor:
-    """A session in the clone. Each tool call takes a second and really does what it says."""
+    """A session in the clone. Each tool call takes a second and really does its work."""
 
     def __init__(self, clone: Clone, name: str, worktree: Path, root: Path | None = None) -> None:
         """`worktree` is its working directory;
@@ -140,8 +142,9 @@ class Actor:
         self._append({"type": "custom-title", "customTitle": name, "sessionId": self.id})
 
     def sub_agent(self, folder: str = ".") -> Actor:
-        """A sub-agent that this session starts, and which so has a transcript of its own, in
-        `folder` if a workflow starts it."""
+        """Return a sub-agent of this session, which has a transcript of its own.
+
+        It is in `folder` if a workflow starts it."""
         agent = copy(self)
         agent.path = (
             self.path.with_suffix("")
@@ -208,7 +211,7 @@ class Actor:
         return code[0]
 
     def prompt(self, *, limit: int = LIMIT, settings: Settings | None = None) -> str:
-        """What the hook tells with the next prompt, without its introduction; '' for nothing."""
+        """Return the hook's text for the next prompt, without its introduction, or ''."""
         clone = self.clone
         clone.now += 1
         settings = settings or clone.home.settings()
@@ -285,7 +288,7 @@ class Actor:
 
 @functools.cache
 def _begun(files: tuple[str, ...]) -> Path:
-    """A repository to copy: on main, with a commit of `files`, five hours ago."""
+    """Return a repository to copy: on main, with a commit of `files`, five hours ago."""
     root = Path(tempfile.mkdtemp(prefix="session-memory-clone-"))
     atexit.register(shutil.rmtree, root, ignore_errors=True)
     for name in files:

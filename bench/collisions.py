@@ -1,10 +1,11 @@
 """`python -m bench.collisions`: histories of sessions in one clone, and their collision reports.
 
 The histories are generated, each with real git. The reports with each prompt and each edit are
-compared with the real events. It prints, by kind, the share of the collisions that was reported
-with the next prompt (and to the later of two who edit a file, with the result of its edit), and the
-share of false reports. `--hard` plays histories with rare events, `--show` prints those with
-missing or false reports, `--check` exits with 1 if a share is not as it should be."""
+compared with the real events. It prints, by kind, the share of collisions that was reported with
+the next prompt (or, to the later of two editors of a file, with the result of its edit), and the
+share of false reports. `--hard` plays histories with rare events, `--show` prints histories with
+missing or false reports, `--check` exits with 1 if a share is too low or too high.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +83,7 @@ def main(
     show: bool = False,
     check: bool = False,
 ) -> int:
-    """Return the exit code: 1 if `check` and too little was told, or too much of it is false."""
+    """Return the exit code: 1 if `check` and too few reports were made, or too many false ones."""
     seeds = range(seed, seed + histories)
     with ProcessPoolExecutor(max_workers=2) as pool:
         counts = total(list(pool.map(partial(play, show=show, is_hard=hard), seeds, chunksize=8)))

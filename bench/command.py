@@ -1,5 +1,7 @@
-"""Runs a benchmark from the command line: the arguments of its `main` are the options, its
-docstring is the help."""
+"""Runs a benchmark from the command line.
+
+The arguments of its `main` are the options, and its docstring is the help.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,10 @@ def run(main: Callable[..., int | None]) -> NoReturn:
 
 
 def parser_of(main: Callable[..., object]) -> ArgumentParser:
-    """Return the parser of a benchmark's options. One of the type bool is a flag, a list takes
-    several values; an argument without a default stands alone."""
+    """Return the parser of a benchmark's options.
+
+    An option of the type bool is a flag, and one of a list takes several values. An argument
+    without a default is positional."""
     parser = ArgumentParser(
         description=sys.modules[main.__module__].__doc__,
         formatter_class=RawDescriptionHelpFormatter,

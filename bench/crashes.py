@@ -1,11 +1,10 @@
-"""`python -m bench.crashes`: ingestion is killed, and refused what it asks of the system: nothing
-is lost or doubled.
+"""`python -m bench.crashes`: kills ingestion and makes its system calls fail; nothing may be lost.
 
-Kills: a process that ingests is killed at a random moment, thousands of times, while the
-transcripts grow, get torn lines, are truncated, replaced and deleted. Faults: an ingestion runs
-once for every write, sync, truncation and opening of a file that SQLite makes, and that one fails,
-with an I/O error and with a full disk. Afterwards the store must hold exactly what a store holds
-that was made in one go.
+Kills: an ingesting process is killed at a random moment, thousands of times, while the transcripts
+grow, get torn lines, are truncated, replaced and deleted. Faults: an ingestion runs once for every
+write, sync, truncation and opening of a file by SQLite, and that operation fails, with an I/O error
+and with a full disk. Afterwards the store must have exactly the content of a store that was made
+without interruption.
 """
 
 from __future__ import annotations
@@ -74,10 +73,9 @@ def faults(
     kinds: tuple[type[Exception], ...] = KINDS,
     show: Any = lambda text: None,
 ) -> int:
-    """Fails every operation of an ingestion once, in each of these ways; how many there were.
-    Raises AssertionError.
+    """Let every operation of an ingestion fail once in each way; return the number of operations.
 
-    `steps` changes have made the transcripts."""
+    `steps` changes have made the transcripts. Raises AssertionError."""
     chance = random.Random(seed)
     total = 0
     with scratch_directory() as name, failing_files() as vfs:
@@ -109,8 +107,9 @@ def faults(
 
 
 def check(root: Path, database: str, histories: Histories) -> None:
-    """Brings the store up to date and compares it with the histories, and SQLite's own check of the
-    file."""
+    """Bring the store up to date, and compare it with the histories.
+
+    SQLite's own check of the file must pass too."""
     ingest(root, database)
     store = SqliteStore(database)
     try:
@@ -146,7 +145,7 @@ def ingest(root: Path, database: str) -> None:
 
 
 class FailingFiles(apsw.VFS):
-    """SQLite's files, one of whose operations is made to fail."""
+    """SQLite's files, with one operation that is made to fail."""
 
     def __init__(self) -> None:
         self.real = apsw.vfs_names()[0]
@@ -156,7 +155,7 @@ class FailingFiles(apsw.VFS):
         self._error: type[Exception] = apsw.IOError
 
     def fail_at(self, number: int | None, error: type[Exception]) -> None:
-        """Lets the operation of this number fail, counted from now; None for none."""
+        """Let the operation with this number, counted from now, fail; None for none."""
         self.has_failed = False
         self._left = number
         self._error = error

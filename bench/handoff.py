@@ -1,13 +1,12 @@
-"""`python -m bench.handoff REPOSITORY...`: does the page of `handoff` name what the successor of a
-session does first.
+"""`python -m bench.handoff REPOSITORY...`: checks if a handoff names the successor's first steps.
 
 A repository with a branch `entire/checkpoints/v1` has the transcripts of its sessions. A session is
-the successor of another if its first request names the other's transcript, as Claude Code does with
-a plan that it carries into a new session, or else if it is a plan whose first line the other has,
-within a day before. Counted are the first files that the successor opens, and the first commands
-that it runs, which the page of the other names: a file by its path in the repository, a command by
-its program and first word. Baseline: the ten files that the other used last. The state of files
-against git is not judged, since a clone has only today's.
+the successor of another if its first request names the other's transcript, as when Claude Code
+carries a plan into a new session. It is one, too, if its first request is a plan whose first line
+the other session has, within a day before. The successor's first opened files and first commands
+are compared with the page of the other: a file by its path in the repository, a command by its
+program and first word. The baseline is the ten files that the other used last. The state of files
+in git is not judged, because a clone has only today's.
 """
 
 from __future__ import annotations

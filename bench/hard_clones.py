@@ -1,6 +1,8 @@
-"""Histories as those in `shared_clones`, made harder: odd names and links, sessions in
-subdirectories and in a worktree of their own, sub-agents, long command lines of which a part fails,
-and the rarer commands of git."""
+"""Histories like those in `shared_clones`, made harder.
+
+They have odd names and links, sessions in subdirectories and in a worktree of their own,
+sub-agents, long command lines that partly fail, and rarer git commands.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ class HardHistory(History):
     files = FILES
 
     def begin(self, names: tuple[str, ...]) -> list[Actor]:
-        """The sessions: one may work in a subdirectory, another one in a worktree of its own."""
+        """Begin the sessions; one may work in a subdirectory, another in a worktree of its own."""
         root, clone = self.clone.root, self.clone
         (root / LINK).symlink_to("src")
         clone.shell("git add -A && git commit -qm link && git commit -q --allow-empty -m more")
@@ -96,8 +98,7 @@ class HardHistory(History):
             actor.say("Well?")
 
     def _command(self, truth: Truth, name: str, form: str, kind: str) -> None:
-        """A command line that edits a file, or seems to; whatever it changed of the others is noted
-        too."""
+        """Run a command line that edits a file, or seems to, and record all changes by others."""
         before = {file: (self.text(truth, file), self._stamp(truth, file)) for file in self.files}
         line = self._line(truth, name, form)
         self.log.append(line)

@@ -1,4 +1,4 @@
-"""Transcripts that go through everything that happens to files, and the messages in them."""
+"""Transcripts with every kind of change to files, and the messages in them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Histories:
     """A few sessions in a project below `root`; each `step` changes one of them.
 
     `said` has everything that each session's transcript has ever contained. Before something is
-    removed from a file, `settle` is called, so somebody can have read it; without it files only
-    grow."""
+    removed from a file, `settle` is called, so a reader can have read it. Without `settle`, files
+    only grow."""
 
     def __init__(
         self, root: Path, chance: random.Random, settle: Callable[[], object] | None = None
@@ -35,8 +35,7 @@ class Histories:
         self._records: dict[str, list[bytes]] = {}
 
     def step(self) -> None:
-        """One change: mostly something is appended, seldom a file is truncated, replaced or
-        deleted."""
+        """Make one change: usually append, rarely truncate, replace or delete a file."""
         if len(self._records) < SESSIONS:
             session = str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
             self._records[session], self.said[session] = [], []
@@ -86,7 +85,7 @@ class Histories:
                 file.write(line)
 
     def _append_torn(self, session: str, path: Path) -> None:
-        """A line in two writes: what looks at the file in between sees half of it."""
+        """Append a line in two writes, so a reader in between sees half of it."""
         line = self._new(session)
         cut = self._chance.randrange(1, len(line))
         for part in (line[:cut], line[cut:]):

@@ -1,10 +1,9 @@
-"""`python -m bench.host`: a host with many groups, killed over and over; does the ledger agree with
-what happened?
+"""`python -m bench.host`: a host with many groups that is killed repeatedly; checks its ledger.
 
-Messages come in at random times while `kill -9` ends the host every few seconds, every other time
-with the runtimes that it has started. At the end three books are compared: the messages that were
-put in, the requests that the fake API has seen, and the replies that went out. The harness of the
-tests runs the real Claude Code of the SDK's wheel; it needs what the tests need.
+Messages arrive at random times while `kill -9` ends the host every few seconds, every other time
+with the runtimes that it has started. At the end three books are compared: the messages put in, the
+requests seen by the fake API, and the replies sent. The tests' harness runs the real Claude Code of
+the SDK's wheel; it needs what the tests need.
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ THINKING_SECONDS = (0.0, 0.0, 0.3, 1.0, 3.0)
 
 
 class Books(NamedTuple):
-    """What the three books say. Every list of `problems` that is not empty is a fault of the
-    host."""
+    """The content of the three books. Every non-empty list of `problems` is a fault of the host."""
 
     messages: int
     replies: int
@@ -45,7 +43,7 @@ class Books(NamedTuple):
 def main(
     groups: int = 20, messages: int = 100, kills: int = 100, seed: int = 7, json: bool = False
 ) -> int:
-    """Return the exit code: 1 if the books do not agree. Each group gets so many messages."""
+    """Return the exit code: 1 if the books disagree. Each group gets `messages` messages."""
     dice = random.Random(seed)
     with (
         harness.Echo(lambda: dice.choice(THINKING_SECONDS)) as api,
@@ -64,8 +62,10 @@ def play(
     dice: random.Random,
     lives_seconds: tuple[float, float] = LIVES_SECONDS,
 ) -> Books:
-    """Runs the scene on a fresh machine: as many lives of the host as `kills`, each with its share
-    of the messages, and one more to the end."""
+    """Run the scene on a fresh machine.
+
+    The host lives as many times as `kills`, each time with its share of the messages, and once more
+    to the end."""
     names = ["main", *[f"g{number}" for number in range(1, groups)]]
     machine.init(*names, config="groups_at_once: 4\nidle_seconds: 5\n")
     said = {f"m-{name}-{number}": name for name in names for number in range(messages)}
@@ -101,8 +101,7 @@ def _split(tokens: list[str], count: int) -> tuple[list[str], list[str]]:
 
 
 def compare(machine: Any, said: dict[str, tuple[str, str]], kills: int, seconds: float) -> Books:
-    """The books of a machine that has come to rest; `said` gives the group and the message's id for
-    every token."""
+    """Return the books of an idle machine; `said` has the group and the message's id by token."""
     requests = machine.api.prompts()
     seen = Counter(token for request in requests for token in harness.tokens(request.news))
     replies = machine.ledger.replies(limit=10**9)
@@ -143,7 +142,7 @@ def compare(machine: Any, said: dict[str, tuple[str, str]], kills: int, seconds:
 
 
 def _disordered(machine: Any) -> list[str]:
-    """The messages that were answered after one of their group that came in later."""
+    """Return the messages that were answered after a later message of their group."""
     query = (
         "SELECT i.message_id, i.group_folder, p.reply_id FROM inbox i JOIN prompts p ON p.id = "
         "i.prompt_id "

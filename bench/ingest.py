@@ -1,11 +1,10 @@
-"""`python -m bench.ingest`: what it costs to take transcripts into the store, against decoding
-every line with orjson.
+"""`python -m bench.ingest`: the time of ingestion, compared with decoding every line with orjson.
 
-First import: each in a process of its own, one after the other, on the same files. One megabyte
-appended to a large file: against the same megabyte as a file of its own. Each other runtime: a
-gigabyte of its transcripts against one of Claude Code's. Memory: a process of its own over one
-large file, of `--large` megabytes. `--transcripts DIR` makes all of it of real ones. `--peers` also
-races agentsview from PyPI, each in its own process on the same files (needs a package index).
+First import: each in a process of its own, one after the other, on the same files. Appending: one
+megabyte after a large file, compared with the same megabyte as a separate file. Runtimes: a
+gigabyte of each runtime's transcripts, compared with one of Claude Code's. Memory: a process of its
+own over one file of `--large` megabytes. `--transcripts DIR` uses real transcripts. `--peers` also
+races agentsview from PyPI, each in its own process on the same files (this needs a package index).
 """
 
 from __future__ import annotations
@@ -89,8 +88,7 @@ def import_all(database: str, projects: str) -> None:
 
 
 def first_import(root: Path, projects: Path, runs: int) -> Row:
-    """The time to import against the time to decode every line, each in a process that has done
-    nothing else."""
+    """Return the time to import and the time to decode every line, each in a fresh process."""
     importing, decoding = [], []
     for number in range(runs):
         database = root / ("first.db" if not number else f"first-{number}.db")
@@ -154,7 +152,7 @@ def of_runtime(root: Path, format: str, megabytes: int, runs: int) -> list[Row]:
 def appended(
     root: Path, make: Callable[[Path, int, float], Path], megabytes: int, runs: int
 ) -> Row:
-    """The time for one megabyte behind `megabytes` others against that for one megabyte alone."""
+    """Return the time for a megabyte after `megabytes` others, relative to one megabyte alone."""
     large = make(root / "large" / "-home-dev-large", megabytes * MEGABYTE, time.time() - 3600)
     extra = make(root / "extra" / "-home-dev-extra", MEGABYTE, time.time()).read_bytes()
     database = str(root / "large.db")
@@ -176,7 +174,7 @@ def appended(
 
 
 def against_peer(root: Path, projects: Path, runs: int) -> Row:
-    """The time of agentsview's first import against ours, both as processes."""
+    """Return the time of agentsview's first import relative to ours, both as processes."""
     environment = root / "peer"
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
     subprocess.run([environment / "bin" / "pip", "install", "--quiet", PEER], check=True)
@@ -215,8 +213,7 @@ def _text_bytes(database: str) -> int:
 
 
 def memory_for_one_file(root: Path) -> int:
-    """The peak memory in MB of a process that imports one large file, and of the one that reads for
-    it."""
+    """Return the peak memory in MB of a process that imports one large file, and of its reader."""
     script = f"{MEASURED}; from bench.stopwatch import peak_memory; print(peak_memory())"
     command = [sys.executable, "-c", script, str(root / "memory.db"), str(root / "large")]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -232,8 +229,7 @@ def _run(command: list[str], home: Path | None = None) -> None:
 
 
 def _seconds_alone(function: str, *arguments: str) -> float:
-    """The time that a function of this module takes in a process of its own, which has imported
-    what it needs."""
+    """Return the time of a function of this module in a process that has done its imports."""
     done = subprocess.run(
         [sys.executable, "-c", TIMED, function, *arguments], check=True, capture_output=True
     )

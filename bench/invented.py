@@ -29,8 +29,10 @@ Record = dict[str, Any]
 
 
 class Work(NamedTuple):
-    """What somebody asked for in a project, which file was edited for it, the command that was run,
-    the line that it failed with ('' where it went well), and the answer."""
+    """A piece of work in a project.
+
+    It has the request, the edited file, the command, the error line ('' if it succeeded), and the
+    answer."""
 
     project: str
     request: str
@@ -48,7 +50,7 @@ MEMORIES: dict[str, str] = _KNOWN["memories"]  # pages, by their names
 def write_home(home: Path, now: float, days: int = DAYS) -> None:
     """Write the transcripts of `days` days and today's.
 
-    Two of these sessions have one file in hand: one got a report about it, and the other is at
+    Two of these sessions have a file in common: one got a report about it, and the other is at
     work. `now` is in seconds since 1970."""
     random = Random(SEED)
     for project in dict.fromkeys(work.project for work in WORK):
@@ -241,8 +243,7 @@ def _pi_turn(random: Random, home: Path, work: Work, id: str, at: float) -> list
 
 
 def _told(home: Path, transcript: Path, prompt: str, at: float) -> None:
-    """Has the hook tell the session of a transcript what the others did, as Claude Code runs it for
-    a prompt, and adds the prompt with that."""
+    """Run the hook for a prompt of a session, as Claude Code does, and append prompt and update."""
     last = json.loads(transcript.read_text().splitlines()[-1])
     event = {
         "hook_event_name": "UserPromptSubmit",
@@ -288,8 +289,7 @@ def _told(home: Path, transcript: Path, prompt: str, at: float) -> None:
 
 
 def _add(path: Path, records: list[Record]) -> None:
-    """Appends records, each of which goes on from the one before; the file is as old as the last
-    one."""
+    """Append records, each continuing the previous one; the file gets the last one's time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     last = None
     if path.exists():
@@ -309,7 +309,7 @@ def _add(path: Path, records: list[Record]) -> None:
 
 
 def _repository(path: Path, branch: str) -> None:
-    """What tells a repository, without git: it is looked at, not worked with."""
+    """Make the files that mark a repository, without git, because nothing works in it."""
     (path / ".git").mkdir(parents=True, exist_ok=True)
     (path / ".git" / "HEAD").write_text(f"ref: refs/heads/{branch}\n")
 

@@ -1,10 +1,10 @@
-"""Kept transcripts: the disk they take, the time to keep them and to find nothing new, and the
-memory.
+"""Kept transcripts: their disk space, the time to keep them and to find nothing new, the memory.
 
-python -m bench.kept DIR    # all files of transcripts below DIR
+    python -m bench.kept DIR    # all files of transcripts below DIR
 
-`--zlib` does as if there were no library for zstd, `--memory` measures only the memory for one
-large transcript."""
+`--zlib` simulates a missing library for zstd, `--memory` measures only the memory for one large
+transcript.
+"""
 
 from __future__ import annotations
 

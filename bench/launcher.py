@@ -1,14 +1,14 @@
-"""Starts commands and reports what they took.
+"""Starts commands and reports their time and memory.
 
-A child's peak memory includes what its parent held when it was started: Linux counts from before
-`exec`. So this is a program of its own, run by a bare interpreter, and imports next to nothing.
-Reads from stdin, with marshal, tuples (arguments, environment, standard input); answers each with a
-tuple (seconds, seconds of the processor, peak memory in the system's unit, exit status, standard
-output up to MOST_BYTES). Ends at end of file.
+A child's peak memory includes its parent's at the start, because Linux counts from before `exec`.
+So this is a separate program, run by a bare interpreter, with hardly any imports. It reads tuples
+(arguments, environment, standard input) from stdin with marshal, and answers each with a tuple
+(seconds, seconds of the processor, peak memory in the system's unit, exit status, standard output
+up to MOST_BYTES). It ends at end of file.
 """
 
 import marshal
-import posix as os  # what `import os` adds would show in the peak memory of a bare interpreter
+import posix as os  # `import os` would show in the peak memory of a bare interpreter
 import sys
 import time
 

@@ -25,9 +25,9 @@ for name in sys.argv[2:]:
 
 
 class ManyRuntimes(Scene):
-    """A scene whose sessions are of several runtimes in turn, in one project.
+    """A scene with sessions of several runtimes in turn, in one project.
 
-    They are Claude Code's own, and others'."""
+    They include Claude Code's."""
 
     def _add(self, source: Source, number: int, size: int) -> Path | None:
         if not number:
@@ -65,8 +65,7 @@ class ManyRuntimes(Scene):
 
 
 class ManyInDatabase(ManyRuntimes):
-    """The same, where OpenCode's database has grown to `size`, in bytes, by sessions of long
-    ago."""
+    """The same scene, with an OpenCode database of `size` bytes, filled with old sessions."""
 
     def __init__(self, root: Path, app: Path, source: Source, sizes: list[int], size: int) -> None:
         self._database_size = size

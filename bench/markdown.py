@@ -1,8 +1,8 @@
-"""`python -m bench.markdown`: looks for adversarial strings that are alive as Markdown, or that do
-not come back.
+"""`python -m bench.markdown`: searches for strings that are active as Markdown or do not come back.
 
-The judge is a CommonMark parser of the tests, which shares no code with what it judges. CI runs a
-share of this."""
+The strings are adversarial. The judge is a CommonMark parser of the tests, which shares no code
+with our own. CI runs a share of this.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def main(strings: int = 1_000_000, seed: int = 0) -> int:
 
 
 def found_in(strings: int, seed: int) -> list[str]:
-    """The complaints about so many random strings, in as many processes as there are processors."""
+    """Return the complaints about so many random strings, using all processors."""
     counts = [min(BATCH, strings - at) for at in range(0, strings, BATCH)]
     seeds = [f"{seed} {number}" for number in range(len(counts))]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
@@ -39,7 +39,7 @@ def found_in(strings: int, seed: int) -> list[str]:
 
 
 def judged(seed: str, count: int) -> list[str]:
-    """The complaints about `count` strings, always the same ones for a seed."""
+    """Return the complaints about `count` strings, which are the same for the same seed."""
     source, judge = random.Random(seed), Judge()
     complaints = []
     for _ in range(count):

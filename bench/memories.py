@@ -1,10 +1,11 @@
 """`python -m bench.memories`: the cost of storing a conversation's memories as memories grow.
 
 A person's home has a number of memories from a quarter as many sessions: a third of them episodes,
-the rest facts, decisions and so on about 40 projects. Single: the memories of one conversation, the
-index of prompts included. Batch: those of a run over many conversations, each, and the one refresh
-at its end. Processor time is measured, so other work on the machine counts little. Limits: at most
-1 s and 25 ms at 2,000."""
+the rest facts, decisions and so on about 40 projects. Single: the memories of one conversation,
+including the index of prompts. Batch: a run over many conversations, measured for each of them, and
+for the one refresh at the end. Processor time is measured, so other work on the machine counts
+little. Limits: at most 1 s and 25 ms at 2,000.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ def main(sizes: str = "1000,2000", check: bool = False) -> int:
 
 
 def measured(root: Path, size: int) -> tuple[float, float, float]:
-    """The seconds of a single keep, of each in a batch, and of the end of the batch."""
+    """Return the seconds of a single keep, of each one in a batch, and of the batch's end."""
     location, conversations = prepared(root, size)
     chance = Random(size)
     singles = []

@@ -56,8 +56,9 @@ class Commit(NamedTuple):
 
 
 class Counts:
-    """What a repository's merges gave: pairs, files by verdict, reported pairs by verdict, and
-    hours before merges."""
+    """The results for a repository's merges.
+
+    They are pairs, files by verdict, reported pairs by verdict, and hours before merges."""
 
     def __init__(self) -> None:
         self.pairs: Counter[str] = Counter()
@@ -99,8 +100,7 @@ class History:
         ).stdout
 
     def own(self, parent: str, other: str) -> list[Commit]:
-        """Return the commits of a side that the other does not have, along first parents, the
-        oldest first."""
+        """Return a side's commits that the other lacks, along first parents, the oldest first."""
         names = self.ask("rev-list", "--first-parent", "--reverse", parent, f"^{other}").split()
         return [self.commits[name] for name in names]
 
@@ -180,7 +180,7 @@ def verdict(
     sides: tuple[list[Commit], list[Commit]],
     history: History,
 ) -> str:
-    """Return what became of a file that conflicted between two tips for the last time."""
+    """Return the verdict on a file that conflicted between two tips for the last time."""
     if is_conflicting:
         return CONFLICTED
     for tip, side, other in zip(tips, sides, sides[::-1]):
@@ -195,8 +195,7 @@ def verdict(
 
 
 def moments_of(sides: tuple[list[Commit], list[Commit]]) -> Iterator[tuple[float, tuple[str, str]]]:
-    """Yield the times when both sides have commits, with their tips; the last are the merged
-    ones."""
+    """Yield the times when both sides have commits, with their tips; the merged tips are last."""
     positions, tips = [0, 0], ["", ""]
     while any(at < len(side) for at, side in zip(positions, sides)):
         behind = [
@@ -210,7 +209,7 @@ def moments_of(sides: tuple[list[Commit], list[Commit]]) -> Iterator[tuple[float
 
 
 def thinned(moments: list[tuple[float, tuple[str, str]]]) -> list[tuple[float, tuple[str, str]]]:
-    """Return at most MOMENTS of them at equal distances, with the first and the last."""
+    """Return at most MOMENTS moments at equal distances, including the first and the last."""
     if len(moments) <= MOMENTS:
         return moments
     return [

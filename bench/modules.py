@@ -1,8 +1,8 @@
-"""`python -m bench.modules`: the modules of the package whose functions a prompt with news calls,
-without `runtimes/`.
+"""`python -m bench.modules`: the modules whose functions a prompt with news calls.
 
-The hook runs in a process of its own under `sys.setprofile`. Counted are calls of functions, not
-the imports."""
+Modules in `runtimes/` are left out. The hook runs in a process of its own under `sys.setprofile`.
+Calls of functions count, imports do not.
+"""
 
 from __future__ import annotations
 
@@ -60,8 +60,9 @@ def modules_of_prompt() -> list[str]:
 
 
 def entered_by(command: Command) -> list[str]:
-    """Return the modules of the package that the hook enters, by its event and environment. Raises
-    RuntimeError if it has nothing to print."""
+    """Return the modules of the package that the hook enters, by its event and environment.
+
+    Raises RuntimeError if it has nothing to print."""
     arguments = [sys.executable, "-I", "-S", "-c", PROGRAM, str(REPOSITORY)]
     done = subprocess.run(
         arguments, input=command.stdin, env=command.environment, capture_output=True, check=True

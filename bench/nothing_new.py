@@ -1,7 +1,7 @@
-"""`python -m bench.nothing_new`: `session-memory ingest` over many files of which none has changed,
-as a whole process, against a bare interpreter; and `session-memory search` over them, for scale.
+"""`python -m bench.nothing_new`: `session-memory ingest` over many unchanged files.
 
-Started as the installed command is: `-I`, without anything of the environment.
+As a whole process, it is compared with a bare interpreter, and with `session-memory search` over
+the same files. It is started like the installed command, with `-I` and an empty environment.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ def main(files: int = 1000, runs: int = 40, check: bool = False) -> int:
 
 
 def _write_transcripts(home: Path, files: int) -> None:
-    """Write files that were last changed an hour ago, because recent ones would be checked
-    again."""
+    """Write files that were last changed an hour ago, because recent files are checked again."""
     source = generated(seed=7)
     then = time.time() - 3600
     for number in range(files):

@@ -30,7 +30,7 @@ LONG_AGO_SECONDS = 40 * 24 * 3600.0
 
 
 class LargeDatabase(OpenCodeDatabase):
-    """The database in a data directory, for sessions that are started in `directory`."""
+    """The database in a data directory, for sessions started in `directory`."""
 
     def __init__(self, data_dir: Path, directory: str) -> None:
         super().__init__(data_dir)
@@ -38,8 +38,7 @@ class LargeDatabase(OpenCodeDatabase):
         self._cut: dict[str, list[tuple[Any, ...]]] = {"message": [], "part": []}
 
     def add(self, author: Author, kind: str = "ses") -> str:
-        """Add a session of `author.size` bytes or a little more; return its id, which begins with
-        `kind`."""
+        """Add a session of at least `author.size` bytes; return its id, beginning with `kind`."""
         session_id, began = f"{kind}_{self._next():026d}", int(author.now() * 1000)
         with self._transaction() as connection:
             while author.written < author.size:
@@ -55,8 +54,7 @@ class LargeDatabase(OpenCodeDatabase):
         return session_id
 
     def fill(self, author: Author, size: int) -> None:
-        """Make the database as large as `size`, in bytes, with copies of one session of long
-        ago."""
+        """Fill the database up to `size` bytes with copies of one old session."""
         session_id = self.add(author, "old")
         while self.path.stat().st_size < size:
             prefix = f"old_{self._next():026d}"
@@ -67,8 +65,7 @@ class LargeDatabase(OpenCodeDatabase):
                     )
 
     def cut(self, size: int) -> None:
-        """Delete the last messages of each session that was added, `size` bytes or a little more,
-        for `put`."""
+        """Delete the last messages of each added session, at least `size` bytes, for `put`."""
         with self._transaction() as connection:
             for (session_id,) in connection.execute(
                 "SELECT id FROM session WHERE id LIKE 'ses%'"
@@ -86,7 +83,7 @@ class LargeDatabase(OpenCodeDatabase):
             self._delete_cut(connection)
 
     def put(self) -> None:
-        """Add the removed rows, whether they are there again or not, after all others."""
+        """Add the removed rows after all others, even if they are already back."""
         with self._transaction() as connection:
             self._delete_cut(connection)
             for table, rows in self._cut.items():

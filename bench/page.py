@@ -1,11 +1,12 @@
-"""`python -m bench.page`: how long the page takes to show what is in the store, in a real Chromium.
+"""`python -m bench.page`: how fast the page shows the content of the store, in a real Chromium.
 
-The store holds a gigabyte of invented transcripts of a year, one of them with 10,000 entries. First
-bytes are medians beside those of an empty page of the same server, asked for in turn. First paint
-is what Chromium says of a view that is opened; a search as one types is what the browser waits for
-each answer; live lag is from the end of a write to the event that tells of it. With agentsview
-beside it (`--agentsview PROGRAM`, from PyPI) both show the same transcripts, and their answers are
-taken in turn. `--home DIR` keeps the transcripts there, and takes those that are."""
+The store has a gigabyte of invented transcripts from a year, one of them with 10,000 entries. First
+bytes are medians, taken in turn with an empty page of the same server. First paint is Chromium's
+value for an opened view. A search while typing is the browser's wait for each answer. Live lag is
+the time from the end of a write to its event. `--agentsview PROGRAM` (from PyPI) shows the same
+transcripts, and both are asked in turn. `--home DIR` stores the transcripts there, or uses existing
+ones.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +91,7 @@ def main(
 
 
 def write_transcripts(home: Path, megabytes: int) -> str:
-    """Writes the transcripts, unless there are some; the id of the long one."""
+    """Write the transcripts, unless there are some; return the id of the long one."""
     texts, random = Texts(SEED), Random(SEED)
     projects = home / ".claude" / "projects"
     long = Author(
@@ -136,7 +137,7 @@ def first_bytes(server: Server, root: str, runs: int) -> list[Row]:
 def in_turn(
     first: Callable[[], float], second: Callable[[], float], runs: int
 ) -> tuple[float, float]:
-    """The medians of both, taken in turn, after a first one of each that does not count."""
+    """Return the medians of both, taken in turn; the first run of each does not count."""
     pairs = [(first(), second()) for _ in range(runs + 1)][1:]
     return median([first_seconds for first_seconds, _ in pairs]), median(
         [other for _, other in pairs]
@@ -144,7 +145,7 @@ def in_turn(
 
 
 def in_browser(page: Page, base: str, long_session: str, runs: int) -> None:
-    """Prints what Chromium takes: first paints, a search as one types, and a long session."""
+    """Print Chromium's times: first paints, a search while typing, and a long session."""
     for view in VIEWS[:-1]:
         print(
             f"{f'first paint of {view}':48} "
@@ -161,7 +162,7 @@ def in_browser(page: Page, base: str, long_session: str, runs: int) -> None:
 
 
 def live_lag(server: Server, root: str, home: Path) -> float:
-    """Milliseconds from a line in a transcript to the event that says that something is new."""
+    """Return the milliseconds from a new line in a transcript to the event about it."""
     time.sleep(SETTLED_SECONDS)  # everything written before is reported by then
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=WAIT_SECONDS)
     connection.request("GET", f"{root}/changes", headers=server.headers)
@@ -194,8 +195,7 @@ def painted(page: Page, address: str) -> float:
 
 
 def typed_times(page: Page, base: str) -> Iterator[float]:
-    """Milliseconds that the server takes to answer each key of the queries, as the browser sees
-    it."""
+    """Yield the milliseconds of the server's answer to each key, as the browser sees them."""
     page.goto(f"{base}/search")
     page.evaluate("performance.setResourceTimingBufferSize(5000)")
     for query in QUERIES:
@@ -221,8 +221,7 @@ def scrolled(page: Page, address: str) -> float:
 
 
 def peak_megabytes(port: int) -> float:
-    """The most memory that the process which listens on a port has had; 0 where the system does not
-    tell."""
+    """Return the peak memory of the process that listens on a port; 0 if unknown."""
     inode = next(
         (
             line.split()[9]
@@ -250,8 +249,9 @@ def asked(server: Server, paths: list[str]) -> float:
 
 
 def race(server: Server, root: str, other: Server, runs: int) -> list[Row]:
-    """Ours, and what its browser asks for to show the same, one after the other: its pages are
-    empty, and filled by a script."""
+    """Race our page with the requests of agentsview's browser for the same content.
+
+    agentsview's pages are empty, and a script fills them."""
     year = urlencode(
         {
             "from": time.strftime("%Y-%m-%d", time.gmtime(time.time() - 365 * 86_400)),

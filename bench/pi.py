@@ -1,9 +1,9 @@
-"""`python -m bench.pi`: what the real Pi waits for because of the extension, against the hook's
-process alone.
+"""`python -m bench.pi`: how long the real Pi waits for our extension, compared with the hook alone.
 
-Pi runs under RPC against a fake model. Two more extensions, loaded before ours and after it, take
-the time that lies between them on every prompt. The harness of the tests installs Pi from npm; it
-needs what the tests need."""
+Pi runs under RPC with a fake model. Two more extensions, loaded before and after ours, measure the
+time between them on every prompt. The tests' harness installs Pi from npm; it needs what the tests
+need.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _add_sessions(pi: Any) -> None:
 
 
 def _hook(pi: Any, rpc: Any) -> Command:
-    """The process that the extension starts, with the event that it hands over."""
+    """Return the process that the extension starts, with the event that it passes on."""
     state = rpc.send("get_state")
     event = {
         "hook_event_name": "before_agent_start",

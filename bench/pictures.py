@@ -1,8 +1,8 @@
-"""`python -m bench.pictures`: the pictures in docs/images, of invented sessions: the page, light
-and dark, and two terminals with a collision. `sources.json` there has a checksum of the sources
-that each picture of the page shows.
+"""`python -m bench.pictures`: makes the pictures in docs/images, of invented sessions.
 
-Needs Chromium: the one that is there, else the one that `playwright install chromium` brings.
+They are the page, light and dark, and two terminals with a collision. `sources.json` there has a
+checksum of the sources of each picture of the page. This needs a Chromium: the machine's own, or
+one from `playwright install chromium`.
 """
 
 from __future__ import annotations
@@ -76,8 +76,9 @@ def checksum(path: str) -> str:
 
 
 def sources(path: str) -> list[Path]:
-    """Return the files that decide how the view at `path` looks: templates, its module, styles,
-    scripts, sessions."""
+    """Return the files that determine the look of the view at `path`.
+
+    They are templates, its module, styles, scripts and sessions."""
     view = next(view for view in VIEWS if view.path == (path.partition("?")[0] or "/"))
     module = Path(sys.modules[view.values.__module__].__file__ or "")
     static = [
@@ -103,8 +104,7 @@ def used_templates(names: set[str]) -> set[Path]:
 
 @contextmanager
 def served(home: Path, *words: str) -> Iterator[str]:
-    """The page of the person whose home this is, with all of it taken in: the link that opens
-    it."""
+    """Yield the link to the page of a home's person, after everything was ingested."""
     environment = {
         "HOME": str(home),
         "PATH": "/usr/bin:/bin",

@@ -51,8 +51,7 @@ class Outcome(NamedTuple):
 
 
 class Slow:
-    """A strategy that takes a moment, spends a little, and tells in a file whenever it is
-    called."""
+    """A strategy that takes a moment, spends a little, and records each call in a file."""
 
     id = "slow"
 
@@ -89,8 +88,7 @@ def main(kills: int = 2000, seed: int = 7) -> int:
 
 
 def play(root: Path, kills: int, seed: int) -> Outcome:
-    """Kills so many processes, adding conversations all the while; then lets one come to its
-    end."""
+    """Kill so many processes while conversations are added; then let one finish."""
     chance = random.Random(seed)
     path, log, kept = str(root / "store.db"), str(root / "log.jsonl"), root / "kept"
     kept.mkdir()
@@ -144,8 +142,9 @@ def _work_off(path: str, log: str, kept: str) -> None:
 
 
 def _recorded(store: SqliteStore) -> dict[int, str]:
-    """What was made of which conversations and not kept yet: from now on nothing else may become of
-    them."""
+    """Return the recorded results that are not stored yet, by conversation.
+
+    From now on, each conversation must keep this result."""
     with closing(QueueDatabase(store.path)) as queue:
         rows = queue.rows(
             "SELECT conversation_id, result FROM memory_work WHERE result IS NOT NULL"

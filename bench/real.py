@@ -1,4 +1,4 @@
-"""Real transcripts, if they are beside the project; no word of them is in it."""
+"""Real transcripts, if they are beside the project, which contains no word of them."""
 
 from __future__ import annotations
 

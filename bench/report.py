@@ -48,8 +48,7 @@ def rows_of(case: Case, measured: Typical, reference: Typical) -> list[Row]:
 
 
 def as_table(rows: list[Row], runs: int, times: str = "times") -> str:
-    """A Markdown table in aligned columns, under a line that says what it was measured with, and
-    which `times`."""
+    """Return a Markdown table in aligned columns, below a line about the machine and `times`."""
     cells = [HEADINGS, *(_cells(row) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells)]
     lines = [

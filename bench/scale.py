@@ -1,12 +1,13 @@
 """`python -m bench.scale`: the store's cost as transcripts grow: 0.1, 1 and 4 GB, and 20,000 files.
 
-For each amount a store is made in a separate process. Import, and the many files: processor time,
-so other work on the machine counts little. Refresh: a command's work before it answers, in process,
-with nothing new and with one megabyte appended to the largest file. Search: for two terms, drawn by
-their frequency in the texts. Nothing grows faster than the work: a megabyte costs at most 1.5 times
-as much in the largest store as in the smallest, and a refresh with nothing new in 20,000 files at
-most 8 times a bare start of Python. `--files 0` leaves these out; `--directory DIR` has room for
-transcripts and store."""
+For each amount a store is made in a separate process. For the import and the many files, processor
+time is measured, so other work on the machine counts little. A refresh is the work of a command
+before it answers, with nothing new and with one megabyte appended to the largest file. Searches are
+for two terms, drawn by their frequency in the texts. Limits: a megabyte takes at most 1.5 times as
+long in the largest store as in the smallest, and a refresh with nothing new in 20,000 files at most
+8 times a bare start of Python. `--files 0` leaves these out; `--directory DIR` has room for
+transcripts and store.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +48,9 @@ REFRESH_LIMIT = 8.0
 
 
 class Cost(NamedTuple):
-    """What a store of some transcripts took. Times in seconds, search in milliseconds, sizes in
-    bytes."""
+    """The cost of a store of some transcripts.
+
+    Times are in seconds, a search's in milliseconds, sizes in bytes."""
 
     transcript_bytes: int
     files: int
@@ -104,8 +106,9 @@ def main(sizes: str = "100,1000,4000", files: int = 20_000, directory: Path | No
 
 
 def copied_transcripts(source: Source, root: Path) -> Iterator[bytes]:
-    """Invented transcripts, 100 MB of them, then endlessly copies with ids of their own: to invent
-    more takes long."""
+    """Yield invented transcripts, 100 MB of them, then endless copies with their own ids.
+
+    Inventing more would take long."""
     originals = []
     for size in FILE_MEGABYTES:
         originals.append(source(root / "originals", size * MEGABYTE, time.time() - 3600))
@@ -137,7 +140,7 @@ def _write(home: Path, number: int, content: bytes) -> None:
 
 
 def measured(home: Path, megabyte: Path) -> Cost:
-    """Measure a new store of the transcripts in `home`, in separate processes;
+    """Measure a new store of the transcripts in `home`, in separate processes.
 
     `megabyte` is appended."""
     shutil.rmtree(home / ".session-memory", ignore_errors=True)
@@ -216,7 +219,9 @@ def _search_milliseconds(store: SqliteStore, query: str) -> float:
 
 
 def many_files(source: Source, home: Path, number: int) -> str:
-    """What a refresh takes with nothing new in many small files, against a bare start of Python."""
+    """Return the time of a refresh with nothing new in many small files.
+
+    The unit is a bare start of Python."""
     originals = [
         source(home / "originals", FILE_BYTES, time.time()).read_bytes() for _ in range(20)
     ]

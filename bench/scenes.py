@@ -1,4 +1,4 @@
-"""Homes with sessions in them, and the states that a measured run of the hook begins with."""
+"""Homes with sessions, and the states in which a measured run of the hook begins."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 OWN_SESSION = "11111111-1111-4111-8111-111111111111"
 AGE_SECONDS = 3600  # how long ago the sessions were last active
 FRESH_AGE_SECONDS = 60  # and how long ago, where they did something since
-SETTLED_SECONDS = 2.5  # written files are trusted to stay unchanged once they are two seconds old
+SETTLED_SECONDS = 2.5  # two seconds after its last write, a file is trusted to be unchanged
 UPKEEP_SECONDS = 60.0  # that a first run may take
 KILOBYTE = 1024
 MEGABYTE = 1024 * KILOBYTE
@@ -40,7 +40,7 @@ BURYING_BYTES = 62 * MEGABYTE
 
 
 def install(program_dir: Path) -> Path:
-    """Installs the program for this interpreter; the directory with what the hooks run."""
+    """Install the program for this interpreter; return the directory that the hooks run."""
     paths = ProgramPaths(program_dir, program_dir / "bin")
     ensure_app(paths, REPOSITORY, Environment(sys.executable, platform.python_version(), "ready"))
     return paths.app
@@ -50,8 +50,8 @@ class Scene:
     """A user's home directory with one project, or one agent home, and its sessions.
 
     The program in `app` is run. `sessions` are the others' transcripts; `environment` and `event`
-    are the runtime's input to the hook. There is a transcript of the session itself too. `database`
-    is OpenCode's, if it has sessions."""
+    are the runtime's input to the hook. The session itself has a transcript too. `database` is
+    OpenCode's, if it has sessions."""
 
     database: LargeDatabase | None = None
 
@@ -147,8 +147,9 @@ class Scene:
         shutil.rmtree(self.state_dir, ignore_errors=True)
 
     def settle(self, stopwatch: Stopwatch) -> None:
-        """Has the hook tell all there is to tell. Raises CommandError where that has no end, or the
-        hook complains."""
+        """Run the hook until it has nothing left to report.
+
+        Raises CommandError if that never happens, or if the hook complains."""
         for path in self.sessions:
             os.utime(path, (self.ended, self.ended))
         for command in self.before_settling():
@@ -168,7 +169,7 @@ class Scene:
         return []
 
     def show_told(self, printed: bytes) -> None:
-        """Adds to the own transcript what the runtime records of a hook that told something."""
+        """Add the runtime's record of a hook's output to the session's own transcript."""
         text = json.loads(printed)["hookSpecificOutput"]["additionalContext"]
         attachment = {"type": "hook_additional_context", "content": [text]}
         update = {
@@ -188,8 +189,7 @@ class Scene:
                 transcript.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
 
     def check_log(self) -> None:
-        """Raise CommandError if the hook failed open, because its time must not be measured
-        then."""
+        """Raise CommandError if the hook failed open; its time must not be measured then."""
         log = self.state_dir / "hook.log"
         if log.exists():
             raise CommandError(f"the hook complains: {log.read_text().splitlines()[0]}")
@@ -199,8 +199,9 @@ class Scene:
         os.utime(self.state_dir / "upkeep.lock", (1, 1))
 
     def wait_for_upkeep(self) -> None:
-        """Returns when the upkeep that was started is over and has released its lock. Raises
-        CommandError where that takes long."""
+        """Wait until the started upkeep has ended and released its lock.
+
+        Raises CommandError if that takes long."""
         deadline = time.monotonic() + UPKEEP_SECONDS
         while time.monotonic() < deadline:
             try:
@@ -231,8 +232,9 @@ class Scene:
 
 
 class Remembering(Scene):
-    """A scene with 1,000 decisions in the index of memories, each about another file of the same
-    directory."""
+    """A scene with 1,000 decisions in the index of memories, each about a file of one directory.
+
+    The files differ."""
 
     def settle(self, stopwatch: Stopwatch) -> None:
         origin = Origin(
@@ -276,7 +278,7 @@ class State:
         self._kept = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
     def set_back(self) -> None:
-        """Delete newer ones, and restore all others with their times: mirrors are told by these."""
+        """Delete newer files and restore all others with their times, which mirrors depend on."""
         for path in self._directory.rglob("*"):
             if path.is_file() and path not in self._kept:
                 path.unlink()
@@ -287,8 +289,7 @@ class State:
 
 
 class Tails:
-    """New ends of transcripts of a settled scene: each time they are brought, the hook has them to
-    tell anew."""
+    """New ends of transcripts of a settled scene; the hook must report them after each `bring`."""
 
     def __init__(self, scene: Scene, stopwatch: Stopwatch, tails: list[Tail]) -> None:
         self._tails = tails
@@ -306,8 +307,7 @@ class Tails:
 
 
 class News(Tails):
-    """Something new in each session: the last kilobytes of its transcript, or as much that its user
-    typed."""
+    """Something new in each session: the last kilobytes of its transcript, or typed text."""
 
     def __init__(
         self, scene: Scene, stopwatch: Stopwatch, *, kilobytes: int = 20, is_typed: bool = False
@@ -324,8 +324,7 @@ class News(Tails):
 
 
 class Buried(Tails):
-    """An edit of a file in one session, with 62 MB of what its tools showed and printed behind
-    it."""
+    """An edit of a file in one session, followed by 62 MB of its tools' output."""
 
     def __init__(self, scene: Scene, stopwatch: Stopwatch) -> None:
         path = scene.sessions[0]
@@ -345,8 +344,7 @@ class Buried(Tails):
 
 
 class Clash(Tails):
-    """A repository in which the own session and each of the others edit the same files, and one
-    switches the branch."""
+    """A repository in which all sessions edit the same files, and one switches the branch."""
 
     def __init__(self, scene: Scene, stopwatch: Stopwatch) -> None:
         self._git_dir = scene.agent_dir / ".git"
@@ -386,8 +384,9 @@ class Clash(Tails):
 
 
 class Unsettled:
-    """A settled scene whose hook has told something last that the own transcript shows, and has not
-    looked there yet: brought each time anew."""
+    """A settled scene whose hook has not yet looked for its last report.
+
+    The session's own transcript shows the report. Each `bring` restores this state."""
 
     def __init__(self, scene: Scene, stopwatch: Stopwatch) -> None:
         News(scene, stopwatch).bring()
@@ -457,8 +456,9 @@ def _record(role: str, content: object, session_id: str, cwd: object, when: floa
 
 
 def _cut_tail(path: Path, size: int) -> Tail:
-    """Takes whole lines from the end of a transcript, `size` bytes at most: lines that are too long
-    for it are lost."""
+    """Return whole lines from the end of a transcript, at most `size` bytes, and remove them.
+
+    Longer lines are lost."""
     content = path.read_bytes()
     offset = len(content)
     kept: list[bytes] = []

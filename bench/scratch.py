@@ -1,5 +1,4 @@
-"""Temporary directories, and their removal while upkeep that a hook started may still write to
-them."""
+"""Temporary directories, and their removal even if upkeep from a hook still writes to them."""
 
 from __future__ import annotations
 

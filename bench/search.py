@@ -1,14 +1,15 @@
 """`python -m bench.search`: how long a search takes.
 
-Inside a process: over a store of a million invented entries, written through the store's own
-`write`. Terms are drawn by their frequency in the texts, so common ones are queried most, without
-stop words; a *common term* is in at least one of 200 entries. Each query is run three times, and
-the median counts, because other work on the machine is not the search.
+Inside a process: over a store of a million invented entries, written with the store's own `write`.
+Terms are drawn by their frequency in the texts, without stop words, so common ones are queried
+most; a *common term* is in at least one of 200 entries. Each query is run three times, and the
+median counts, because other work on the machine is not the search.
 
-In a fresh process: `session-memory search` for two terms, drawn likewise, in the store of a
-gigabyte of invented transcripts, against a bare interpreter start, and against ripgrep (`grep -r`
-if it is missing), which prints the lines of the files that have either; printing them is most of
-its work, so another row has the time just to count them. `--megabytes 0` leaves these out."""
+In a fresh process: `session-memory search` for two terms, drawn in the same way, in the store of a
+gigabyte of invented transcripts. It is compared with a bare interpreter start, and with ripgrep
+(`grep -r` if it is missing), which prints the lines of the files with either term. Printing them is
+most of its work, so another row has the time just to count them. `--megabytes 0` leaves these out.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +109,7 @@ def changed_by_cut(store: SqliteStore, queries: list[str]) -> int:
 
 
 def words_and_common(texts: Texts, random: Random) -> tuple[list[str], list[str]]:
-    """Return the possible words, each as often as it is in the texts, and the common ones."""
+    """Return the possible words, each as often as in the texts, and the common ones."""
     sample = [re.findall(r"\w{2,}", _text(texts, random).lower()) for _ in range(2000)]
     words = [word for text in sample for word in text if word not in STOP_WORDS]
     having = Counter(word for text in sample for word in set(text))
@@ -158,8 +159,9 @@ def _text(texts: Texts, random: Random) -> str:
 
 
 def fresh_process(root: Path, megabytes: int, runs: int) -> list[Row]:
-    """Rows for `session-memory search`, which also looks whether there is something new to take in:
-    medians over FRESH_QUERIES of a kind."""
+    """Return the rows for `session-memory search`, which also checks for new content.
+
+    They are medians over FRESH_QUERIES of a kind."""
     projects = root / ".claude" / "projects"
     source = generated(SEED)
     for number in range(SESSIONS):
@@ -212,7 +214,7 @@ def _compared(
     runs: int,
     check: Callable[[bytes], None],
 ) -> tuple[float, float]:
-    """The median seconds of commands, and of the others that they are run in turn with."""
+    """Return the median seconds of commands, and of the other commands run in turn with them."""
     pairs = [
         stopwatch.compare(command, other, runs, check=check)
         for command, other in zip(commands, others)

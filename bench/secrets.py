@@ -57,7 +57,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _recall(seeds: int) -> Iterator[str]:
-    """One line in all, and one for every rule of which something was missed."""
+    """Yield a line for all samples, and one for every rule that missed something."""
     made: Counter[str] = Counter()
     missed: Counter[str] = Counter()
     for seed in range(seeds):
@@ -80,8 +80,9 @@ def _recall(seeds: int) -> Iterator[str]:
 
 
 def _speed(texts: list[str]) -> Iterator[str]:
-    """A line for every size of text and one for all: million characters a second, the best of some
-    runs."""
+    """Yield a line for every size of text and one for all, in million characters per second.
+
+    The best of several runs counts."""
     for low, high in (*SIZES, (0, sys.maxsize)):
         chosen = [text for text in texts if low <= len(text) < high]
         size = sum(map(len, chosen)) / 1e6

@@ -1,5 +1,7 @@
-"""Histories of sessions that share a clone, with real git: what happens in them, what each session
-should be told, and what it is told."""
+"""Histories of sessions that share a clone, with real git.
+
+They record the events, the reports that each session should get, and the reports that it gets.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,7 @@ COMMANDS: dict[str, list[str]] = yaml.safe_load(
 
 
 class Change(NamedTuple):
-    """A change of a file by somebody, '' for a person; `is_gone` tells that the file was not there
-    then."""
+    """A change of a file by a session, or by a person (''). `is_gone` means that it was deleted."""
 
     who: str
     time: float
@@ -36,7 +37,7 @@ class Change(NamedTuple):
 
 
 class Truth:
-    """What one session should be told, and what it may be told without that being false."""
+    """The reports that one session should get, and further ones that are not false."""
 
     def __init__(self, actor: Actor) -> None:
         self.actor = actor
@@ -187,8 +188,9 @@ class History:
                 truth.branch = branch
 
     def git(self, truth: Truth, command: str) -> None:
-        """A git command, with what it took of the others: found by what git and the disk say before
-        and after."""
+        """Run a git command and record the work of others that it took.
+
+        This is found by comparing git and the disk before and after."""
         root = truth.actor.root
         head_before = self.branch(root)
         before = {
@@ -394,8 +396,7 @@ class History:
         return truth.content.get(name) in (self._in_head(truth, name), self._in_index(truth, name))
 
     def is_in_hand(self, truth: Truth, name: str, change: Change) -> bool:
-        """Return whether a change is uncommitted and recent, and the other session has not read
-        it."""
+        """Return whether a change is uncommitted and recent, and unknown to the other session."""
         is_committed = change.time <= self.committed.get((truth.actor.root, name), 0)
         is_read = change.time <= truth.read.get(name, 0)
         return (
@@ -427,16 +428,16 @@ class History:
         return (git_dir / "HEAD").read_text().strip().removeprefix("ref: refs/heads/")
 
     def pairs(self, line: str) -> list[tuple[str, str]]:
-        """Who and what in a line: `! src/app.py and src/db.py: edited 3m ago by discord, after you
-        read them`."""
+        """Return pairs of session and file in a line.
+
+        A line is `! src/app.py and src/db.py: edited 3m ago by discord, after you read them`."""
         named, _, actors = line.removeprefix("! ").partition(": ")
         who = re.split(",| and ", actors.rpartition(" by ")[2])[0].strip('"')
         shown = {self.canonical(name) for part in named.split(" and ") for name in part.split(", ")}
         return [(who, name) for name in sorted(shown) if not name.endswith(" more")]
 
     def _of_several(self, lines: list[str]) -> set[str]:
-        """The files that `and 2 more sessions` edited too, which a line counts and does not
-        name."""
+        """Return the files of `and 2 more sessions`, which a line counts and does not name."""
         return {name for line in lines if " more session" in line for _, name in self.pairs(line)}
 
     def canonical(self, name: str) -> str:

@@ -1,5 +1,7 @@
-"""Where the transcripts of a scene come from: generated, or copies of real ones; and the floor that
-reading them is measured against."""
+"""Sources of a scene's transcripts, generated or copied from real ones.
+
+The time to decode their lines is the lower bound for reading them.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,7 @@ _TIMESTAMP = re.compile(rb'"timestamp": ?"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)')
 
 
 def generated(seed: int) -> Source:
-    """Return a source of invented transcripts, the same ones for the same seed, except their
-    times."""
+    """Return a source of invented transcripts, which depend only on the seed, except times."""
     texts = texts_of(seed)
     numbers = count()
 
@@ -39,8 +40,10 @@ def generated(seed: int) -> Source:
 
 
 def generated_for(seed: int, format: str, cwd: str) -> Source:
-    """A source of invented transcripts of a runtime, by its format, of sessions that were started
-    in `cwd`; each lies where the runtime keeps it, below its own directory."""
+    """Return a source of invented transcripts of a runtime, by its format.
+
+    The sessions were started in `cwd`; each transcript is at the runtime's own path for it, below a
+    separate directory."""
     texts, runtime_instance, numbers = texts_of(seed), runtime(format), count()
 
     def write(config_dir: Path, size: int, end: float) -> Path:
@@ -91,8 +94,7 @@ def with_ids_of_its_own(transcript: bytes, number: int) -> bytes:
 
 
 def decode(files: Iterable[Path]) -> None:
-    """Decodes every line of each file, which is the least that a program can do that looks at all
-    of them."""
+    """Decode every line of each file, the least work of a program that reads all of them."""
     for path in files:
         with open(path, "rb", buffering=MEGABYTE) as file:
             for line in file:

@@ -1,4 +1,4 @@
-"""What a command takes: seconds and peak memory, from its start to its end."""
+"""The seconds and the peak memory of a command, from its start to its end."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ WARM_UP_RUNS = 3
 
 
 class Command(NamedTuple):
-    """A program by its absolute path, with its arguments; all of its environment; its standard
-    input."""
+    """A program by its absolute path, its arguments, its whole environment, and its input."""
 
     arguments: list[str]
     environment: dict[str, str]
@@ -119,13 +118,13 @@ def seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_c
 
 
 def peak_memory() -> int:
-    """The peak memory in bytes of this process, and of the largest that it has waited for."""
+    """Return the peak memory in bytes of this process, and of its largest finished child."""
     own_kilobytes, child = [
         resource.getrusage(who).ru_maxrss
         for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     ]
     status = Path("/proc/self/status")
-    # there getrusage includes whoever started this process, with its size at that time
+    # there, getrusage includes the parent of this process, with its size at the start
     if status.exists():
         own_kilobytes = next(
             int(line.split()[1])

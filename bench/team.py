@@ -1,11 +1,12 @@
-"""`python -m bench.team`: the cost of a team's store, and if it answers as a machine's own does.
+"""`python -m bench.team`: the cost of a team's store, and whether it answers like a machine's own.
 
 Invented entries are written into a store and pushed to a real server, which is started for this, or
-which SESSION_MEMORY_TEST_POSTGRES names. Then the same queries go to both, in turn: how long each
-takes, and whether the first ten hits, and the first of them, are the same. `--grow N`: then the
-server multiplies the pushed content by N, up to 200, and the queries go to that. `--kills N`:
-instead, three machines push at once while each is killed again and again, connections are cut and
-the server crashes; in the end everything must be there, once."""
+which SESSION_MEMORY_TEST_POSTGRES names. Then the same queries go to both in turn. They are
+compared by their time, their first ten hits, and the first of these. `--grow N`: the server then
+multiplies the pushed content by N, up to 200, and is queried again. `--kills N`: instead, three
+machines push at once while each is killed repeatedly, connections are cut and the server crashes;
+at the end everything must be there exactly once.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ SHARED = SharedAs("example.org/app", "team", "/srv/agent")
 CRASH_SHARE = 0.1  # of cuts
 MACHINE_FILES = 60  # of each that is killed
 TABLES = ("item", "posting", "conversation", "session", "segment")
-# What columns become in a copy that the server makes; an id is a session's or a segment's.
+# The values of columns in a copy that the server makes; an id belongs to a session or a segment.
 _COPIED = {
     "id": "id | (%(copy)s::bigint << 16)",
     "session": "session | (%(copy)s::bigint << 16)",
@@ -123,9 +124,10 @@ def _print_search(title: str, milliseconds: list[float]) -> None:
 
 
 def _grow(server: PostgresServer, times: int) -> None:
-    """Has the server copy all sessions as if they had been pushed again and again, each time a
-    while later. A copy's sessions have numbers with another third byte, which the ids in postings
-    are given by a bitwise or: there are no more than 65,535 sessions."""
+    """Let the server copy all sessions, as if they had been pushed repeatedly, each time later.
+
+    The numbers of a copy's sessions have another third byte, which the ids in postings get by a
+    bitwise or. So there are at most 65,535 sessions."""
     with psycopg.connect(server.url_of(server.database), autocommit=True) as connection:
         connection.execute("SET search_path = session_memory; SET synchronous_commit = off")
         connection.execute("SET maintenance_work_mem = '512MB'")
@@ -156,7 +158,7 @@ def _grow(server: PostgresServer, times: int) -> None:
 def _timed(
     store: SqliteStore | TeamStore, query: str, wanted: Filter
 ) -> tuple[list[tuple[str, int]], float]:
-    """What is found, as sessions and numbers of entries, and how many seconds that took."""
+    """Return the hits, as sessions and numbers of entries, and the seconds that the query took."""
     began = time.perf_counter()
     hits: list[Hit] = store.search(query, wanted)
     seconds = time.perf_counter() - began
@@ -164,7 +166,7 @@ def _timed(
 
 
 def _query(words: list[str], common: list[str], random: Random) -> str:
-    """One to four words as they occur, a common one, a phrase, or a word that must not be there."""
+    """Return a query: one to four drawn words, a common word, a phrase, or an excluded word."""
     kind = random.randrange(4)
     if kind == 0:
         return random.choice(common)
@@ -235,8 +237,7 @@ def _kill(server: PostgresServer, url: str, root: Path, kills: int) -> int:
 
 
 def _crash(connection: psycopg.Connection[tuple[object, ...]]) -> bool:
-    """Kills a member's backend, upon which the server ends all others and recovers; whether there
-    was one here."""
+    """Kill a member's backend, if there is one; the server then ends all others and recovers."""
     row = connection.execute(
         "SELECT pid FROM pg_stat_activity WHERE usename = 'ann' LIMIT 1"
     ).fetchone()
@@ -269,7 +270,7 @@ def _push_and_kill(url: str, database: Path, machine: str, kills: int) -> int:
 
 
 def _push_in_child(url: str, database: Path, machine: str, write_end: int) -> None:
-    """Pushes a store in small batches, and ends; tells when it is about to begin."""
+    """Push a store in small batches, and exit; report the beginning."""
     team_push.BATCH_ITEMS = KILLED_ITEMS
     store = SqliteStore(str(database))
     with suppress(UnreachableTeamError), closing(TeamPush(url, machine)) as team:

@@ -52,8 +52,10 @@ class Line(NamedTuple):
 
 
 def scene(home: Path) -> list[Line]:
-    """Return the lines of both terminals. The left agent reads a file and the right one edits it;
-    the left one gets its next prompt with what the hook adds, and goes on from there."""
+    """Return the lines of both terminals.
+
+    The left agent reads a file and the right one edits it. The left one gets its next prompt with
+    the hook's addition, and continues from there."""
     left, right = write_sample(REPOSITORY, home)
     before = _said(runtime("agent-sdk"), left)
     edited = _said(runtime("codex"), right)
@@ -98,8 +100,9 @@ def go_on(transcript: str, project: str) -> None:
 
 
 def told(home: Path, transcript: str) -> str:
-    """Return what the hook adds to the prompt of the session with this transcript, as Claude Code
-    runs it."""
+    """Return the hook's addition to the prompt of the session with this transcript.
+
+    The hook runs as Claude Code runs it."""
     runtime_instance = runtime("agent-sdk")
     project = f"{home}/shop"
     event = runtime_instance.install.prompt_event(

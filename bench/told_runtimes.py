@@ -1,5 +1,4 @@
-"""Runtimes as `bench.acknowledgement` plays them: what each records of prompts and hooks, and what
-cuts them short."""
+"""Runtimes for `bench.acknowledgement`: their records of prompts and hooks, and interruptions."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ class Transcript:
         raise NotImplementedError
 
     def told(self) -> list[str]:
-        """What hooks told the agent, by the branch of the transcript that ends at the leaf."""
+        """Return the hooks' texts for the agent, on the branch that ends at the leaf."""
         records = {
             record[self.ID]: record
             for record in map(json.loads, self.path.read_bytes().splitlines())
@@ -179,8 +178,7 @@ class ClaudeSession(Transcript):
         self._say("assistant", [call])
 
     def take_up(self, queued: list[tuple[str, str]]) -> None:
-        """Ends that, and gives the agent the prompts that were typed meanwhile, each with what the
-        hook told."""
+        """End this, and give the agent the prompts typed meanwhile, each with the hook's text."""
         self._say(
             "user", [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "x" * 20_000}]
         )

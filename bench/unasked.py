@@ -1,10 +1,10 @@
-"""`python -m bench.unasked HOME...`: what hooks tell a session of Claude Code about another one,
-unasked.
+"""`python -m bench.unasked HOME...`: what hooks tell a session of Claude Code about another one.
 
-Each HOME has the hooks of one tool in `.claude/settings.json`, as its installer wrote them. One
-session reads `src/cart.py`, another one changes the clone, and then the first gets a prompt, edits
-that file, or commits. The table says what its hooks do then: `told` names the file or branch,
-`refused` and `asks` hold the call."""
+Nobody asks for it. Each HOME has the hooks of one tool in `.claude/settings.json`, as its installer
+wrote them. One session reads `src/cart.py`, another one changes the clone, and then the first gets
+a prompt, edits that file, or commits. The table has the hooks' reaction: `told` names the file or
+branch, `refused` and `asks` stop the call.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Realistic transcripts of Claude Code and other runtimes, of any size, the same for the same seed
-and arguments.
+"""Realistic transcripts of Claude Code and other runtimes, of any size.
 
-60 to 80% of a Claude Code transcript's bytes are tool results, as in real ones.
+They are the same for the same seed and arguments. As in real ones, 60 to 80% of a Claude Code
+transcript's bytes are tool results.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ FORMATS: dict[str, Format] = {
 
 
 def write_session(path: Path, author: Author, format: str = "agent-sdk") -> Counter[str]:
-    """Writes a transcript of `author.size` bytes or a little more, its mtime the session's end;
-    bytes by kind."""
+    """Write a transcript of at least `author.size` bytes, and return its bytes by kind.
+
+    Its mtime is the session's end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     return _write(path, "wb", author, FORMATS[format])
 
 
 def append_turns(path: Path, author: Author, format: str = "agent-sdk") -> Counter[str]:
-    """Adds `author.size` bytes or a little more to the session in `path`; bytes by kind."""
+    """Add at least `author.size` bytes to the session in `path`; return the bytes by kind."""
     with open(path, "rb") as file:
         file.seek(max(0, path.stat().st_size - TAIL_BYTES))
         lines = file.read().split(b"\n")[1:-1]
@@ -50,8 +51,9 @@ def append_turns(path: Path, author: Author, format: str = "agent-sdk") -> Count
 
 
 def write_chat(config_dir: Path, author: Author) -> Path:
-    """Write a chat of Gemini CLI, and beside it what tells its directory: it is in none of FORMATS,
-    since no transcript of it is read without a mirror."""
+    """Write a chat of Gemini CLI, and the file beside it that names its directory.
+
+    It is in none of FORMATS, because its transcripts are read only through a mirror."""
     project = config_dir / "tmp" / Path(author.cwd).name
     (project / "chats").mkdir(parents=True, exist_ok=True)
     (project / ".project_root").write_text(author.cwd)

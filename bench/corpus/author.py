@@ -1,4 +1,4 @@
-"""Who writes a transcript: the ids, times and texts of one session, all drawn from one seed."""
+"""The author of a transcript: the ids, times and texts of one session, drawn from one seed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ ACTIVE_HOURS_PER_BREAK = 3
 
 
 class Clock:
-    """The time at which a share of a transcript was written: steadily, with a few breaks of hours.
+    """A clock for a transcript that is written steadily, with a few breaks of hours.
 
-    All of it is written at `end` (seconds since 1970); its beginning follows from its size in
+    All of it is written by `end` (seconds since 1970); its beginning follows from its size in
     bytes."""
 
     def __init__(self, random: Random, size: float, end: float) -> None:
@@ -39,8 +39,9 @@ class Clock:
 
 
 class Author:
-    """One session being written: who writes its lines counts their bytes in `written`, its records
-    keep `parent_id`."""
+    """One session that is being written.
+
+    The writer of its lines counts their bytes in `written`; its records keep `parent_id`."""
 
     def __init__(self, texts: Texts, seed: str, project: str, size: float, end: float) -> None:
         self.texts = texts
@@ -85,9 +86,9 @@ class Author:
         return self.texts.cut(kind, length, self.random)
 
     def prose(self, length: int) -> str:
-        """About `length` characters in the session's language; in paragraphs, if it is long."""
+        """Return about `length` characters in the session's language, in paragraphs if long."""
         return self.text(self._language, length).replace("\n", "\n\n" if length > 600 else " ")
 
     def spread(self, median: float, sigma: float, most: int) -> int:
-        """A length as they come: mostly around the median, now and then many times that."""
+        """Return a random length, usually near the median and sometimes a multiple of it."""
         return int(min(most, self.random.lognormvariate(0, sigma) * median))

@@ -1,5 +1,4 @@
-"""The records that Claude Code 2.1 writes: one content block a line, and every tool result
-twice."""
+"""The records that Claude Code 2.1 writes: one content block per line, every tool result twice."""
 
 from __future__ import annotations
 
@@ -74,8 +73,7 @@ def _prompt(author: Author, text: str) -> Iterator[Record]:
 
 
 def _step(author: Author) -> Iterator[Record]:
-    """One answer of the API: perhaps thoughts and a remark, then one or two tools and what they
-    gave."""
+    """Yield one answer of the API: perhaps thoughts and a remark, then tools with results."""
     message_id = author.token("msg_01")
     if author.chance(0.35):
         signature = b64encode(author.random.randbytes(author.random.randrange(150, 900))).decode()
@@ -101,7 +99,7 @@ def _tool_use(author: Author, message_id: str) -> Iterator[Record]:
 
 
 def _progress(author: Author, used: Call, use_id: str) -> Iterator[Record]:
-    """What is shown while a tool runs: much of it for commands and sub-agents."""
+    """Yield the progress output of a running tool, long for commands and sub-agents."""
     if author.chance(0.5):
         report: Record = {
             "type": "hook_progress",
@@ -206,8 +204,9 @@ def _file_history_snapshot(author: Author) -> Record:
 
 
 def _linked(author: Author, **fields: object) -> Record:
-    """A record in the envelope that user, assistant, system, attachment and progress records share,
-    in its order."""
+    """Return a record in the common envelope of records, with the keys in order.
+
+    User, assistant, system, attachment and progress records have it."""
     envelope: Record = {
         "parentUuid": author.parent_id,
         "isSidechain": author.is_subagent,

@@ -1,5 +1,7 @@
-"""The records of each runtime but Claude Code, as they write them. A turn: a question, uses of
-tools, an answer."""
+"""The records of each runtime except Claude Code.
+
+A turn consists of a question, uses of tools, and an answer.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ class Format:
     CALL_ID = "call_"
 
     def records(self, author: Author) -> Iterator[Record]:
-        """Yield the records of a session, or those that follow `author.parent_id`, without end."""
+        """Yield the endless records of a session, or the ones after `author.parent_id`."""
         if author.parent_id is None:
             yield from self.opening(author)
         while True:
@@ -58,8 +60,7 @@ class Format:
 
 
 class Codex(Format):
-    """What the model sees of a turn beside what a person sees of it: the output of a tool is
-    recorded twice."""
+    """The model's view of a turn and the person's: the output of a tool is recorded twice."""
 
     ID = "timestamp"
 
@@ -324,7 +325,7 @@ class Gemini(Format):
 
 
 class OpenCode(Format):
-    """Messages, each with the parts that are rows of their own in its database."""
+    """Messages, each with its parts, which are separate rows of its database."""
 
     _SAID = {"role": "assistant", "modelID": "big-1", "providerID": "p"}
 

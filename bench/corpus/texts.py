@@ -1,5 +1,4 @@
-"""The text that transcripts are filled with: prose, code, logs, listings, all in one invented
-vocabulary."""
+"""The text of transcripts: prose, code, logs and listings in one invented vocabulary."""
 
 from __future__ import annotations
 
@@ -45,20 +44,20 @@ class Texts:
         }
 
     def cut(self, kind: str, length: int, random: Random) -> str:
-        """About `length` characters of a kind in TEMPLATES, from the beginning of a line on, with
-        new ids in it."""
+        """Return about `length` characters of a kind in TEMPLATES, from the start of a line.
+
+        The text has new ids."""
         pool = self._pools[kind]
         start = pool.find("\n", random.randrange(len(pool) - length)) + 1
         return pool[start : start + length].replace("@ID@", f"{random.getrandbits(40):010x}")
 
     def words(self, count: int, random: Random) -> str:
-        """`count` words as frequent as words are: their frequency falls with their rank."""
+        """Return `count` words with realistic frequencies, which fall with their rank."""
         return self._fields.words(count, random)
 
 
 class _Fields:
-    """The fields of a template, by name: `"{name}".format_map(fields)` asks for a new one each
-    time."""
+    """The fields of a template; `"{name}".format_map(fields)` makes a new value each time."""
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -104,8 +103,7 @@ class _Fields:
 
 
 class _Words:
-    """A field whose width counts words (`words`, capitalised `Words`) or Chinese characters
-    (`han`)."""
+    """A field whose width is a number of words (`words`, `Words`) or Chinese characters (`han`)."""
 
     def __init__(self, fields: _Fields, field: str) -> None:
         self.fields = fields
@@ -121,7 +119,7 @@ class _Words:
 
 
 def _vocabulary(random: Random) -> list[str]:
-    """Distinct words: the common ones, then invented ones of one to four syllables."""
+    """Return distinct words: common ones, then invented ones of one to four syllables."""
     words = dict.fromkeys(_KNOWN["common words"].split())
     while len(words) < VOCABULARY_WORDS:
         syllables = random.choice((1, 2, 2, 3, 3, 4))
@@ -130,7 +128,7 @@ def _vocabulary(random: Random) -> list[str]:
 
 
 def _han_words(random: Random) -> list[str]:
-    """Words of one to three Chinese characters, some of which are in many words."""
+    """Return words of one to three Chinese characters, some of them in many words."""
     characters = [chr(0x4E00 + number) for number in range(HAN_CHARACTERS)]
     frequencies = [1 / (rank + 10) for rank in range(HAN_CHARACTERS)]
     return [

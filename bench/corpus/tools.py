@@ -1,5 +1,4 @@
-"""The tools that sessions use: what goes in, what comes out, and what Claude Code keeps of it
-beside the result."""
+"""The tools that sessions use: their input, output, and Claude Code's details of the result."""
 
 from __future__ import annotations
 
@@ -11,8 +10,7 @@ from .author import Author
 
 
 class Call(NamedTuple):
-    """One use of a tool: `result` is what the model sees, `details` what the transcript has as
-    `toolUseResult`."""
+    """One use of a tool: `result` is for the model, `details` the transcript's `toolUseResult`."""
 
     name: str
     arguments: dict[str, Any]
@@ -21,8 +19,9 @@ class Call(NamedTuple):
 
 
 def call(author: Author) -> Call:
-    """One use of some tool, as often as each is used, with a result of some kilobytes, sometimes a
-    hundred."""
+    """Return one use of a tool, drawn by frequency.
+
+    Its result has some kilobytes, sometimes a hundred."""
     if author.chance(0.02):
         length = author.random.randrange(30_000, 100_000)
     else:

@@ -1,5 +1,4 @@
-"""`python -m bench.research.filtering`: how much less a model has to read of transcripts once they are
-filtered, how quickly.
+"""`python -m bench.research.filtering`: how much and how fast filtering shortens transcripts.
 
 Each setting that keeps less is measured beside the default.
 """
@@ -72,9 +71,11 @@ def row(directory: Path, name: str, settings: MemorySettings) -> str:
 
 
 class Reduction(NamedTuple):
-    """Sizes of a transcript. `before` is the content of its messages: text, thinking, parameters
-    (as JSON) and results of tool calls, including sub-agents, without images. `after` is what
-    filtering keeps, in `exchanges` and `chunks`. Tokens are upper estimates."""
+    """Sizes of a transcript.
+
+    `before` is the content of its messages: text, thinking, parameters (as JSON) and results of
+    tool calls, including sub-agents, without images. `after` is the filtered content, in
+    `exchanges` and `chunks`. Tokens are upper estimates."""
 
     file_bytes: int = 0
     characters_before: int = 0
@@ -90,8 +91,9 @@ class Reduction(NamedTuple):
 
     @property
     def reduction(self) -> float:
-        """The share of characters that filtering removes; 0 if speakers' names make the text
-        longer."""
+        """Return the share of characters that filtering removes.
+
+        Return 0 if speakers' names make the text longer."""
         return (
             max(0.0, 1 - self.characters_after / self.characters_before)
             if self.characters_before
@@ -124,8 +126,7 @@ def measured(path: str, settings: MemorySettings) -> Reduction | None:
 
 
 def transcript_entries(path: str) -> list[StoredEntry]:
-    """Return the entries and tool calls of a transcript as the store would; [] if no runtime wrote
-    it."""
+    """Return a transcript's entries and tool calls as in the store; [] for an unknown runtime."""
     with Opened(path) as descriptor:
         runtime = runtime_of(descriptor)
         return _entries(runtime, descriptor, os.fstat(descriptor).st_size, path) if runtime else []

@@ -89,8 +89,7 @@ class History:
         self.calls = sorted(calls, key=lambda call: call.at)
 
     def _root(self, directory: str) -> str:
-        """Return the root of the worktree that a session was started in, if another one was started
-        there."""
+        """Return the root of a session's worktree, if another session was started there."""
         parts = directory.split("/")
         roots = ["/".join(parts[:at]) for at in range(2, len(parts))]
         inside = [
@@ -118,7 +117,7 @@ class History:
 
 
 def wrong_paths(history: History) -> Iterator[Verdict]:
-    """Yield the paths that would be named after calls for files that are not there."""
+    """Yield the paths that would be named after calls for missing files."""
     opened: set[str] = set()
     for call in history.calls:
         if call.tool.kind not in ("read", "edit"):
@@ -213,7 +212,7 @@ def _absolute(tool: StoredEntry, root: str) -> StoredEntry:
 
 
 def _inside(call: Call, path: str) -> str:
-    """Return a path below the root of the worktree, with a slash before it; '' for another."""
+    """Return a path below the root of the worktree, with a leading slash, or ''."""
     return path.removeprefix(call.root) if path.startswith(f"{call.root}/") else ""
 
 
@@ -225,7 +224,7 @@ def _names(call: Call, later: StoredEntry, path: str) -> bool:
 
 
 def _step(failure: Failure) -> str:
-    """Return what overcame a failure, '' if that names no command and no file."""
+    """Return the step that overcame a failure; '' if it names neither command nor file."""
     followed = what_followed(failure)
     return followed if "`" in followed else ""
 

@@ -55,7 +55,7 @@ class Use(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """What histories gave; `chance` is the second control, `alone` the first."""
+    """The counts of histories; `alone` is the first control, `chance` the second."""
 
     prompts: int = 0
     due: int = 0
@@ -94,7 +94,9 @@ def main(*repositories: Path, most: int = merges.MOST) -> int:
 
 
 def judged(history: History, place: Path) -> Counts:
-    """Return what one person's history gives, and its sessions alone, in homes below `place`."""
+    """Return the counts of one person's history, and of its sessions alone.
+
+    The homes are below `place`."""
     uses = {talk.session: list(uses_of(talk)) for talk in history.talks}
     prompts = {
         talk.session: [line.time for line in talk.lines if is_typed(line.record)]
@@ -134,7 +136,7 @@ def lines_of(update: Told) -> list[re.Match[str]]:
 def verdicts_of(
     file: str, is_after: bool, update: Told, uses: dict[str, list[Use]]
 ) -> tuple[bool, bool, bool]:
-    """Return if a told line is right, if it mattered, and if it would be right of another file."""
+    """Return if a told line is right, if it mattered, and if it would be right for another file."""
     uses_so_far = [use for use in uses[update.session] if use.time <= update.time]
     paths = [use.path for use in uses_so_far]
     named = next((path for path in reversed(paths) if is_named(file, path)), "")
@@ -165,8 +167,7 @@ def is_right(path: str, is_after: bool, update: Told, uses: dict[str, list[Use]]
 
 
 def due_at(uses: dict[str, list[Use]], session: str, before: float, now: float) -> set[str]:
-    """Return the files that others edited between two prompts, after this session's last use of
-    them."""
+    """Return the files that others edited between two prompts, after this session's last use."""
     last = {use.path: use.time for use in uses[session] if use.time <= now}
     edits = [
         use

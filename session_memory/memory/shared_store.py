@@ -109,8 +109,9 @@ class SharedPool:
         self._pool: ConnectionPool | None = None
 
     def store(self, url: str, visible: Visible = None) -> AbstractContextManager[SharedStore]:
-        """Lend the store at `url`; it shows only `visible` rows. Raises AbsentFeatureError,
-        SharedStoreError."""
+        """Lend the store at `url`; it shows only `visible` rows.
+
+        Raises AbsentFeatureError, SharedStoreError."""
         with self._lock:
             pool = self._pool = self._pool or shared_engine().pool()
         return pool.store(url, visible)

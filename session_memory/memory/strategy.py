@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 class Strategy(Protocol):
-    """Turns a conversation into memories. `id` names it in the queue, the configuration and the
-    memories.
+    """Turns a conversation into memories.
+
+    `id` names it in the queue, the configuration and the memories.
 
     `entries` are the conversation's entries that it has not processed yet. A strategy that pays for
     a model also has `estimate(conversation, entries) -> Usage`: the most that `process` spends, and
     on which model. Without it the estimate is zero. One that keeps its own files, or builds on
     existing memories, also has `attach(context: StrategyContext)`, called before its first
-    conversation.
-    """
+    conversation."""
 
     id: str
 

@@ -31,8 +31,9 @@ class TokenBudget:
         self._account: int | None = None
 
     def open(self, strategy: str, conversation_id: int, estimate: Usage) -> int:
-        """Open the account of an attempt, reserve its estimate and return its id. Raises
-        BudgetError."""
+        """Open the account of an attempt, reserve its estimate and return its id.
+
+        Raises BudgetError."""
         self._account = None
         self.check(estimate)
         self._account = self._accounts.open(
@@ -49,8 +50,9 @@ class TokenBudget:
 
     @contextmanager
     def call(self, estimate: Usage) -> Iterator[ModelCall]:
-        """Reserve `estimate` during a call, then count the reported usage instead. Raises
-        BudgetError."""
+        """Reserve `estimate` during a call, then count the reported usage instead.
+
+        Raises BudgetError."""
         if self._account is None:
             raise BudgetError("a model call outside the queue has no budget account")
         account = self._account

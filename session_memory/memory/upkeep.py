@@ -41,8 +41,9 @@ def make(run: Run) -> None:
 
 
 def follow_rules(run: Run) -> None:
-    """Move memories that rules exclude to private folders, and others back. Raises
-    CorruptDatabaseError."""
+    """Move memories that rules exclude to private folders, and others back.
+
+    Raises CorruptDatabaseError."""
     location = run.location
     try:
         if any(map(os.path.isdir, folders_of(location))):

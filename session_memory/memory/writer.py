@@ -245,8 +245,7 @@ def forget(location: StoreLocation, id: str, note: Note) -> IndexedMemory:
 def _quoted(
     store: SqliteStore, location: StoreLocation, session: str, quote: str
 ) -> tuple[Conversation, StoredEntry] | None:
-    """Return the latest entry of a session with the quotation; None if there is none or rules
-    exclude it."""
+    """Return a session's latest entry with the quotation; None if missing or excluded."""
     words = for_storage(one_line(quote))
     wanted = Filter(session=session, limit=MOST_CONVERSATIONS)
     for conversation in store.conversations(wanted):

@@ -1,2 +1,1 @@
-"""Labels of what rules found in public sessions, and of what a reader found worth keeping
-(README.md)."""
+"""Labels for the results of rules in public sessions, and for a reader's choices (README.md)."""

@@ -37,8 +37,10 @@ def labels() -> list[dict[str, str]]:
 
 
 def scores() -> str:
-    """Return a table: of each rule in each set, how many it kept, how many of these are worth it,
-    and how many of what the reader marked it found."""
+    """Return a table of each rule in each set.
+
+    It has how many sentences the rule kept, how many of these are worth it, and how many of the
+    reader's marked sentences it found."""
     lines = [
         "| set | rule | kept | worth keeping | of what the reader marked |",
         "|---|---|---|---|---|",

@@ -1,2 +1,1 @@
-"""How often a prompt gets the memory that it is about, and nothing where it is about none; and what
-that costs."""
+"""How often a prompt gets the memory that it is about, or rightly none, and the cost of that."""

@@ -41,7 +41,7 @@ def main(
 
 
 def _show(title: str, answers: Sequence[Answer], *, with_faults: bool) -> bool:
-    """Prints how many of the answers are right, and returns whether these are enough."""
+    """Print how many of the answers are right, and return whether these are enough."""
     by_sign = {
         sign: [answer for answer in answers if answer.prompt.sign == sign]
         for sign in (ABOUT, OTHER_FORMS, UNRELATED)

@@ -1,9 +1,10 @@
-"""`python -m bench.research.prompt_memories.calls`: which memories are told with real commands.
+"""`python -m bench.research.prompt_memories.calls`: the memories that real commands get.
 
-A number of commands of real sessions, drawn with a seed, are called in a project with plausible
-memories (calls.txt). Each session is told a memory once. A telling is wrong if the command does not
-match the memory's pattern, of a command at which a colleague would say it; `--all` prints each. The
-messages of commits are not part of a command."""
+A number of commands from real sessions, drawn with a seed, are called in a project with plausible
+memories (calls.txt). Each session gets a memory at most once. A memory is wrong if the command does
+not match the memory's pattern, which describes the commands at which a colleague would mention it.
+`--all` prints each case. The messages of commits are not part of a command.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ def main(calls: int = 1000, transcripts: Path = TRANSCRIPTS, all: bool = False) 
 
 
 def read(path: Path) -> dict[str, tuple[IndexedMemory, str]]:
-    """Return the memories of a file by their ids, each with its pattern, '' for none."""
+    """Return the memories of a file by their ids, each with its pattern, or ''."""
     memories: dict[str, tuple[IndexedMemory, str]] = {}
     memory: IndexedMemory | None = None
     for line in path.read_text().splitlines():
@@ -82,7 +83,7 @@ def commands(transcripts: Path) -> Iterator[tuple[str, str]]:
 def told_with(
     drawn: list[tuple[str, str]], memories: dict[str, tuple[IndexedMemory, str]], directory: Path
 ) -> list[Told]:
-    """Return what the sessions are told with these commands, in their order."""
+    """Return the memories that the sessions get with these commands, in their order."""
     index = content([memory for memory, _ in memories.values()], {})
     (directory / PROMPT_INDEX).write_bytes(index)
     known: set[tuple[str, str]] = set()

@@ -26,9 +26,10 @@ _ABOUT = "tried redis for the sessions, dropped it because the hosting has no pe
 def added_by_memories(
     memories: Sequence[IndexedMemory], runs: int, *, of_processor: bool
 ) -> dict[str, float]:
-    """What a prompt takes more with memories than without, in starts of a bare interpreter, by what
-    it is about. `memories` are among the 5,000; `of_processor`: the processor's time counts, for a
-    machine that is busy."""
+    """Return a prompt's additional time with memories, in bare interpreter starts, by topic.
+
+    `memories` are among the 5,000. `of_processor` measures the processor's time, for a busy
+    machine."""
     with scratch_directory() as root, Stopwatch(of_processor=of_processor) as stopwatch:
         app = install(root / "program")
         with_memories, without = [

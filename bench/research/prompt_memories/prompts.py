@@ -37,8 +37,9 @@ BY_RULES = ("episode", "solution")  # the kinds of memories that are made withou
 
 
 class Prompt(NamedTuple):
-    """A prompt of a session in a directory: its sign, and the id of the memory that it is about, ''
-    for none."""
+    """A prompt of a session in a directory.
+
+    It has its sign, and the id of the memory that it is about, or ''."""
 
     sign: str
     directory: str
@@ -59,13 +60,12 @@ class Answer(NamedTuple):
 
     @property
     def is_right(self) -> bool:
-        """Return whether the prompt got the memory that it is about; nothing, if it is about
-        none."""
+        """Return whether the prompt got the memory it is about, or nothing if there is none."""
         return self.prompt.memory in self.ids if self.prompt.memory else not self.told.text
 
 
 def read(path: Path) -> tuple[list[IndexedMemory], list[Prompt]]:
-    """The memories and prompts of a file. Raises ValueError where a line has none of the signs."""
+    """Read the memories and prompts of a file. Raises ValueError for a line without a sign."""
     memories: list[IndexedMemory] = []
     prompts: list[Prompt] = []
     directory = ""
@@ -101,8 +101,9 @@ def ask(
 
 
 def real_prompts(transcripts: Path, directories: Iterable[str]) -> list[Prompt]:
-    """Return each message of a user in real transcripts, as a prompt in each of `directories` about
-    none of these."""
+    """Return each user message in real transcripts as a prompt in each of `directories`.
+
+    It is about none of the memories there."""
     conversations = conversations_of(transcripts, "claude", "codex", "pi")
     texts = dict.fromkeys(
         entry.text

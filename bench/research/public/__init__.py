@@ -1,2 +1,4 @@
-"""A public benchmark: which past coding session answers this. README.md tells its tasks, protocol
-and results."""
+"""A public benchmark for finding the past coding session that answers a question.
+
+README.md has its tasks, protocol and results.
+"""

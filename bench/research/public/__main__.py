@@ -1,10 +1,10 @@
-"""`python -m bench.research.public build REPOSITORY...` makes the task files of clones of public
-repositories.
+"""`python -m bench.research.public build REPOSITORY...`: makes task files from public clones.
 
-`python -m bench.research.public score CLONE... --tool COMMAND` asks a tool the questions of those task files
-whose commits the clones have, and prints what it answers right; with `--each` in a table for each
-repository too. `--baselines` adds the date alone, plain FTS5 (the program in README.md),
-session-memory's commands, and agentsview and deja-vu if there."""
+`python -m bench.research.public score CLONE... --tool COMMAND` asks a tool the questions of the
+task files whose commits the clones have, and prints how many answers are right; `--each` adds a
+table for each repository. `--baselines` adds the date alone, plain FTS5 (the program in README.md),
+session-memory's commands, and agentsview and deja-vu if they are installed.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ def main(
     deja: str = "deja",
     each: bool = False,
 ) -> int:
-    """Return the exit code. `words` are `build` or `score`, and clones; `each` adds a table for
-    each repository."""
+    """Return the exit code.
+
+    `words` are `build` or `score`, and clones; `each` adds a table for each repository."""
     clones = [Path(word) for word in words[1:]]
     if words[:1] == ("build",):
         return _build(clones, tasks, split)

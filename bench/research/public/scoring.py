@@ -1,5 +1,4 @@
-"""Asks a tool the questions of a repository, by the protocol in README.md, and counts what it
-answers right."""
+"""Asks a tool the questions of a repository, by README.md's protocol, and grades its answers."""
 
 from __future__ import annotations
 
@@ -48,8 +47,9 @@ class Grade(NamedTuple):
 
 
 class Corpus:
-    """The texts of a repository's tasks, from a clone of it, written below `root`: a home with the
-    transcripts, and a checkout without the branch that holds the labels."""
+    """The texts of a repository's tasks, from a clone of it, written below `root`.
+
+    They are a home with the transcripts, and a checkout without the branch that has the labels."""
 
     def __init__(self, tasks: dict[str, Any], clone: Path, root: Path) -> None:
         source = Source(clone)
@@ -119,7 +119,7 @@ def _questions(
 
 
 def asked(tool: str, corpus: Corpus) -> list[Grade]:
-    """Return the grades of a tool's answers; of the tasks that it does. Raises ToolError."""
+    """Return the grades of a tool's answers, for the tasks that it supports. Raises ToolError."""
     words = shlex.split(tool)
     with subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

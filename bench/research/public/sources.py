@@ -36,7 +36,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """Return `owner/name`: by its origin, else by its directory, as in `owner+name/repo`."""
+        """Return `owner/name`, from the origin or else a directory such as `owner+name/repo`."""
         origin = (
             self.ask("config", "--get", "remote.origin.url", fine=True).strip().removesuffix(".git")
         )
@@ -58,7 +58,7 @@ class Source:
         return self.bytes(*arguments, fine=fine).decode(errors="replace")
 
     def bytes(self, *arguments: str, fine: bool = False) -> bytes:
-        """Return what git prints. Raises CalledProcessError, unless its failure is `fine`."""
+        """Return git's output. Raises CalledProcessError, unless its failure is `fine`."""
         command = ["git", f"--git-dir={self.git_dir}", "--no-replace-objects", *arguments]
         return subprocess.run(command, capture_output=True, check=not fine, env=ENVIRONMENT).stdout
 
@@ -132,8 +132,9 @@ def _moved(content: bytes, name: str, to: bytes) -> bytes:
 
 
 def error_text(content: bytes, offset: int) -> str:
-    """Return the result of the tool call in the record at `offset` of a transcript; of several
-    calls, of the failed."""
+    """Return the result of the tool call in the record at `offset` of a transcript.
+
+    Of several calls, it is the failed one's."""
     end = content.find(b"\n", offset)
     ids = {call for call in _calls(json.loads(content[offset:end])) if call}
     for line in content[end + 1 :].split(b"\n"):

@@ -117,8 +117,9 @@ def _kept(path: Path) -> Kept:
 
 
 def _commits(source: Source, kept: Kept) -> tuple[dict[str, Answer], list[str]]:
-    """Return the commits of HEAD's history with their sessions, and those that bots made or that
-    bump dependencies."""
+    """Return the commits of HEAD's history with their sessions, and the excluded commits.
+
+    Excluded are commits that bots made or that bump dependencies."""
     labels, bots = {}, []
     for record in source.ask("log", "--no-merges", _LOG, "HEAD").split("\x01"):
         name, author, mail, subject, message = (record.strip("\n").split("\0") + [""] * 4)[:5]
@@ -134,7 +135,7 @@ def _commits(source: Source, kept: Kept) -> tuple[dict[str, Answer], list[str]]:
 
 
 def _some(drawn: random.Random, positive: list[Any], negative: list[Any]) -> list[Any]:
-    """Draw questions that have an answer, and half as many at most that have none."""
+    """Draw questions with an answer, and at most half as many without one."""
     sample = drawn.sample(positive, min(MOST, len(positive)))
     return sample + drawn.sample(
         negative, min(MOST_NEGATIVE, len(negative), (len(sample) + 1) // 2)

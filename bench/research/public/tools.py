@@ -1,9 +1,9 @@
-"""`python -m bench.research.public.tools NAME`: tools that are scored beside others, by the protocol in
-README.md.
+"""`python -m bench.research.public.tools NAME`: tools to score, by the protocol in README.md.
 
 `date` orders sessions by their distance from the commit or the error; `changed` names the files
 that both tips changed. `ours` runs the commands of session-memory. `agentsview` and `deja` run
-those programs, found on PATH or given."""
+those programs, found on PATH or given.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +45,7 @@ class Tool:
         return {"id": question["id"], **({kind: does(question)} if does else {})}
 
     def run(self, *words: str, given: str = "", **environment: str) -> Any:
-        """Return the JSON that a command prints, in the clone and with the home as HOME; None if it
-        prints none."""
+        """Return the JSON output of a command run in the clone, with the home as HOME, or None."""
         variables = {
             "HOME": str(self.home),
             "PATH": os.defpath,

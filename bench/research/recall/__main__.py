@@ -81,7 +81,7 @@ def main(*files: Path, team: bool = False, missed: bool = False) -> int:
 
 
 def ask(groups: Sequence[Collection]) -> Iterator[Answer]:
-    """Asks all questions of a store that has all groups, each in a home of its own."""
+    """Ask all questions of a store that has all groups, each in a home of its own."""
     with scratch_directory() as name, _Taken(name, groups) as store_taken:
         yield from store_taken.ask([group.questions for group in groups])
 
@@ -104,7 +104,7 @@ class _Taken:
         self._store.close()
 
     def ask_team(self, url: str, questions: Sequence[Sequence[Question]]) -> list[Answer]:
-        """The same, of a team's store that has all this, and nothing of it afterwards."""
+        """Ask all questions of a team's store, which has the same content only meanwhile."""
         with closing(TeamPush(url, "laptop")) as push, closing(TeamStore(url)) as team:
             push_new(self._store, push, lambda *_: SHARED)
             try:
@@ -129,7 +129,7 @@ class _Taken:
                 yield Answer(question, list(sessions), seconds)
 
     def texts(self, number: int) -> list[tuple[str, str]]:
-        """What was said in a group, and the arguments of tools, each with its session."""
+        """Return a group's texts and tool arguments, each with its session."""
         sql = """
             SELECT c.session_id, t.text FROM memory_conversations AS c
             JOIN memory_file_states AS f ON f.id = c.file_id AND f.home = ?
@@ -181,8 +181,7 @@ def _print_rows(title: str, groups: Sequence[Collection], missed: bool, url: str
 
 
 class PlainSearch:
-    """What FTS5 alone finds: `bm25()` of texts and of sessions, each as a share of the best,
-    added."""
+    """A search with FTS5 alone: `bm25()` of texts and of sessions, as shares of the best, added."""
 
     def __init__(self, texts: Sequence[tuple[str, str]]) -> None:
         whole: dict[str, list[str]] = {}
@@ -223,8 +222,9 @@ class PlainSearch:
 
 
 def sentences(texts: Sequence[tuple[str, str]], number: int) -> list[Question]:
-    """About `number` sentences, each of which is in one session only, the same for the same
-    texts."""
+    """Return about `number` sentences that are each in only one session.
+
+    They are the same for the same texts."""
     questions: list[Question] = []
     random = Random(SEED)
     for session, text in random.sample(texts, len(texts)):

@@ -1,6 +1,8 @@
-"""Questions from a repository that keeps its sessions in git: the subjects of commits, each with
-the sessions that made the commit, which a commit names in the trailer `Entire-Checkpoint`. Those of
-Claude Code are read unless others are asked for."""
+"""Questions from a repository that keeps its sessions in git.
+
+They are the subjects of commits, each with the sessions that made the commit, which names them in
+the trailer `Entire-Checkpoint`. Only Claude Code's sessions are read, unless others are requested.
+"""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Group(NamedTuple):
 
 
 def read_set(path: Path) -> list[Group]:
-    """Return the groups in a file. Raises SetError, with the problem and its place."""
+    """Return the groups in a file. Raises SetError with the problem and its place."""
     try:
         groups = [_group(group) for group in json.loads(path.read_bytes())["groups"]]
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -1,2 +1,1 @@
-"""Updates on histories that public repositories keep in git: replayed, drawn with a seed, and
-labelled."""
+"""Updates for histories that public repositories keep in git: replayed, drawn and labelled."""

@@ -1,6 +1,7 @@
-"""`python -m bench.research.updates REPOSITORY... --play FILE [--program DIR]` replays the histories of
-public repositories with a program and writes what its hook told. `--draw FILE FILE` draws from two
-such files and prints the sheet to label. Without either, the published labels are counted.
+"""`python -m bench.research.updates REPOSITORY... --play FILE`: replays public histories.
+
+It runs a program (`--program DIR`) and writes its hook's updates to FILE. `--draw FILE FILE` draws
+from two such files and prints the sheet to label. Without either, the published labels are counted.
 """
 
 from __future__ import annotations

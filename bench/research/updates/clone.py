@@ -1,9 +1,8 @@
-"""A clone of a replayed history: its files, HEAD and index as they were at each time, as far as
-they can be told.
+"""A clone of a replayed history: its files, HEAD and index at each time, as far as known.
 
-Commits come from the repository, people's own included; HEAD from the branch that the records name;
-files from what the tools wrote and from the commits. Not reconstructed: what shell commands other
-than `git commit` wrote, what people changed and did not commit, pushes, and stashes.
+Commits come from the repository, including people's own. HEAD comes from the branch in the records,
+files from the tools' writes and the commits. Not reconstructed are writes by shell commands other
+than `git commit`, people's uncommitted changes, pushes, and stashes.
 """
 
 from __future__ import annotations
@@ -29,8 +28,9 @@ DAY = 86_400
 
 
 class Clone:
-    """A worktree at `root` that has the `paths` which sessions read or edit; it is linked to `main`
-    if given."""
+    """A worktree at `root` with the `paths` that sessions read or edit.
+
+    It is linked to `main` if given."""
 
     def __init__(
         self,

@@ -414,8 +414,7 @@ class History:
         return max(fitting, key=len, default="")
 
     def _worktrees(self) -> list[str]:
-        """The directories of the sessions, without those that are within the worktree of
-        another."""
+        """Return the directories of the sessions, except those within another's worktree."""
         roots: list[str] = []
         for cwd in sorted({talk.cwd for talk in self.talks if talk.cwd}, key=len):
             above = [root for root in roots if cwd.startswith(root + "/")]

@@ -1,9 +1,8 @@
-"""The sheet that a labeller fills in: updates drawn with a seed, in one form for all programs, and
-what they rate.
+"""The sheet for a labeller: drawn updates of all programs in one form, and their ratings.
 
-Labels are a TSV with a row for each update and each collision: repository, session, number of the
-prompt, program, part (`update`, or `! ` and its kind), and label. `copy` and `unjudged` count
-nowhere.
+The draw has a seed. Labels are a TSV with a row for each update and each collision: repository,
+session, number of the prompt, program, part (`update`, or `! ` and its kind), and label. `copy` and
+`unjudged` are not counted.
 """
 
 from __future__ import annotations
@@ -25,8 +24,9 @@ _RUNTIME = re.compile(r"(?:, |^)(Codex|Claude Code)(?=, |$)")
 
 
 def drawn(updates: dict[str, list[Told]], count: int, seed: int) -> list[tuple[str, Told]]:
-    """Draw `count` updates of all programs together, equally many of each and of each repository
-    while it has more, and mix them."""
+    """Draw `count` updates of all programs, and mix them.
+
+    They are equally many for each program, and for each repository while it has more."""
     chance = Random(seed)
     sample = []
     for program, every in sorted(updates.items()):
@@ -41,8 +41,9 @@ def drawn(updates: dict[str, list[Told]], count: int, seed: int) -> list[tuple[s
 
 
 def neutral(text: str) -> list[str]:
-    """Return the lines of an update without what tells the program: header, quotes around names,
-    order of fields."""
+    """Return the lines of an update without signs of the program.
+
+    Such signs are the header, quotation marks around names, and the order of fields."""
     lines = []
     for line in text.split("\n"):
         match = _SESSION.match(line)
@@ -65,7 +66,7 @@ def neutral(text: str) -> list[str]:
 
 
 def _collision(line: str) -> str:
-    """Return a collision with its file, session, time and order: both forms have these."""
+    """Return the file, session, time and order of a collision, which both forms have."""
     sentence = re.sub(r" \((?:Codex|Claude Code)\)|codex: ", "", line).replace('"', "")
     old = re.match(
         r"(.+?): (.+) ((?:edited|removed or moved) )(?:it|them) (just now|\S+ ago), (.*)$", sentence
@@ -89,8 +90,9 @@ def kind_of(line: str) -> str:
 
 
 def scores(path: Path = LABELS) -> str:
-    """Return a table of the labels: of updates by grade, and of collisions by kind, with intervals
-    of 95 %."""
+    """Return a table of the labels, with intervals of 95 %.
+
+    It has updates by grade, and collisions by kind."""
     rows = [line.split("\t") for line in path.read_text().splitlines()[1:]]
     rows = [row for row in rows if row[5] not in UNCOUNTED]
     lines = [

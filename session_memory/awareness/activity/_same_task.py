@@ -142,7 +142,9 @@ class _Task:
         return self._same_branch(report)
 
     def _same_branch(self, report: Report) -> str:
-        """Return what the branch of a session's other worktree has in common with this task."""
+        """Return what another session's branch has in common with this task, or ''.
+
+        The session is in another worktree."""
         worktree = self._worktree_of(report)
         branch = _branch_of(worktree)
         if not branch or worktree is None or self._worktree is None:

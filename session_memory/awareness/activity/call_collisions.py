@@ -264,7 +264,7 @@ class CallSearch:
     def _own_collisions(self, paths: list[str]) -> CollisionState:
         """Return the agent's earlier actions on the files, and its reported facts.
 
-        A sub-agent has its own."""
+        A sub-agent has actions and facts of its own."""
         from ._new_entries import read_own
         from .actions import actions_of, is_of_agent, sub_agent_actions
         from .collisions._evidence import Evidence

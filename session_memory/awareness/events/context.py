@@ -227,8 +227,9 @@ def context_of(
     home: Home,
     deadline: Deadline | None = None,
 ) -> Context:
-    """Return the context of an event in the `home` that `home_of` found. Raises EventError,
-    ConfigError."""
+    """Return the context of an event in the `home` that `home_of` found.
+
+    Raises EventError, ConfigError."""
     if not is_directory(home.root):
         raise EventError(f"{home.root}: no such directory")
     session_id = event.get("session_id")

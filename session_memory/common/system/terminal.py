@@ -233,8 +233,9 @@ class Result:
 
 
 class Terminal:
-    """The output of a command, stdout unless `out` is given. With `is_json` it prints only
-    results."""
+    """The output of a command, stdout unless `out` is given.
+
+    With `is_json` it prints only results."""
 
     def __init__(
         self, environ: Mapping[str, str], *, is_json: bool = False, out: TextIO | None = None

@@ -1,5 +1,7 @@
-"""Names and paths as text. Unsafe names for what this program creates are rejected, never
-rewritten. Pure."""
+"""Names and paths as text.
+
+Unsafe names for what this program creates are rejected, never rewritten. Pure.
+"""
 
 from __future__ import annotations
 

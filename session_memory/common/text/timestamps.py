@@ -192,6 +192,7 @@ def _day(date: time.struct_time, days: int = 0) -> tuple[float, float]:
 
 def _instant(date: time.struct_time, clock: str) -> float:
     """Return the second of `13:30`, `13:30:07`, `13:30:07.123`, `13:30z` or `13:30+02:00` on a day.
+
     Raises ValueError."""
     zone_at = next((at for at, character in enumerate(clock) if character in "z+-"), len(clock))
     zone, (minute, point, fraction) = clock[zone_at:], clock[:zone_at].strip().partition(".")

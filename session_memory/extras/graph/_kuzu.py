@@ -65,8 +65,9 @@ class _Driver(KuzuDriver):
 
 
 async def open_kuzu(path: str, name: str) -> GraphDriver:
-    """Open the database at `path`, creating it if missing. The caller holds its lock. Raises Kuzu's
-    RuntimeError."""
+    """Open the database at `path`, creating it if missing.
+
+    The caller holds its lock. Raises Kuzu's RuntimeError."""
     if not os.path.exists(path):
         await _make(path, name)
     return _Driver(path, name)

@@ -51,8 +51,9 @@ def prepare_host(layout: Layout) -> list[str]:
 
 
 def prepare_group(group: Group) -> list[str]:
-    """Create a group's missing directories and files; return those files. Raises OSError,
-    OutsideGroupError."""
+    """Create a group's missing directories and files; return those files.
+
+    Raises OSError, OutsideGroupError."""
     group.make()
     forget_old_names(group, time.time())
     made = []
@@ -110,8 +111,9 @@ def first_settings() -> dict[str, Any]:
 
 
 def instructions_for_all(layout: Layout) -> str:
-    """Return the text of groups/global/CLAUDE.md; '' if it is missing or a symlink. Raises
-    OutsideGroupError."""
+    """Return the text of groups/global/CLAUDE.md; '' if it is missing or a symlink.
+
+    Raises OutsideGroupError."""
     try:
         descriptor = open_below(layout.root, "groups", "global", "CLAUDE.md")
     except FileNotFoundError:

@@ -371,8 +371,9 @@ class Ledger(HostDatabase):
             self.add_chat(jid, name, "")
 
     def _post(self, jid: str, text: str, kind: str) -> int:
-        """Add a message of the agent for delivery; return its id as a reply. Inside a
-        transaction."""
+        """Add a message of the agent for delivery; return its id as a reply.
+
+        Inside a transaction."""
         timestamp = self._iso()
         self.add_chat(jid, None, timestamp)
         return self.add_reply(uuid.uuid4().hex, jid, text, kind, timestamp)
@@ -390,8 +391,9 @@ class Ledger(HostDatabase):
 
 
 def _checked(group: RegisteredGroup) -> RegisteredGroup:
-    """Return the group with its name on one line. Raises WrongGroupError if its properties are
-    invalid."""
+    """Return the group with its name on one line.
+
+    Raises WrongGroupError if its properties are invalid."""
     try:
         re.compile(group.trigger_pattern)
     except re.error as error:

@@ -49,8 +49,9 @@ WAIT_SECONDS = 0.5  # longer than `is_locked` holds it
 
 @contextmanager
 def host_lock(layout: Layout) -> Iterator[None]:
-    """Hold the lock of the host's directory until the block ends. Raises LockedError if another
-    host runs there."""
+    """Hold the lock of the host's directory until the block ends.
+
+    Raises LockedError if another host runs there."""
     try:
         held = lock(layout.lock_file, WAIT_SECONDS)
     except LockedError:

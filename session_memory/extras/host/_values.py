@@ -1,5 +1,7 @@
-"""The values of a host's database: groups, messages, prompts, replies and runs of tasks. Times are
-ISO 8601 in UTC."""
+"""The values of a host's database: groups, messages, prompts, replies and runs of tasks.
+
+Times are ISO 8601 in UTC.
+"""
 
 from __future__ import annotations
 

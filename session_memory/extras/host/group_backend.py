@@ -183,8 +183,9 @@ class GroupBackend(Backend):
 
     @contextmanager
     def _transcript(self, group: Group, session_id: str) -> Iterator[str]:
-        """Yield a path to a transcript on which no symlink can be put. Raises OSError,
-        OutsideGroupError."""
+        """Yield a path to a transcript on which no symlink can be put.
+
+        Raises OSError, OutsideGroupError."""
         path = group.transcript(session_id)
         with pinned(self._layout.root, os.path.dirname(path)) as directory:
             yield f"{directory}/{os.path.basename(path)}"

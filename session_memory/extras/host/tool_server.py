@@ -25,8 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser, places: argparse._ActionsCont
 
 
 def served(arguments: argparse.Namespace) -> Served | None:
-    """Return the tools of the group that the arguments name; None if they name none. Raises
-    SessionMemoryError."""
+    """Return the tools of the group that the arguments name; None if they name none.
+
+    Raises SessionMemoryError."""
     if bool(arguments.host) != bool(arguments.group):
         raise WrongCallError(
             "--host and --group must be used together", "session-memory mcp --host DIR --group NAME"

@@ -222,8 +222,9 @@ def _highlighted(text: str, name: str, _: str) -> str:
 def _link_open(
     self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any
 ) -> str:
-    """Render a link to another site without referrer and opener. Other targets, such as a file, are
-    not links: the title names them."""
+    """Render a link to another site without referrer and opener.
+
+    Other targets, such as a file, are not links: the title names them."""
     href = str(tokens[index].attrs.get("href", ""))
     if not _is_web(href):
         return str(Markup('<span class="aim" title="{}">').format(unquote(href)))

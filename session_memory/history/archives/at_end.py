@@ -16,8 +16,9 @@ POLL_SECONDS = 0.05
 
 
 def archive(context: Context) -> None:
-    """Archive the conversation once its transcript is complete. Raises SessionMemoryError,
-    OSError."""
+    """Archive the conversation once its transcript is complete.
+
+    Raises SessionMemoryError, OSError."""
     from ...sessions.settings.homes import environment
     from ...sessions.settings.privacy import Privacy
     from .list import settle

@@ -176,8 +176,9 @@ def rule_of(facts: dict[str, Any], privacy: Privacy) -> Rule:
 
 @contextmanager
 def private_folder(directory: str, *, make: bool = False) -> Iterator[str]:
-    """Yield a path to the private folder beside `directory`. Raises FileNotFoundError,
-    OutsideGroupError."""
+    """Yield a path to the private folder beside `directory`.
+
+    Raises FileNotFoundError, OutsideGroupError."""
     beside = f"{directory}/.."
     with pinned(beside, f"{beside}/{PRIVATE_FOLDER}", make=make) as folder:
         yield folder

@@ -23,6 +23,7 @@ def keep(run: Run) -> None:
 
 
 def forget(run: Run, sessions: list[list[str]]) -> None:
-    """Delete the kept transcripts of sessions, each as (group, id). Raises SessionMemoryError,
-    OSError."""
+    """Delete the kept transcripts of sessions, each as (group, id).
+
+    Raises SessionMemoryError, OSError."""
     forget_kept(run.location, sessions)

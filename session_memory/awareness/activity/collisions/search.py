@@ -107,7 +107,7 @@ def _evidence(known: Known, entries: Others) -> Evidence:
 
 
 def _planned(known: Known, paths: Sequence[str]) -> WorkingSet:
-    """Return a set with the planned edits, and limit the session's working set to these files."""
+    """Return a working set of the planned edits, and limit the session's own set to their files."""
     planned = WorkingSet(known.state.working_set.updated)
     planned.add([FileAction(EDIT, path, (known.now, 0, "")) for path in paths])
     known.state.working_set.limit(paths)

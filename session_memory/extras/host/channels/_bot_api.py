@@ -62,8 +62,9 @@ class BotApi:
         self._address = f"{api_url.rstrip('/')}/bot{token}/"
 
     async def call(self, method: str, seconds: float = CALL_SECONDS, **values: object) -> Any:
-        """Call a method and return its result; `seconds` is the longest silence. Raises
-        BotApiError."""
+        """Call a method and return its result; `seconds` is the longest silence.
+
+        Raises BotApiError."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
 

@@ -114,8 +114,9 @@ class Chats:
         event.set()
 
     def chats_of(self, group: str) -> list[str]:
-        """Return the ids of a group's chat and of its chat at the terminal. Raises
-        UnknownGroupError."""
+        """Return the ids of a group's chat and of its chat at the terminal.
+
+        Raises UnknownGroupError."""
         return self._ledger.chats_of(group)
 
     def replies(self, jids: Sequence[str], after: int) -> list[ChatReply]:

@@ -66,8 +66,9 @@ class Telegram:
         self._username = ""
 
     async def serve(self) -> None:
-        """Receive messages until cancelled. Raises TokenError, BotApiError for a fault that stays,
-        and the errors of the database."""
+        """Receive messages until cancelled.
+
+        Raises TokenError, BotApiError for a fault that stays, and the errors of the database."""
         api = self._connected()
         offset, pause = 0, FIRST_PAUSE_SECONDS
         while True:
@@ -208,8 +209,9 @@ class Received:
 
 
 def check(root: str, config: HostSettings) -> str:
-    """Ask Telegram for the bot of the host in `root`; return its name. Raises TokenError,
-    BotApiError."""
+    """Ask Telegram for the bot of the host in `root`; return its name.
+
+    Raises TokenError, BotApiError."""
     token = os.environ.get(TOKEN_VARIABLE) or _token_in(f"{root}/{TOKEN_FILE}")
     bot = BotApi(config.telegram_api, token).call_now("getMe")
     return f"@{bot.get('username')}" if isinstance(bot, dict) else ""

@@ -164,7 +164,7 @@ def _usage(result: ResultMessage | None, model: str) -> Usage | None:
 
 
 def _answer(messages: Sequence[Message]) -> Any:
-    """Return the JSON object of an answer, or in its text; None if there is none.
+    """Return the JSON object of an answer, else the one in its text, or None.
 
     In the text it may be in a code fence."""
     from claude_agent_sdk import AssistantMessage, TextBlock, ToolUseBlock

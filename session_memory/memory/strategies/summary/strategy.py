@@ -92,8 +92,9 @@ class SummaryStrategy(TextStrategy):
         return Usage(read, written, model=calls[0].model)
 
     def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
-        """Return an episode and memories of the entries; long ones are read in parts. Raises
-        StrategyError."""
+        """Return an episode and memories of the entries; long ones are read in parts.
+
+        Raises StrategyError."""
         details = self._details(conversation, entries)
         parts = self._parts(entries, details)
         if not parts:
