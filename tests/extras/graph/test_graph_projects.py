@@ -31,19 +31,33 @@ def server() -> Iterator[FakeOpenAI]:
         yield server
 
 
-@pytest.fixture
-def machine(tmp_path: Path, server: FakeOpenAI) -> Iterator[Machine]:
-    """A graph of a repository, its worktree, and a directory beside it."""
-    server.reset()
-    shop = repository(tmp_path / "shop")
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory, server: FakeOpenAI) -> tuple[Path, Path, int]:
+    """A directory with a graph of a repository, its worktree, and a directory beside it; a copy of
+    it, and the time there."""
+    root = tmp_path_factory.mktemp("projects") / "scene"
+    root.mkdir()
+    shop = repository(root / "shop")
     git(shop, "worktree", "add", "-q", "../shop-fix")
-    (tmp_path / "billing").mkdir()
-    with closing(Machine(tmp_path, server, has_graph=True)) as machine:
+    (root / "billing").mkdir()
+    with closing(Machine(root, server, has_graph=True)) as machine:
         add = machine.stored.add
         add("Shop uses Postgres.", "> Noted.", name="one", cwd=str(shop))
-        add("Shop likes Tea.", "> Noted.", name="two", cwd=str(tmp_path / "shop-fix"))
-        add("Billing uses Redis.", "> Noted.", name="three", cwd=str(tmp_path / "billing"))
+        add("Shop likes Tea.", "> Noted.", name="two", cwd=str(root / "shop-fix"))
+        add("Billing uses Redis.", "> Noted.", name="three", cwd=str(root / "billing"))
         machine.run()
+    return root, Path(shutil.copytree(root, root.with_name("kept"))), machine.stored.now
+
+
+@pytest.fixture
+def machine(scene: tuple[Path, Path, int], server: FakeOpenAI) -> Iterator[Machine]:
+    """The scene as it was made, at the same path for each test."""
+    root, kept, now = scene
+    shutil.rmtree(root)
+    shutil.copytree(kept, root)
+    server.reset()
+    with closing(Machine(root, server)) as machine:
+        machine.stored.now = now
         yield machine
 
 
@@ -70,11 +84,11 @@ OF_SHOP, OF_BILLING = ["Shop likes Tea", "Shop uses Postgres"], ["Billing uses R
 EPISODES, FACTS, THINGS = "(x:Episodic)", "(x:RelatesToNode_)", "(x:Entity)"
 
 
-def test_a_search_finds_a_project_s_facts_only(machine: Machine, tmp_path: Path) -> None:
-    assert facts_of(machine, tmp_path / "shop") == OF_SHOP
-    assert facts_of(machine, tmp_path / "shop-fix") == OF_SHOP
-    assert facts_of(machine, tmp_path / "billing") == OF_BILLING
-    assert facts_of(machine, tmp_path / "other") == []
+def test_a_search_finds_a_project_s_facts_only(machine: Machine) -> None:
+    assert facts_of(machine, machine.root / "shop") == OF_SHOP
+    assert facts_of(machine, machine.root / "shop-fix") == OF_SHOP
+    assert facts_of(machine, machine.root / "billing") == OF_BILLING
+    assert facts_of(machine, machine.root / "other") == []
     assert sorted(machine.facts("Shop Billing uses likes")) == [*OF_BILLING, *OF_SHOP]
     assert len(groups(machine, EPISODES)) == 2
 
@@ -83,7 +97,7 @@ def test_a_search_finds_a_project_s_facts_only(machine: Machine, tmp_path: Path)
     "left", [(EPISODES, FACTS, THINGS), (EPISODES, THINGS), (EPISODES,)], ids=len
 )
 def test_an_earlier_graph_is_divided_though_the_first_time_was_interrupted(
-    machine: Machine, tmp_path: Path, left: tuple[str, ...]
+    machine: Machine, left: tuple[str, ...]
 ) -> None:
     """The division moves facts, things and episodes in this order."""
 
@@ -93,16 +107,16 @@ def test_an_earlier_graph_is_divided_though_the_first_time_was_interrupted(
 
     before = {pattern: groups(machine, pattern) for pattern in (EPISODES, FACTS, THINGS)}
     machine.in_graph("", undivided)
-    assert facts_of(machine, tmp_path / "shop") == OF_SHOP
-    assert facts_of(machine, tmp_path / "billing") == OF_BILLING
+    assert facts_of(machine, machine.root / "shop") == OF_SHOP
+    assert facts_of(machine, machine.root / "billing") == OF_BILLING
     assert {pattern: groups(machine, pattern) for pattern in before} == before
     assert machine.episodes() == ["session-one-0-0", "session-three-0-0", "session-two-0-0"]
 
 
-def test_a_session_is_forgotten_in_its_project_s_group(machine: Machine, tmp_path: Path) -> None:
+def test_a_session_is_forgotten_in_its_project_s_group(machine: Machine) -> None:
     now = machine.stored.now
     assert machine.in_graph("", lambda graph: graph.forget("one", now)) == 1
-    assert facts_of(machine, tmp_path / "shop") == ["Shop likes Tea"]
+    assert facts_of(machine, machine.root / "shop") == ["Shop likes Tea"]
 
 
 @pytest.mark.parametrize("is_clone", [False, True], ids=["moved", "cloned"])
