@@ -103,6 +103,7 @@ def test_hooks_that_are_switched_off(machine: Machine, name: str) -> None:
     )
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("name", "text", "switch"),
     [

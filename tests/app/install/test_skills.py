@@ -118,6 +118,7 @@ def test_without_the_rules_claude_code_asks_and_offers_to_allow_a_skill_s_progra
         assert "python" not in offer
 
 
+@pytest.mark.slow
 def test_an_agent_of_the_sdk_s_template_runs_what_its_skills_teach_without_asking(
     user: Claude,
 ) -> None:

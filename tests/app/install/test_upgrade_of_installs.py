@@ -83,6 +83,7 @@ def test_a_pi_that_runs_goes_on(bare_pi: Pi, former: Path, tmp_path: Path) -> No
     assert not list(bare_pi.home.rglob("hook.log"))
 
 
+@pytest.mark.slow
 def test_a_template_copied_by_hand_goes_on(
     bare_claude: Claude, api: FakeAnthropic, former: Path, tmp_path: Path
 ) -> None:

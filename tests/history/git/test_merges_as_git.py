@@ -236,25 +236,26 @@ def cross(root: Path, side: Path) -> None:
             git(place, "clean", "-q", "-f", "-d", "-x")
 
 
-@pytest.mark.parametrize("number", range(share.some(300, 12)))
-def test_random_histories_merge_as_in_git(tmp_path: Path, number: int) -> None:
-    seed = f"{share.seed}-{number}"
-    print(f"seed {seed}")
-    chance = Random(seed)
-    lines = [f"line {number}" for number in range(LINES)]
-    whole = "".join(f"{line}\n" for line in lines)
-    root, side = tmp_path / "main", tmp_path / "side"
-    repository(
-        root,
-        **{
-            f"{folder}{name}": whole + name
-            for folder in ("", "x__", "y__")
-            for name in ("a.txt", "b.lock")
-        },
-    )
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository with which each history begins."""
+    whole = "".join(f"line {number}\n" for number in range(LINES))
+    names = [f"{folder}{name}" for folder in ("", "x__", "y__") for name in ("a.txt", "b.lock")]
+    files = {name: whole + name.rpartition("__")[2] for name in names}
+    root = repository(tmp_path_factory.mktemp("begun") / "main", **files)
     (root / "link").symlink_to("target")
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", "link")
+    return root
+
+
+@pytest.mark.parametrize("number", range(share.some(300, 12)))
+def test_random_histories_merge_as_in_git(begun: Path, tmp_path: Path, number: int) -> None:
+    seed = f"{share.seed}-{number}"
+    print(f"seed {seed}")
+    chance = Random(seed)
+    root, side = tmp_path / "main", tmp_path / "side"
+    shutil.copytree(begun, root, symlinks=True)
     git(root, "worktree", "add", "-q", "-b", "side", str(side))
     if chance.random() < 0.4:
         for setting in chance.sample(SETTINGS, chance.randrange(1, 4)):
@@ -268,14 +269,13 @@ def test_random_histories_merge_as_in_git(tmp_path: Path, number: int) -> None:
     for place, ours, theirs in ((root, "main", "side"), (side, "side", "main")):
         trial = tmp_path / f"trial-{ours}"
         trial.mkdir()
-        commits = [git(root, "rev-parse", name) for name in (ours, theirs)]
+        commits = git(root, "rev-parse", ours, theirs).split()
         conflicts = Merges(f"{root}/.git", trial, 60).conflicts(*commits)
         paths = {conflict.path for conflict in conflicts}
-        before = git(place, "rev-parse", "HEAD")
         code, unmerged, words = merged_by_git(place, theirs)
         if code < 0:
             return  # git itself crashed, as git 2.39 may for a renamed folder that became a file
-        git(place, "reset", "-q", "--hard", before)
+        git(place, "reset", "-q", "--hard", commits[0])
         if unmerged == {"module"} and not folders_in(words):
             # if submodules merge depends on what is checked out in them: they are not judged
             continue
