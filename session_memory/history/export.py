@@ -216,10 +216,14 @@ def as_filtered(
     for conversation, is_told, batches in exported:
         withheld = "" if is_told else f"{WITHHELD}\n"
         yield f"# {title_of(conversation)}\n\n{withheld}"
+        before: list[StoredEntry] = []
         for items in batches:
             details = None
-            if location is not None:
-                details = RecordedDetails.read(location, filtering, conversation, items)
+            if location is not None:  # a batch may begin within a record
+                begun = [item for item in before if item.offset == items[0].offset]
+                read = [*begun, *items]
+                details = RecordedDetails.read(location, filtering, conversation, read)
+            before = items
             lines = [filtered_entry(item, filtering, details) for item in items]
             yield "".join([f"{line}\n" for line in lines if line])
         yield "\n"

@@ -262,3 +262,15 @@ def test_a_long_transcript_is_read_around_the_conversation_alone(tmp_path: Path)
     )
     person.config(f"memories:\n{FILTERING}")
     assert "Reasoning: Now it is late.\nAssistant: Go home." in read_by_a_model(person)
+
+
+def test_reasoning_is_exported_once_though_an_export_takes_items_in_batches(tmp_path: Path) -> None:
+    person = StoreUser(tmp_path / "user")
+    steps = [
+        assistant(thinking(f"Thought {n}."), "I look.", ("Grep", {"pattern": "x"}), at=MONDAY + n)
+        for n in range(1, 121)
+    ]
+    person.session("9b", user("Look.", at=MONDAY), *steps)
+    person.config(f"memories:\n{FILTERING}")
+    thoughts = [line for line in lines_in(read_by_a_model(person)) if "Reasoning" in line]
+    assert thoughts == [f"Reasoning: Thought {n}." for n in range(1, 121)]
