@@ -43,7 +43,7 @@ def parser_of(main: Callable[..., object]) -> ArgumentParser:
         elif kinds[0] is bool:
             parser.add_argument(option, action="store_true")
         elif get_origin(hints[name]) is list:
-            parser.add_argument(option, nargs="+", type=kinds[0], default=[])
+            parser.add_argument(option, nargs="+", action="extend", type=kinds[0], default=[])
         else:
             note = (
                 f"({parameter.default:,})"

@@ -3,9 +3,11 @@
 A repository with a branch `entire/checkpoints/v1` has the transcripts of its sessions. A session is
 the successor of another if its first request names the other's transcript, as when Claude Code
 carries a plan into a new session. It is one, too, if its first request is a plan whose first line
-the other session has, within a day before. The successor's first opened files and first commands
-are compared with the page of the other: a file by its path in the repository, a command by its
-program and first word. The baseline is the ten files that the other used last. The state of files
+the other session has, within a day before. Otherwise it is the successor of the session that ended
+last in the same directory, at most 12 hours before, if both edited a file. The successor's
+first opened files and first commands are compared with the page of the other: a file by its
+path in the repository, a command by its program and first word. The
+baseline is the ten files that the other used last. The state of files
 in git is not judged, because a clone has only today's.
 """
 
@@ -32,8 +34,10 @@ FIRST_FILES = 10
 FIRST_COMMANDS = 5
 RECENT_FILES = 10
 DAY = 24 * 3600_000
+SOON = 12 * 3600_000  # after the last session of a directory, to go on with its files
 LEAST_HEADING = 12  # characters of a plan's first line
 NAMED = re.compile(r"/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.jsonl")
+Edits = dict[str, set[str]]  # the files that each session edited
 _NO_PROGRAM = re.compile(r"^(?:cd\s+\S+\s*&&\s*|\w+=\S+\s+)+")
 
 
@@ -55,7 +59,11 @@ def measure(path: Path, root: Path) -> None:
         name: [item for conversation in ones for item in store.entries(conversation.id)]
         for name, ones in sessions.items()
     }
-    pairs = [(before, name) for name in items if (before := _predecessor(name, items))]
+    edits = {
+        name: {path for _, path in edits_in(items[name], ones[-1].cwd)}
+        for name, ones in sessions.items()
+    }
+    pairs, plans = pairs_of(sessions, items, edits)
     files: list[float] = []
     recent: list[float] = []
     commands: list[float] = []
@@ -75,7 +83,7 @@ def measure(path: Path, root: Path) -> None:
             commands.append(mean(command in text for command in ran))
     print(
         f"{path.parent.name}: {len(sessions)} sessions, {len(set(pairs))} pairs of a session and "
-        f"its successor"
+        f"its successor, {plans} of them by a plan"
     )
     rows = (
         ("files, named by the page", files),
@@ -88,6 +96,20 @@ def measure(path: Path, root: Path) -> None:
             f"successors"
         )
     store.close()
+
+
+def pairs_of(
+    sessions: dict[str, list[Conversation]], items: dict[str, list[StoredEntry]], edits: Edits
+) -> tuple[list[tuple[str, str]], int]:
+    """Return the pairs of a session and its successor, and how many a plan connects."""
+    planned = [(before, name) for name in items if (before := _predecessor(name, items))]
+    names = {name for _, name in planned}
+    others = [
+        (before, name)
+        for name in items
+        if name not in names and (before := _last_with_its_files(name, sessions, edits))
+    ]
+    return planned + others, len(planned)
 
 
 def _predecessor(name: str, items: dict[str, list[StoredEntry]]) -> str:
@@ -115,6 +137,22 @@ def _predecessor(name: str, items: dict[str, list[StoredEntry]]) -> str:
         ):
             predecessors.append((before[-1].timestamp or 0, other))
     return max(predecessors, default=(0, ""))[1]
+
+
+def _last_with_its_files(name: str, sessions: dict[str, list[Conversation]], edits: Edits) -> str:
+    """Return the session that ended last in the directory before this one began, at most 12 hours
+    before, if both edited a file; '' for none."""
+    first = sessions[name][0]
+    began = first.first_message_at or 0
+    before = [
+        (ended, other)
+        for other, conversations in sessions.items()
+        if conversations[0].cwd == first.cwd
+        and (ended := conversations[-1].last_message_at or 0)
+        and began - SOON <= ended < began
+    ]
+    last = max(before, default=(0, ""))[1]
+    return last if last and edits[last] & edits[name] else ""
 
 
 def _files(items: Sequence[StoredEntry], cwd: str) -> list[str]:

@@ -155,6 +155,8 @@ class AgentsView(Tool):
 
     def commit(self, question: dict[str, Any]) -> list[str]:
         words = re.findall(r"\w+", question["text"])
+        if not words:  # the server refuses an empty search
+            return []
         return self._found(" ".join(words)) or self._found(
             " OR ".join(f'"{word}"' for word in words)
         )

@@ -25,6 +25,7 @@ from .clone import ENVIRONMENT, Clone
 
 _HOME = re.compile(rb"/(?:Users|home)/[A-Za-z0-9._-]+")
 _COMMITTED = re.compile(r"^\[(\S+)(?: \(root-commit\))? ([0-9a-f]{7,12})\] (.*)$", re.MULTILINE)
+SWITCHING = 6  # records in which a session's own git command and its result are looked for
 PATCHED = re.compile(r"^\*\*\* (?:Add|Update) File: (.+)$", re.MULTILINE)
 _START = """import sys, time
 now = float(sys.argv[2])
@@ -98,6 +99,29 @@ class Talk:
                 file.write(self.waiting)
             os.utime(self.path, (now, now))
             self.waiting = b""
+
+
+def _switched_at(lines: list[Line]) -> float | None:
+    """Return when the git command in a session's last records ended.
+
+    Return None if there is none: then somebody else switched the branch."""
+    results: dict[str, float] = {}
+    for line in reversed(lines[-SWITCHING:]):
+        for block in _blocks(line.record):
+            if block.get("type") == "tool_result":
+                results[str(block.get("tool_use_id"))] = line.time
+            elif block.get("type") == "tool_use":
+                command = str((block.get("input") or {}).get("command", ""))
+                if "git" in command.split() and (when := results.get(str(block.get("id")))):
+                    return when
+    return None
+
+
+def _blocks(record: dict[str, Any]) -> list[dict[str, Any]]:
+    message = record.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    blocks = content if isinstance(content, list) else []
+    return [block for block in blocks if isinstance(block, dict)]
 
 
 class History:
@@ -378,8 +402,8 @@ class History:
         if clone is not None and clone.branch != branch:
             is_at_start = not clone.branch
             before = talk.lines[at - 1].time if at else line.time
-            is_own = at > 0 and b'"git ' in talk.lines[at - 1].content
-            when = line.time if is_own else (before + line.time) / 2
+            switched_at = _switched_at(talk.lines[:at])
+            when = (before + line.time) / 2 if switched_at is None else switched_at
             commit = (
                 self._tip(branch, when)
                 if is_at_start or branch in ("main", "master")

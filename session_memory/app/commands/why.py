@@ -145,6 +145,7 @@ def _as_json(reason: Reason) -> dict[str, Any]:
         "not_attributed": reason.refused,
         "is_by_commit": reason.is_by_commit,
         "lines_not_compared": reason.not_compared,
+        "reformatted": _reformatting_as_json(reason),
         "guess_by_time": {
             "session": guess.session_id,
             "runtime": guess.runtime,
@@ -153,6 +154,19 @@ def _as_json(reason: Reason) -> dict[str, Any]:
         }
         if guess
         else None,
+    }
+
+
+def _reformatting_as_json(reason: Reason) -> dict[str, Any] | None:
+    change = reason.reformatted
+    if change is None:
+        return None
+    who = change.origin or change.guess
+    return {
+        "commit": change.commit.id,
+        "at": iso(change.commit.at),
+        "session": who.session_id if who else None,
+        "is_guess": bool(change.guess),
     }
 
 

@@ -38,10 +38,18 @@ _DIFF = (
     "-U0",
     "-w",
     "-M",
+    "-l300",  # of more new and deleted files, only unchanged ones are compared as renames
     "--src-prefix=a/",
     "--dst-prefix=b/",
 )
+_WITH_BLANKS = tuple(option for option in _DIFF if option not in ("-w", "-M"))
+MOST_REFORMATTED = 200  # lines of which it is looked up who changed their layout
+LEAST_UNFORMATTED = 4  # characters of a line besides its layout
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
+_OLD_HUNK = re.compile(r"^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_FORMATTING = re.compile(r"\s+|[,;]+\s*$")
+_QUOTES = str.maketrans("'`", '""')
+_VERSION = re.compile(r"[\^~]?\d+(?:\.\d+)+[\w.+-]*")
 _FORMAT = "%H%x00%P%x00%an%x00%ae%x00%at%x00%ct%x00%s%x00%D"
 # Commits that a blame looks through, as GitHub names the file
 _IGNORED = ".git-blame-ignore-revs"
@@ -70,13 +78,24 @@ class Commit(NamedTuple):
 
 
 class CodeLine(NamedTuple):
-    """A line of a file: its number, the commit that wrote it, and its file in that commit."""
+    """A line of a file: its number, the commit that wrote it, and its file and number in that
+    commit. `reformatted` is a later commit that changed only its layout, '' for none."""
 
     path: str
     number: int
     text: str
     commit: str = UNCOMMITTED
     written_in: str = ""
+    written_at: int = 0
+    reformatted: str = ""
+
+
+class _Written(NamedTuple):
+    """The commit that wrote a line, and the line's file and number in it."""
+
+    commit: str
+    path: str
+    number: int
 
 
 class Repository:
@@ -162,11 +181,39 @@ class Repository:
         places = _places_before(then, now)
         known = [places[number] for number in range(first, last + 1) if number in places]
         blamed = self._blamed(path, min(known), max(known)) if known else {}
+        is_short = bool(blamed) and len(known) <= MOST_REFORMATTED
+        exact = self._blamed(path, min(known), max(known), is_exact=True) if is_short else {}
         code_lines = []
         for number in range(first, last + 1):
-            commit, written_in = blamed.get(places.get(number, 0), (UNCOMMITTED, path))
-            code_lines.append(CodeLine(path, number, now[number - 1], commit, written_in))
+            place = places.get(number, 0)
+            written = blamed.get(place, _Written(UNCOMMITTED, path, 0))
+            latest = exact.get(place, written).commit
+            reformatted = latest if latest != written.commit else ""
+            line = CodeLine(path, number, now[number - 1], *written, reformatted)
+            code_lines.append(line)
         return code_lines
+
+    def before_reformatting(self, line: CodeLine) -> CodeLine | None:
+        """Return a line before the commit that wrote it, if that changed only quotes, blanks, the
+        last comma or a version in it; None if it changed more."""
+        path = f":(top,literal){line.written_in}"
+        diff = self._ask_all(
+            line.commit, "show", "--format=", *_WITH_BLANKS, line.commit, "--", path
+        )
+        place = _reformatted_place(diff, line)
+        if not place:
+            return None
+        number, text = place
+        before = self._blamed(line.written_in, number, number, f"{line.commit}^").get(number)
+        if before is None:
+            return None
+        return line._replace(
+            text=text,
+            commit=before.commit,
+            written_in=before.path,
+            written_at=before.number,
+            reformatted=line.commit,
+        )
 
     def committed_lines(self, path: str) -> list[str]:
         """Return the lines of a file in HEAD; [] if it is missing there.
@@ -262,28 +309,32 @@ class Repository:
         ids = filter(None, [line.partition("#")[0].strip() for line in text.split("\n")])
         return ("--ignore-revs-file", path) if all(map(_ID.fullmatch, ids)) else ()
 
-    def _blamed(self, path: str, first: int, last: int) -> dict[int, tuple[str, str]]:
-        """Return each line of HEAD with its commit and its path there."""
-        options = ("--no-textconv", "-w", "-M", "-C", "--porcelain", "-L", f"{first},{last}")
-        ignored = self._ignored()
+    def _blamed(
+        self, path: str, first: int, last: int, revision: str = "HEAD", *, is_exact: bool = False
+    ) -> dict[int, _Written]:
+        """Return who wrote each line of a revision, looking through changes of the layout unless
+        `is_exact`."""
+        looking = () if is_exact else ("-w",)
+        options = ("--no-textconv", *looking, "-M", "-C", "--porcelain", "-L", f"{first},{last}")
+        ignored = () if is_exact else self._ignored()
         try:
-            output = self._ask_all(path, "blame", *ignored, *options, "HEAD", "--", path)
+            output = self._ask_all(path, "blame", *ignored, *options, revision, "--", path)
         except GitUnavailableError:
             if not ignored:
                 raise
-            output = self._ask_all(path, "blame", *options, "HEAD", "--", path)
-        blame: dict[int, tuple[str, str]] = {}
-        if not output and (latest := self.last_commit(path)):
-            return dict.fromkeys(range(first, last + 1), (latest.id, path))
+            output = self._ask_all(path, "blame", *options, revision, "--", path)
+        blame: dict[int, _Written] = {}
+        if not output and revision == "HEAD" and (latest := self.last_commit(path)):
+            return dict.fromkeys(range(first, last + 1), _Written(latest.id, path, 0))
         names: dict[str, str] = {}
-        commit, number = "", 0
+        commit, number, before = "", 0, 0
         for line in output.split("\n"):
             if head := _BLAMED.match(line):
-                commit, number = head[1], int(head[3])
+                commit, before, number = head[1], int(head[2]), int(head[3])
             elif line.startswith("filename "):
                 names[commit] = line[len("filename ") :]
             elif line.startswith("\t"):
-                blame[number] = commit, names.get(commit, path)
+                blame[number] = _Written(commit, names.get(commit, path), before)
         return blame
 
     def _ask_all(self, about: str, *arguments: str) -> str:
@@ -343,25 +394,55 @@ def _places_before(then: Sequence[str], now: Sequence[str]) -> dict[int, int]:
     return {b + number: a + number for a, b, size in blocks for number in range(1, size + 1)}
 
 
+def without_formatting(text: str) -> str:
+    """Return a line without what formatters and package managers change."""
+    return _VERSION.sub("0", _FORMATTING.sub("", text).translate(_QUOTES))
+
+
+def _reformatted_place(diff: str, line: CodeLine) -> tuple[int, str] | None:
+    """Return the number and text of the removed line that a diff made a line of; None if the line
+    differs from each in more than the layout."""
+    wanted = without_formatting(line.text)
+    if len(wanted) < LEAST_UNFORMATTED:
+        return None
+    old = new = 0
+    removed: list[tuple[int, str]] = []
+    for text in diff.split("\n"):
+        if hunk := _OLD_HUNK.match(text):
+            old, new, removed = int(hunk[1]), int(hunk[2]), []
+        elif old and text.startswith("-"):
+            removed.append((old, text[1:]))
+            old += 1
+        elif old and text.startswith("+"):
+            if new == line.written_at:
+                same = [pair for pair in removed if without_formatting(pair[1]) == wanted]
+                return same[0] if len(same) == 1 else None
+            new += 1
+    return None
+
+
 def _parsed(diff: str, commit: str) -> tuple[list[CodeLine], list[str], int]:
     """Return the added lines within the limits, the removed lines, and the number left out."""
     added: list[CodeLine] = []
     removed: list[str] = []
     path, number, left, is_hunk = "", 0, 0, False
     of_file = beyond = 0
-    for line in diff.split("\n"):
-        if hunk := _HUNK.match(line):
+    lines = diff.split("\n")
+    at = -1
+    while (at := at + 1) < len(lines):
+        line = lines[at]
+        if is_hunk and line.startswith("-"):
+            removed.append(line[1:])
+        elif is_hunk and left and line.startswith("+"):
+            if of_file >= MOST_ADDED_TO_FILE or len(added) >= MOST_ADDED:
+                beyond, at, left = beyond + left, at + left - 1, 0  # past the hunk
+                continue
+            added.append(CodeLine(path, number, line[1:], commit, path))
+            number, left, of_file = number + 1, left - 1, of_file + 1
+        elif hunk := _HUNK.match(line):
             number, left, is_hunk = int(hunk[1]), int(hunk[2] or 1), True
         elif line.startswith("diff --git "):
             is_hunk, of_file = False, 0
         elif not is_hunk and line.startswith("+++ "):
             path = line[6:].rstrip("\t") if line.startswith("+++ b/") else ""
-        elif is_hunk and line.startswith("+") and left:
-            if of_file < MOST_ADDED_TO_FILE and len(added) < MOST_ADDED:
-                added.append(CodeLine(path, number, line[1:], commit, path))
-            else:
-                beyond += 1
-            number, left, of_file = number + 1, left - 1, of_file + 1
-        elif is_hunk and line.startswith("-"):
-            removed.append(line[1:])
     return added, removed, beyond

@@ -76,13 +76,22 @@ class Asked(NamedTuple):
     command: str = ""
 
 
+class Reformatting(NamedTuple):
+    """A commit that changed only the layout of lines, with its session, or else a guess by time."""
+
+    commit: Commit
+    origin: Asked | None
+    guess: Conversation | None
+
+
 class Reason(NamedTuple):
     """The reason for a range of lines, or for a commit with `ranges` (path, first and last line).
 
     `asked` is None if unknown. `mover` is the later session that moved the lines. `guess` is a
     conversation close in time, and `guessed_by` the basis of the guess. `refused` is why nothing is
     attributed. `is_by_commit` means that only the maker of the commit is known. `not_compared`
-    counts lines of a huge commit that were left out."""
+    counts lines of a huge commit that were left out. `reformatted` is the later change of the
+    layout alone."""
 
     path: str
     first: int
@@ -97,6 +106,7 @@ class Reason(NamedTuple):
     guessed_by: str = ""
     is_by_commit: bool = False
     not_compared: int = 0
+    reformatted: Reformatting | None = None
 
 
 def bot_reason(commit: Commit) -> str:
@@ -132,10 +142,11 @@ class Reasons:
 
         The file is in the worktree. Raises GitUnavailableError, DatabaseError."""
         lines = self._repository.lines(path, first, last)
-        items: dict[int, WrittenLine | None] = {}
-        for commit in dict.fromkeys(line.commit for line in lines):
-            proven = self._proven([line for line in lines if line.commit == commit])
-            items.update([(line.number, item) for line, item in proven])
+        items = self._items(lines)
+        earlier = {line.number: self._before_reformatting(line, items) for line in lines}
+        if any(earlier.values()):
+            lines = [earlier[line.number] or line for line in lines]
+            items = self._items(lines)
         latest = self.attributed([line._replace(commit=UNCOMMITTED) for line in lines])
         movers = {line.number: item for line, item in latest}
         runs: list[list[CodeLine]] = []
@@ -143,11 +154,41 @@ class Reasons:
             before = runs[-1][-1] if runs else line
             writers = {item.file_id for item in (items[before.number], items[line.number]) if item}
             # a line without a writer joins any
-            if runs and before.commit == line.commit and len(writers) < 2:
+            is_same = (before.commit, before.reformatted) == (line.commit, line.reformatted)
+            if runs and is_same and len(writers) < 2:
                 runs[-1].append(line)
             else:
                 runs.append([line])
         return [self._reason(path, run, items, movers) for run in runs]
+
+    def _items(self, lines: Sequence[CodeLine]) -> dict[int, WrittenLine | None]:
+        """Return the item that wrote each line, by the line's number."""
+        items: dict[int, WrittenLine | None] = {}
+        for commit in dict.fromkeys(line.commit for line in lines):
+            proven = self._proven([line for line in lines if line.commit == commit])
+            items.update([(line.number, item) for line, item in proven])
+        return items
+
+    def _before_reformatting(
+        self, line: CodeLine, items: dict[int, WrittenLine | None]
+    ) -> CodeLine | None:
+        """Return a line before a commit that changed only its layout, if no session wrote it for
+        that commit; else None."""
+        if items[line.number] or line.commit == UNCOMMITTED or not line.written_at:
+            return None
+        if line.reformatted or bot_reason(self._repository.commit(line.commit)):
+            return None
+        return self._repository.before_reformatting(line)
+
+    def _reformatting(self, id: str) -> Reformatting | None:
+        """Return who changed the layout of lines in a commit; None for no commit."""
+        if not id:
+            return None
+        commit = self._repository.commit(id)
+        maker = self._evidence.maker_of(commit)
+        origin = self.asked(maker) if maker else None
+        guess = None if origin else self._evidence.at_work(commit.authored_at)
+        return Reformatting(commit, origin, guess)
 
     def of_commit(self, id: str) -> list[Reason]:
         """Return the reasons of a commit, one for each session that wrote lines of it.
@@ -375,7 +416,8 @@ class Reasons:
         reason = Reason(
             path, *lines, commit, origin, len(written), mover, guess, refused, guessed_by=by
         )
-        return reason._replace(is_by_commit=by_commit is not None)
+        later_change = self._reformatting(run[0].reformatted)
+        return reason._replace(is_by_commit=by_commit is not None, reformatted=later_change)
 
     def _maker_of(self, run: list[CodeLine], commit: Commit) -> WrittenLine | None:
         """Return the call that made a commit of its own work.

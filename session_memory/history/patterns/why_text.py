@@ -15,7 +15,7 @@ from ...common.text.format import counted, one_line, shorten
 from ...common.text.sanitize import for_prompt, name_for_people
 from ...common.text.timestamps import local_time
 from ..git.commits import Repository
-from .why import Reason, Reasons
+from .why import Reason, Reasons, Reformatting
 
 if TYPE_CHECKING:
     from .why import Asked
@@ -122,7 +122,18 @@ def told(reason: Reason) -> list[str]:
             )
             lines.append(f"  A guess, by {reason.guessed_by}: {session}")
             lines.append(f"  {called_as()} show {guess.id}")
+    if reason.reformatted:
+        lines.append(f"  {_reformatted(reason.reformatted)}")
     return lines
+
+
+def _reformatted(change: Reformatting) -> str:
+    """Return who changed only the layout of lines, and when."""
+    commit = f"commit {change.commit.id[:8]}, {name_for_people(change.commit.subject)}"
+    who = change.origin or change.guess
+    by = f" by {who.runtime} session {_short_id(who.session_id)}" if who else ""
+    note = ", a guess by time alone" if who and not change.origin else ""
+    return f"written before {_moment(change.commit.authored_at)}, reformatted{by}{note} ({commit})"
 
 
 def _line_numbers(reason: Reason) -> str:
@@ -180,6 +191,8 @@ def _block(reason: Reason) -> str:
             lines.append(f"A guess, by {reason.guessed_by}: {session}")
     if reason.not_compared:
         lines.append(f"{reason.not_compared:,} of its added lines were not compared.")
+    if reason.reformatted:
+        lines.append(_reformatted(reason.reformatted))
     place = f"{_quoted(reason.path)}:{_line_numbers(reason)}" if reason.path else "all of it"
     lines.append(
         place
