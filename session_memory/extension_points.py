@@ -10,6 +10,7 @@ rows. A row without its module is skipped.
 COMMANDS = {
     "Every day": {
         "page": "extras.page.command",
+        "agents": "app.commands.agents",
         "search": "app.commands.search",
         "sessions": "app.commands.sessions",
         "read": "app.commands.read",

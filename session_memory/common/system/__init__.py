@@ -13,6 +13,7 @@ json: JSON without the `json` package, which takes long to import
 leftover_files: deleting old files by their names
 pgpass: the password file of libpq, and database URLs without passwords
 plain_output: the streams of a command, made safe for a terminal
+process_table: the processes of this machine, their parents and directories
 processes: whether another process still runs
 quick_json: JSON lines with orjson, if it is installed
 quick_sqlite: SQLite without the `sqlite3` package, which takes long to import

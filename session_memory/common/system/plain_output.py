@@ -74,6 +74,17 @@ class PlainOutput:
         self._stream.write("\r" + _plain(text).replace("\n", " ") + "\x1b[K")
         self._stream.flush()
 
+    def screen(self, text: str) -> None:
+        """Show a text instead of everything on the screen, from its first line."""
+        lines = plain_text(text).replace("\n", "\x1b[K\n")
+        self._stream.write(f"\x1b[H{lines}\x1b[J")
+        self._stream.flush()
+
+    def alternate(self, is_on: bool) -> None:
+        """Switch to the terminal's other screen, without a cursor, or back again."""
+        self._stream.write("\x1b[?1049h\x1b[?25l" if is_on else "\x1b[?25h\x1b[?1049l")
+        self._stream.flush()
+
     def of_protocol(self) -> BinaryIO:
         """Return the underlying stream of bytes, for a program at the other end of a pipe."""
         return self._stream.buffer

@@ -265,6 +265,13 @@ class Terminal:
             shown += f"{home if is_inside else '~'}{os.sep}{part}"
         return shown
 
+    @property
+    def is_screen(self) -> bool:
+        """Check if the output is a terminal whose screen can be drawn again."""
+        return (
+            self.is_interactive and not self.is_json and self.environ.get("TERM", "dumb") != "dumb"
+        )
+
     def can_ask(self) -> bool:
         """Check if a person can see the output and answer."""
         return (
@@ -298,6 +305,26 @@ class Terminal:
             if not show_in_pager(plain_text(text), self.environ):
                 self._out.write(text)
                 self._out.flush()
+
+    @contextmanager
+    def redrawn(self) -> Iterator[Callable[[Result], None]]:
+        """Yield a function that shows a result instead of the one before.
+
+        It uses a screen of its own, until the block is left, without the lines that do not fit."""
+        self._out.alternate(True)
+        try:
+            yield self._redraw
+        finally:
+            self._out.alternate(False)
+
+    def _redraw(self, result: Result) -> None:
+        self.width = min(columns(), _WIDEST)
+        lines = self._collected = []
+        try:
+            result.show(self)
+        finally:
+            self._collected = None
+        self._out.screen("\n".join(lines[: screen_lines() - 1]) + "\n")
 
     def line(self, text: str = "") -> None:
         if self._collected is not None:
@@ -447,6 +474,14 @@ def byte_size(count: float) -> str:
     if count < 999_500:
         return f"{count / 1000:.0f} kB"
     return f"{count / 1e6:.1f} MB" if count < 1e7 else f"{count / 1e6:,.0f} MB"
+
+
+def screen_lines() -> int:
+    """Return the height of the terminal in lines; 24 if stdout is not one."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).lines or 24
+    except (OSError, ValueError):
+        return 24
 
 
 def columns() -> int:

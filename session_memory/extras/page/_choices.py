@@ -9,11 +9,12 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
+from ...app.labels import project_of
 from ...common.text.sanitize import for_people
 from ...common.text.timestamps import milliseconds_at
 from ...history.store.sqlite.tool_uses import work_places
 from ...memory.shared_store import SharedStore, SharedStoreError, shared_engine, shared_url
-from ._labels import project_of, shown_runtime
+from ._labels import shown_runtime
 from ._page_request import PageRequest
 
 SHARED = "team"  # as the value of `whose`

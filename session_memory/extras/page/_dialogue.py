@@ -15,6 +15,7 @@ from heapq import merge
 from itertools import islice
 from typing import NamedTuple
 
+from ...app.labels import quoted
 from ...common.errors import SessionMemoryError
 from ...common.system.files import Closing
 from ...common.text.format import one_line, shorten
@@ -34,7 +35,6 @@ from ...sessions.transcripts.edits import Hunk
 from ...sessions.transcripts.lines import first_line, lines_forward
 from ...sessions.transcripts.reader import TranscriptReader, is_request
 from ._diffs import Diff, diff_of
-from ._labels import quoted
 
 CHUNK = 60  # items; rendering takes 20 ms
 ARGUMENT_CHARACTERS = 240

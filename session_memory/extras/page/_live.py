@@ -53,18 +53,23 @@ class _StoppedError(Exception):
 class Live:
     """Keeps the store of `pool` up to date in its own thread. `version` counts the changes.
 
-    `then` is called after each poll and returns whether it changed anything. It reads the sessions
-    of today, 3 ms for each, so without listeners it is called only when a visitor comes
-    (`catch_up`)."""
+    `more_roots` returns directories to watch besides the store's. `then` is called after each poll
+    and returns whether it changed anything. It reads the sessions of today, 3 ms for
+    each, so without listeners it is called only when a visitor comes (`catch_up`)."""
 
     def __init__(
-        self, pool: StorePool, find_location: Callable[[], StoreLocation], then: Callable[[], bool]
+        self,
+        pool: StorePool,
+        find_location: Callable[[], StoreLocation],
+        then: Callable[[], bool],
+        more_roots: Callable[[], list[str]] = list,
     ) -> None:
         self.version = 0
         self.intake = Intake()
         self._pool = pool
         self._find_location = find_location
         self._then = then
+        self._more_roots = more_roots
         self._is_behind = True  # something may have changed since the last call of `then`
         self._catching_up = threading.Lock()
         self._stop = threading.Event()
@@ -203,6 +208,7 @@ class Live:
             *(location.home_for(watched.home) for watched in location.watched if watched.home),
         ]
         ours = [*(f"{home.state_dir}/cursors" for home in agents), location.home.memories_dir]
+        ours += self._more_roots()
         return sorted(
             {
                 path

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 
+from ...app.active_sessions import ActiveSession
 from ...common.errors import SessionMemoryError
 from ...history.store.location import StoreLocation
 from ...history.store.sqlite.engine import SqliteStore
 from ...history.store.values import Conversation
 from ...memory.shared_store import SharedPool
-from ._active_sessions import ActiveSession
 from ._live import Alarm
 
 Found = TypeVar("Found")

@@ -51,7 +51,7 @@ def serve(
         access = Access(listener.getsockname()[1])
         pool = StorePool(find_location())
         active = ActiveSessions(pool, environ)
-        live = Live(pool, find_location, active.read)
+        live = Live(pool, find_location, active.read, active.directories)
         checks = Alarms(alarms, watched, live.changed)
         page = PageApp(pool, live, access, environ, active, checks, say)
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)

@@ -27,12 +27,13 @@ from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.util import ClassNotFound
 
 from ... import extension_points
+from ...app.labels import project_of
 from ...common.system.terminal import byte_size
 from ...common.text.format import counted
 from ...common.text.timestamps import age, iso_time, local_time
 from ._access import Access
 from ._diffs import FOLDED_CHARACTERS, Diff, DiffLine
-from ._labels import project_of, shown_runtime
+from ._labels import shown_runtime
 
 _PACKAGE = Path(__file__).parents[2]
 TEMPLATES = Path(__file__).parent / "templates"

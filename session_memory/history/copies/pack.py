@@ -15,7 +15,6 @@ from ...common.errors import SessionMemoryError
 from ...common.system import sqlite
 from ...common.system.files import read_at
 from ...common.system.json import encode
-from ...sessions.runtimes.backup import SessionFile
 from ...sessions.transcripts.lines import last_line_end
 from .chunks import (
     DamagedChunkError,
@@ -30,6 +29,8 @@ from .chunks import (
 
 if TYPE_CHECKING:
     from apsw import Connection
+
+    from ...sessions.runtimes.backup import SessionFile
 
 PACK_FILE = "kept.db"
 TEXT, REDACTED, WHOLE, NONE = "text", "redacted", "whole", "none"

@@ -43,6 +43,9 @@ class MirroredSessions(CopiedSessions, ProjectFolders):
                 mirrors = __import__(f"{self.__module__}.mirrors", fromlist=["bring_up_to_date"])
                 mirrors.bring_up_to_date(config_dir, root, Exclusion(home), everything)
 
+    def watched_dirs(self, config_dir: str) -> list[str]:
+        return [config_dir]
+
     def folder_name(self, directory: str) -> str:
         return dashed(directory)[:_MOST_CHARACTERS] or self.NO_DIRECTORY
 

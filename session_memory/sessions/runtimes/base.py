@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
+    from ...common.system.process_table import ProcessTable
     from ...common.system.processes import NotedProcess
     from ..settings.homes import Home
     from ..transcripts.entries import ToolUse
     from .backup import Backup
+    from .evidence import ProcessEvidence, SessionPlace
     from .install import Install
     from .records import Records
 
@@ -46,6 +48,10 @@ class Runtime:
     HAS_PROJECT_FOLDERS = False
     SESSIONS_FOLDER: str  # the folder in an agent home's memory directory that names its sessions
     PROGRAM: str  # a word in the command line of the runtime's processes
+    PACKAGE = ""  # a folder in the path of its program, if an interpreter runs that; '' if none
+    SERVERS: tuple[str, ...] = ()  # its commands that run no session of a terminal
+    HELPERS: tuple[str, ...] = ()  # programs that it starts for itself and that stay
+    ASKS_FOR_APPROVAL = True  # whether it asks its user before it runs some tools
     OWN_ID_VARIABLE: str  # the variable in which an agent's commands find the id of its session
     # a variable that is set in every process an agent starts, and not in its user's terminal
     AGENT_VARIABLE: str
@@ -147,6 +153,10 @@ class Runtime:
         """Return the directories whose listings change whenever `folders_below` would change."""
         return [self.transcripts_dir(config_dir)]
 
+    def watched_dirs(self, config_dir: str) -> list[str]:
+        """Return the directories in or below which a file changes whenever a session does."""
+        return [self.transcripts_dir(config_dir)]
+
     def sessions_in(
         self, folder: str, is_elsewhere: bool = False, worktree: str = ""
     ) -> list[Session]:
@@ -238,6 +248,16 @@ class Runtime:
 
         The runtime's notes decide; without such notes, return False."""
         return False
+
+    def evidence(
+        self, config_dir: str, candidates: Sequence[SessionPlace], table: ProcessTable
+    ) -> Mapping[str, ProcessEvidence]:
+        """Return the evidence of the processes of sessions, by the paths of their transcripts.
+
+        By default, a process in a session's directory is its own."""
+        from .evidence import evidence_by_directory
+
+        return evidence_by_directory(self, candidates, table)
 
     def has_started(self, environ: Mapping[str, str]) -> bool:
         """Return whether an agent of the runtime started the process with this environment."""

@@ -24,9 +24,9 @@ def runtime_of(descriptor: int) -> Runtime | None:
 
     Return None if no line up to FURTHER_BYTES does, or if the lines cannot be separated (see
     `unusual_form`)."""
-    head = read_at(descriptor, 0, HEAD_BYTES)
-    if unusual_form(head):
+    if unusual_form(descriptor):
         return None
+    head = read_at(descriptor, 0, HEAD_BYTES)
     runtime = _runtime_in(head)
     size = os.fstat(descriptor).st_size
     start = HEAD_BYTES
@@ -51,8 +51,9 @@ def runtime_of(descriptor: int) -> Runtime | None:
     )
 
 
-def unusual_form(head: bytes) -> str:
+def unusual_form(descriptor: int) -> str:
     """Return why a file's lines cannot be read, by its first bytes; '' if they can."""
+    head = read_at(descriptor, 0, HEAD_BYTES)
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[:4] in (b'{\0"\0', b'\0{\0"'):
         return "it is UTF-16, but transcripts must be UTF-8: convert it"
     if b"}\r{" in head and b"\n" not in head:

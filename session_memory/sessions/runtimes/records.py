@@ -104,6 +104,16 @@ class CallResult(Value):
         self.has_run = has_run
 
 
+class Approval(Value):
+    """A request for the user's approval of a call, or the answer to it, by the request's id."""
+
+    __slots__ = ("id", "is_answered")
+
+    def __init__(self, id: str, is_answered: bool) -> None:
+        self.id = id
+        self.is_answered = is_answered
+
+
 class Injected(Value):
     """The texts that hooks gave to the agent; none if a prompt's hook failed."""
 
@@ -294,6 +304,20 @@ class Records:
     def links(self, record: Record) -> Iterable[Event]:
         """Return the link of a record of the conversation to the one before it."""
         return ()
+
+    def calls_and_results(self, record: Record) -> Iterable[ToolUse | CallResult | Approval]:
+        """Return the calls that a record begins, and results and approvals in it, in order.
+
+        A call counts as soon as it is written, even if another record shows it to people."""
+        for event in self.events(record, 0, MESSAGES | CALLS | RESULTS):
+            if isinstance(event, Entry):
+                yield from event.tools
+            elif isinstance(event, CallResult):
+                yield event
+
+    def is_interruption(self, record: Record) -> bool:
+        """Return whether a record notes that the user interrupted the turn."""
+        return False
 
     def entry(self, record: Record, offset: int = 0) -> Entry | None:
         """Return the entry among the events of a record."""

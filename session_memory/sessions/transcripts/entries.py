@@ -59,6 +59,10 @@ class ToolUse(Value):
         self.call_id = call_id
         self.outcome = ""
 
+    def with_id(self, call_id: str) -> ToolUse:
+        """Return the same tool use with another id."""
+        return ToolUse(self.name, self.argument, self.kind, call_id)
+
 
 def typed_by_person(text: str) -> str:
     """Return a person's words in a prompt, without a program's blocks before them, or ''."""

@@ -27,6 +27,8 @@ from session_memory.sessions.settings.program import ProgramPaths
 
 WRONG = """
 --nothing
+agents --limit 0
+agents --nothing
 archive
 completion tcsh
 config scpoe
@@ -175,6 +177,7 @@ def test_what_is_not_there_is_1_and_said(
 
 # A call of every command that ends by itself, and its exit code.
 CALLS = {
+    "agents --all": 0,
     "archive --all": 0,
     "completion bash": 0,
     "config": 0,

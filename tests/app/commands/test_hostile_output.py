@@ -41,6 +41,8 @@ USAGE = {"input_tokens": 100, "output_tokens": 100}
 LINE = "one line of the cart's code here"
 
 CALLS = """
+agents --all
+agents --all --json
 archive --all --dry-run
 archive --all
 completion bash

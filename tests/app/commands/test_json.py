@@ -23,6 +23,7 @@ WORDS: dict[str, list[str]] = {
     "show": ["1"],
     "read": ["8f3a", "--all"],
     "sessions": ["--all"],
+    "agents": ["--all"],
     "process": ["--dry-run"],
     "export": ["--all"],
     "forget": ["5e1d-gone", "--yes"],

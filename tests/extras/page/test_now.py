@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agents_scene import noted_process
 from hooks_scene import PlainUser, told
 from page_scene import WAIT_SECONDS, ServedPage
 from records import append, assistant, exchange, user, write
 from store_scene import ROOT
 
+from session_memory.app.active_sessions import active_since
+from session_memory.app.labels import project_of
 from session_memory.extras.host._callbacks import updates_callback
 from session_memory.extras.host._database import HostDatabase
 from session_memory.extras.host._group_files import name_session
-from session_memory.extras.page._active_sessions import active_since, work_of
-from session_memory.extras.page._labels import project_of
 from session_memory.sessions.settings.host_layout import Layout
 
 
@@ -142,36 +143,20 @@ def test_what_was_said_last_is_quoted_without_the_marks_of_markdown(
 
 
 def test_what_an_agent_does_is_said_where_sessions_are_listed(
-    other: Path, page: ServedPage
+    plain: PlainUser, other: Path, page: ServedPage
 ) -> None:
-    append(other, user("water the roses"))
-    shown = page.until('<span class="badge green">at work</span>').text
-    assert re.search(r">\d at work<", shown)
-    assert "Gladly." not in shown.partition("water the roses")[2].partition("</article>")[0], (
-        "what was said before that"
-    )
-    assert '<span class="at-work">at work</span>' in page.view("/list").text
-    append(other, assistant(("Bash", {"command": "npm test"})))
-    page.until('<span class="badge green">at work: Bash</span>')
-
-
-@pytest.mark.parametrize(
-    ("role", "tool", "silent_seconds", "work"),
-    [
-        ("user", "", 300, "at work"),
-        ("user", "", 700, ""),
-        ("assistant", "Bash", 300, "at work: Bash"),
-        ("assistant", "Bash", 700, ""),
-        ("assistant", "", 10, "at work"),
-        ("assistant", "", 30, ""),
-        ("tool", "Edit", 30, "at work: Edit"),
-        ("", "", 10_000, ""),
-    ],
-)
-def test_who_has_answered_or_does_nothing_for_long_is_not_at_work(
-    role: str, tool: str, silent_seconds: float, work: str
-) -> None:
-    assert work_of(role, tool, silent_seconds) == work
+    append(other, user("water the roses", cwd=str(plain.root)))
+    with noted_process(plain.root / ".claude", other.stem, "busy"):
+        shown = page.until('<span class="badge green">working</span>').text
+        assert re.search(r">\d at work<", shown)
+        assert "Gladly." not in shown.partition("water the roses")[2].partition("</article>")[0], (
+            "what was said before that"
+        )
+        assert '<span class="at-work">at work</span>' in page.view("/list").text
+        append(other, assistant(("Bash", {"command": "npm test"}), cwd=str(plain.root)))
+        page.until('<span class="badge green">working: Bash</span>')
+    with noted_process(plain.root / ".claude", other.stem, "waiting", "permission prompt"):
+        page.until('<span class="badge amber">asks for approval: Bash</span>')
 
 
 def test_a_broken_setting_is_said(plain: PlainUser, other: Path) -> None:

@@ -12,7 +12,7 @@ from hooks_scene import run as run_hook
 from records import append, exchange, new_id
 from store_scene import StoreUser
 
-from session_memory.extras.page._labels import project_of
+from session_memory.app.labels import project_of
 from session_memory.history.store.sqlite.engine import SqliteStore
 from session_memory.history.store.values import Filter
 from session_memory.sessions.runtimes.table import runtime

@@ -8,6 +8,7 @@ from datetime import date, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from ....app.labels import project_of
 from ....common.text.sanitize import for_people
 from ....history.costs import (
     BY,
@@ -25,7 +26,7 @@ from ....history.store.sqlite.queue_file import UnreadableQueueError
 from ....history.store.values import Conversation, Filter
 from ....memory.runner import settings_of
 from .._choices import chosen_of, filters, period, places
-from .._labels import project_of, shown_runtime
+from .._labels import shown_runtime
 from .._page_request import PageRequest
 from .._view import View
 

@@ -6,15 +6,16 @@ import os
 from collections import Counter
 from typing import Any, NamedTuple
 
+from ....app.active_sessions import ActiveSession
+from ....app.labels import project_of
 from ....common.system.files import user_dir
 from ....common.system.git import Worktree, find_worktree
 from ....common.text.paths import relative
 from ....common.text.sanitize import for_people
 from ....history.store.sqlite.tool_uses import conversation_steps
 from ....history.store.values import Conversation, Filter, StoredEntry, edits_in
-from .._active_sessions import ActiveSession
 from .._choices import period, places
-from .._labels import ShownRuntime, project_of, shown_runtime
+from .._labels import ShownRuntime, shown_runtime
 from .._page_request import PageRequest
 from .._view import View
 

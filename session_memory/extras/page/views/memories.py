@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from ....app.labels import project_of
 from ....common.system.files import user_dir
 from ....common.system.sqlite import Patience
 from ....common.text.format import counted, one_line, shorten
@@ -20,7 +21,6 @@ from ....memory.memory_index import IndexedMemory, MemoryFilter
 from ....memory.pages import file_of
 from ....memory.shared_store import SharedStoreError, shared_engine
 from .._choices import Choice, chosen_of, is_for_shared, opened, problem_with, whose
-from .._labels import project_of
 from .._page_request import NotFoundError, PageRequest
 from .._view import View
 

@@ -7,6 +7,8 @@ import shlex
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
+from ....app.active_sessions import active_since
+from ....app.labels import project_of, quoted
 from ....awareness.events.delivery_state import hidden_at
 from ....common.system.sqlite import Patience
 from ....common.text.paths import relative
@@ -21,10 +23,9 @@ from ....memory.runner import settings_of
 from ....sessions.runtimes.table import all_runtimes
 from ....sessions.transcripts.earlier_paths import present_directory
 from ....sessions.transcripts.reader import is_request
-from .._active_sessions import active_since
 from .._dialogue import AnnotatedSession, DialoguePart, call_detail, chunks_of, items_of
 from .._diffs import hunks_of
-from .._labels import project_of, quoted, shown_runtime
+from .._labels import shown_runtime
 from .._page_request import NotFoundError, PageRequest
 from .._view import View
 

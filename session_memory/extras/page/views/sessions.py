@@ -9,13 +9,14 @@ import time
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from ....app.active_sessions import NIGHT_HOURS, ActiveSession, active_since, midnight
+from ....app.labels import project_of
 from ....awareness.activity.collisions.facts import PATH_CHARACTERS
 from ....common.text.format import shorten
 from ....common.text.paths import relative
 from ....common.text.sanitize import for_people
 from ....history.store.values import Conversation, Filter
-from .._active_sessions import NIGHT_HOURS, ActiveSession, active_since, midnight
-from .._labels import project_of, shown_runtime
+from .._labels import shown_runtime
 from .._page_request import PageRequest
 from .._view import View
 
@@ -52,7 +53,7 @@ def _now(request: PageRequest) -> dict[str, Any]:
         "told": [session for session in waiting if session not in idle] or waiting[:1],
         "colliding": _collisions(sessions),
         "count": len(sessions),
-        "working": sum(bool(session.work) for session in sessions),
+        "working": sum(session.state.is_working for session in sessions),
         "since": "today" if since == midnight(request.now) else f"in the last {NIGHT_HOURS} hours",
         "alarms": request.alarms,
     }
@@ -124,7 +125,7 @@ def _listed(request: PageRequest) -> dict[str, Any]:
     days = groupby(
         sessions, key=lambda conversation: _day_name(conversation.last_message_at, request.now)
     )
-    working = {session.id for session in request.active if session.work}
+    working = {session.id for session in request.active if session.state.is_working}
     return {
         "days": [(day, list(run)) for day, run in days],
         "here": request.one("here"),

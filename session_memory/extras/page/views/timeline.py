@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ....app.active_sessions import midnight
+from ....app.labels import project_of
 from ....common.text.sanitize import for_people
 from ....history.copies.deletions import (
     deletion_lines,
@@ -18,9 +20,8 @@ from ....history.copies.deletions import (
 )
 from ....history.store.sqlite.tool_uses import work_hours
 from ....history.store.values import Conversation, Filter
-from .._active_sessions import midnight
 from .._choices import chosen_of
-from .._labels import ShownRuntime, project_of, shown_runtime
+from .._labels import ShownRuntime, shown_runtime
 from .._page_request import PageRequest
 from .._view import View
 

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ....common.errors import SessionMemoryError
-from ....common.system.files import Closing, path_text, read_at
+from ....common.system.files import Closing, path_text
 from ....common.system.sqlite import DatabaseError
 from ....common.system.zstd import DamagedFileError, NoLibraryError
 from ....common.text.timestamps import now_milliseconds
 from ....sessions.confined_files import OutsideGroupError
 from ....sessions.runtimes.base import Runtime
-from ....sessions.runtimes.detection import HEAD_BYTES, runtime_of, unusual_form
+from ....sessions.runtimes.detection import runtime_of, unusual_form
 from ....sessions.settings.forgotten import forgotten_of
 from ..sqlite.engine import SqliteStore
 from ..sqlite.unchanged import RETRY_MILLISECONDS
@@ -219,9 +219,7 @@ class Ingestion:
                     before and runtime and self._is_older_copy(file, before, descriptor, status)
                 )
             if runtime is None and status.st_size:
-                raise UnreadableFileError(
-                    unusual_form(read_at(descriptor, 0, HEAD_BYTES)) or FOREIGN
-                )
+                raise UnreadableFileError(unusual_form(descriptor) or FOREIGN)
             if runtime and not is_older_copy:
                 self._read_file(file, descriptor, status, runtime, ahead)
             self._cleared.add(file.key)

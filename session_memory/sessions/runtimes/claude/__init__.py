@@ -10,11 +10,13 @@ from ..base import ProjectFolders, transcripts_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
+    from ....common.system.process_table import ProcessTable
     from ....common.system.processes import NotedProcess
     from ..base import Event, Folders
+    from ..evidence import ProcessEvidence, SessionPlace
 
 MOST_UNITS = 200  # of an encoded path
 # the call that starts a sub-agent may be written to the transcript after its start
@@ -57,6 +59,9 @@ class ClaudeCode(ProjectFolders):
 
     def name_inside(self, name: str) -> str:
         return name[:MOST_UNITS] if len(name) > MOST_UNITS else name + "-"
+
+    def watched_dirs(self, config_dir: str) -> list[str]:
+        return [self.transcripts_dir(config_dir), f"{config_dir}/sessions"]
 
     def started_in(self, config_dir: str, directory: str) -> str:
         """Return the folder for `directory` or for its nearest parent with a folder, or ''."""
@@ -121,6 +126,14 @@ class ClaudeCode(ProjectFolders):
         from .processes import noted_processes
 
         return noted_processes(config_dir)
+
+    def evidence(
+        self, config_dir: str, candidates: Sequence[SessionPlace], table: ProcessTable
+    ) -> Mapping[str, ProcessEvidence]:
+        from .processes import noted_evidence
+
+        noted = noted_evidence(self, config_dir, candidates, table)
+        return super().evidence(config_dir, candidates, table) if noted is None else noted
 
     def has_left(self, path: str) -> bool:
         from .processes import has_left

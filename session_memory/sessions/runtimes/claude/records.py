@@ -55,6 +55,7 @@ _NOT_RUN = (
     "PreToolUse:",
     "[Request interrupted",
 )
+_INTERRUPTED = "[Request interrupted by user"
 _MESSAGE_END = b']},"uuid":"'
 _TEXT = b'{"type":"text","text":'
 # A message with one of these is not the last of its turn
@@ -210,6 +211,13 @@ class ClaudeCodeRecords(records.Records):
         if attachment.get("type") == "queued_command":
             return (records.PromptId(as_string(attachment.get("source_uuid"))),)
         return ()
+
+    def is_interruption(self, record: Record) -> bool:
+        content = as_object(record.get("message")).get("content")
+        texts = [content, *[block.get("text") for block in objects_of(content)]]
+        return record.get("type") == "user" and any(
+            as_string(text).startswith(_INTERRUPTED) for text in texts
+        )
 
     def usage(self, record: Record) -> Iterable[Event]:
         if record.get("type") != "assistant":

@@ -37,6 +37,8 @@ class Codex(CopiedSessions):
     DEEPEST = 4
     SESSIONS_FOLDER = "codex-sessions"
     PROGRAM = "codex"
+    SERVERS = ("app-server", "mcp-server", "mcp", "exec-server", "cloud")
+    HELPERS = ("codex-code-mode-host",)
     OWN_ID_VARIABLE = "CODEX_SESSION_ID"
     AGENT_VARIABLE = "CODEX_THREAD_ID"
     HAS_BACKUP = True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ....common.system.json import as_list, as_object, as_string, is_glued, objects_in
 from ....common.text.timestamps import epoch_seconds
-from ...transcripts.entries import Entry, tool_use
+from ...transcripts.entries import Entry, ToolUse, tool_use
 from .. import records
 from .content import (
     ANSWERS,
@@ -114,6 +114,24 @@ class CodexRecords(records.Records):
             return failed_patch(payload)
         return ()
 
+    def calls_and_results(
+        self, record: Record
+    ) -> Iterable[ToolUse | records.CallResult | records.Approval]:
+        """Return the model's calls and their results: the person's view has them at their end."""
+        kind, payload = _opened(record)
+        if kind != "response_item":
+            return ()
+        if as_string(payload.get("type")).endswith("_call_output"):
+            call_id, output = as_string(payload.get("call_id")), payload.get("output")
+            return (records.CallResult(call_id, False, output),)
+        call_id = as_string(payload.get("call_id"))
+        uses = [use.with_id(call_id) for use in calls_in(payload)]
+        return uses or _unnamed_call(payload, call_id)
+
+    def is_interruption(self, record: Record) -> bool:
+        kind, payload = _opened(record)
+        return kind == "event_msg" and payload.get("type") == "turn_aborted"
+
     def injected(self, record: Record) -> Iterable[Event]:
         kind, payload = _opened(record)
         # old versions do not record hooks
@@ -192,6 +210,12 @@ class CodexRecords(records.Records):
             if part_id(as_string(item.get("id")), number) == call_id:
                 return diff_hunks(as_string(as_object(change).get("unified_diff")))
         return []
+
+
+def _unnamed_call(payload: Record, call_id: str) -> tuple[ToolUse, ...]:
+    """Return the call of a script that names no command or file."""
+    is_call = payload.get("type") == "custom_tool_call" and bool(call_id)
+    return (ToolUse(as_string(payload.get("name")), "", "other", call_id),) if is_call else ()
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:

@@ -41,6 +41,7 @@ class Copilot(Runtime):
     TRANSCRIPTS = "session-state"
     SESSIONS_FOLDER = "copilot-sessions"
     PROGRAM = "copilot"
+    PACKAGE = "@github/copilot"
     OWN_ID_VARIABLE = "COPILOT_AGENT_SESSION_ID"
     AGENT_VARIABLE = "COPILOT_CLI"
     HAS_BACKUP = True

@@ -107,6 +107,18 @@ class CopilotRecords(records.Records):
             return ()
         return _results(as_object(record.get("data")))
 
+    def calls_and_results(
+        self, record: Record
+    ) -> Iterable[ToolUse | records.CallResult | records.Approval]:
+        kind, data = as_string(record.get("type")), as_object(record.get("data"))
+        if kind in ("permission.requested", "permission.completed"):
+            request_id = as_string(data.get("requestId"))
+            return (records.Approval(request_id, kind == "permission.completed"),)
+        return super().calls_and_results(record)
+
+    def is_interruption(self, record: Record) -> bool:
+        return record.get("type") == "abort"
+
     def injected(self, record: Record) -> Iterable[Event]:
         if record.get("type") != "user.message" or _is_sub_agents(record):
             return ()

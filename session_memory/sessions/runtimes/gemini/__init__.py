@@ -31,6 +31,8 @@ class Gemini(MirroredSessions):
     SOURCES = ("/tmp",)
     SESSIONS_FOLDER = "gemini-sessions"
     PROGRAM = "gemini"
+    PACKAGE = "@google/gemini-cli"
+    SERVERS = ("mcp", "extensions")
     OWN_ID_VARIABLE = "GEMINI_SESSION_ID"
     AGENT_VARIABLE = "GEMINI_CLI"
     HAS_BACKUP = True

@@ -108,6 +108,16 @@ class GeminiRecords(records.Records):
     def results(self, record: Record) -> Iterable[Event]:
         return _results(record)
 
+    def calls_and_results(
+        self, record: Record
+    ) -> Iterable[ToolUse | records.CallResult | records.Approval]:
+        """Return also a call that waits or runs: until its end, the message has no text and no
+        call."""
+        is_open = record.get("type") == "gemini" and record.get("content") == ""
+        if is_open and not record.get("toolCalls") and isinstance(record.get("tokens"), dict):
+            return (ToolUse("", "", "command", as_string(record.get("id"))),)
+        return super().calls_and_results(record)
+
     def injected(self, record: Record) -> Iterable[Event]:
         return _injected(record) if record.get("type") == "user" else ()
 

@@ -33,6 +33,8 @@ class OpenCode(MirroredSessions):
     NO_DIRECTORY = ""
     SESSIONS_FOLDER = "opencode-sessions"
     PROGRAM = "opencode"
+    PACKAGE = "opencode-ai"
+    SERVERS = ("serve", "web", "acp")
     OWN_ID_VARIABLE = "OPENCODE_SESSION_ID"
     AGENT_VARIABLE = "OPENCODE"
     HAS_BACKUP = True

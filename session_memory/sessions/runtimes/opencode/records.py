@@ -110,6 +110,9 @@ class OpenCodeRecords(records.Records):
             return (records.PromptId(entry.id),)
         return (records.Reply(entry.message_id, entry.text, False),)
 
+    def is_interruption(self, record: Record) -> bool:
+        return record.get("type") == "message" and "error" in as_object(record.get("data"))
+
     def usage(self, record: Record) -> Iterable[Event]:
         data = as_object(record.get("data"))
         is_answer = record.get("type") == "message" and record.get("role") == "assistant"

@@ -31,6 +31,8 @@ class Pi(ProjectFolders):
     TRANSCRIPTS = "sessions"
     SESSIONS_FOLDER = "pi-sessions"
     PROGRAM = "pi"
+    PACKAGE = "pi-coding-agent"
+    ASKS_FOR_APPROVAL = False
     OWN_ID_VARIABLE = "PI_SESSION_ID"
     AGENT_VARIABLE = "PI_CODING_AGENT"
     PROMPT_EVENT = "before_agent_start"

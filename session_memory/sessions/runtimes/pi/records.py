@@ -101,6 +101,9 @@ class PiRecords(records.Records):
         ends_turn = message.get("stopReason") in ("stop", "length")
         return (records.Reply(record_id, text, ends_turn),)
 
+    def is_interruption(self, record: Record) -> bool:
+        return as_object(record.get("message")).get("stopReason") in ("aborted", "error")
+
     def usage(self, record: Record) -> Iterable[Event]:
         message = as_object(record.get("message")) if record.get("type") == "message" else {}
         is_counted = message.get("role") == "assistant" and isinstance(message.get("usage"), dict)

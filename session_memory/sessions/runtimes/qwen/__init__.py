@@ -28,6 +28,8 @@ class QwenCode(ProjectFolders):
     INNER = "/chats"
     SESSIONS_FOLDER = "qwen-sessions"
     PROGRAM = "qwen"
+    PACKAGE = "@qwen-code/qwen-code"
+    SERVERS = ("mcp", "extensions", "serve")
     OWN_ID_VARIABLE = "QWEN_CODE_SESSION_ID"
     AGENT_VARIABLE = "QWEN_CODE"
     PROJECT_VARIABLE = "QWEN_PROJECT_DIR"

@@ -1,0 +1,94 @@
+"""`agents --watch`: shows the sessions again at each change, and sleeps until there is one."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ...common.system.terminal import Result, Terminal
+from ..active_sessions import ActiveSession
+from ..session_reader import SessionReader
+from ..upkeep.watch import wake_ups
+from ._agents_view import AgentsView, agent_json, doing, place_of
+
+QUIET_MILLISECONDS = 150
+LONGEST_MILLISECONDS = 900
+POLL_SECONDS = 2.0  # between two looks at the processes, which write no file when they end
+
+
+def watch(reader: SessionReader, view: AgentsView, terminal: Terminal) -> int:
+    """Show the sessions until SIGINT or SIGTERM: on a terminal all, else a line per change."""
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    if terminal.is_screen:
+        with terminal.redrawn() as show:
+            for sessions in _readings(reader, stop, terminal.log):
+                show(view.of(sessions, time.time()))
+        return 0
+    shown: dict[str, ActiveSession] = {}
+    for sessions in _readings(reader, stop, terminal.log):
+        for change in _changes(shown, sessions):
+            terminal.show(change)
+    return 0
+
+
+def _readings(
+    reader: SessionReader, stop: threading.Event, note: Callable[[str], None]
+) -> Iterator[list[ActiveSession]]:
+    """Yield the sessions now, and again when a file or a process of theirs may have changed."""
+    for _ in wake_ups(
+        reader.directories,
+        stop,
+        lambda: POLL_SECONDS,
+        note,
+        QUIET_MILLISECONDS,
+        LONGEST_MILLISECONDS,
+    ):
+        yield reader.read(time.time())
+
+
+@dataclass(frozen=True)
+class StateChange(Result):
+    """A session whose state changed, and its state before; '' for a session that is new."""
+
+    session: ActiveSession
+    before: str
+
+    def show(self, terminal: Terminal) -> None:
+        parts = [self.session.state.name, place_of(self.session), self.session.runtime]
+        line = "  ".join(filter(None, [*parts, doing(self.session)]))
+        terminal.line(f"{time.strftime('%H:%M:%S')}  {line}")
+
+    def as_json(self) -> dict[str, Any]:
+        return {**agent_json(self.session), "before": self.before or None}
+
+    @property
+    def indent(self) -> None:
+        return None
+
+
+def _changes(
+    shown: dict[str, ActiveSession], sessions: list[ActiveSession]
+) -> Iterator[StateChange]:
+    """Yield the changes since the sessions `shown`, which are brought up to date."""
+    gone = {id: each for id, each in shown.items() if id not in {now.id for now in sessions}}
+    ended = [each._replace(state=type(each.state)(since=time.time())) for each in gone.values()]
+    for session in [*sessions, *ended]:
+        before = shown.get(session.id)
+        is_same = before is not None and _seen(before) == _seen(session)
+        if not is_same and (before is not None or not session.state.has_ended):
+            yield StateChange(session, before.state.name if before else "")
+        shown[session.id] = session
+    for id in gone:
+        del shown[id]
+
+
+def _seen(session: ActiveSession) -> tuple[str, str, str]:
+    state = session.state
+    is_waiting = state.needs_user
+    return state.name, state.tool if is_waiting else "", state.argument if is_waiting else ""

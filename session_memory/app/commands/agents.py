@@ -1,0 +1,45 @@
+"""`session-memory agents`: which of the agents on this machine work, wait, or ask for approval."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+
+from ...common.system.terminal import Terminal
+from ..session_reader import SessionReader
+from ._agents_view import AgentsView
+from .arguments import add_common
+
+SUMMARY = "list your agents: who works, who waits for you"
+LIMIT = 20
+DELIVERY_SECONDS = 1.5  # of a core, for what endangers the sessions
+WATCH_SHARE = 0.006  # of a core, for everything but the states
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--here", action="store_true", help="only this directory's project")
+    parser.add_argument("--all", action="store_true", help="also sessions that ended today")
+    parser.add_argument(
+        "--watch", action="store_true", help="stay, and show each change until you stop it"
+    )
+    add_common(parser, limit=LIMIT)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    terminal = Terminal(os.environ, is_json=arguments.json)
+    reader = SessionReader(
+        arguments.home,
+        os.environ,
+        all_projects=not arguments.here,
+        share=WATCH_SHARE if arguments.watch else 0.0,
+        delivery_seconds=DELIVERY_SECONDS,
+    )
+    view = AgentsView(arguments.limit, with_ended=arguments.all)
+    if arguments.watch:
+        from ._agents_watch import watch  # it loads the store
+
+        return watch(reader, view, terminal)
+    now = time.time()
+    terminal.show(view.of(reader.read(now), now))
+    return 0

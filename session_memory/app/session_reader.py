@@ -1,0 +1,201 @@
+"""Reads the sessions that are open or were active today, again and again.
+
+`agents` and the page use it. A reader that only has a share of a core reads what its user waits for
+at once, which is the state of each session, and everything else as often as the share permits."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+
+from ..awareness.events.delivery_state import delivery_state
+from ..common.errors import described
+from ..common.system.files import path_stamp
+from ..common.text.sanitize import for_people
+from ..sessions.runtimes.table import all_runtimes
+from ..sessions.state_reader import StateReader
+from ..sessions.states import State
+from ..sessions.transcripts.sessions import FoundSession, UnknownSessionError, find_sessions
+from .active_sessions import ENTRIES, ActiveSession, active_since, session_of, with_delivery
+
+TABLE_SECONDS = 2.0  # the processes are listed again after so long
+LISTING_SECONDS = 60.0  # and the sessions, if no directory has changed
+
+
+class _Share:
+    """A share of a core for some work; 0.0 means no limit."""
+
+    def __init__(self, share: float) -> None:
+        self._share = share
+        self._due_at = 0.0
+
+    @property
+    def is_due(self) -> bool:
+        return time.monotonic() >= self._due_at
+
+    @contextmanager
+    def spending(self) -> Iterator[None]:
+        """Do the work of the block, which delays the next."""
+        began = time.thread_time()
+        yield
+        if self._share:
+            cost = time.thread_time() - began
+            self._due_at = max(time.monotonic(), self._due_at) + cost / self._share
+
+
+class _Followed:
+    """A session that is read again and again, as it is shown."""
+
+    def __init__(self, session: FoundSession) -> None:
+        self.session = session
+        self.shown = _shown_without_entries(session)
+        self.delivered_at = 0.0
+        self.directory = ""
+        self._seen: tuple[object, float] = (None, -1.0)
+
+    def is_old(self, seen: tuple[object, float], *, is_due: bool) -> bool:
+        """Return whether to read the entries again: after a prompt, or if that `is_due`."""
+        is_old = seen != self._seen and (is_due or seen[1] != self._seen[1])
+        self._seen = seen if is_old else self._seen
+        return is_old
+
+    def read(self) -> None:
+        """Read the last entries."""
+        session = self.session
+        try:
+            entries = session.last_entries(ENTRIES)[0]
+        except Exception as error:  # any error affects only this session
+            problem = for_people(described(error))
+            self.shown = _shown_without_entries(session)._replace(problem=problem)
+            return
+        last_at = max(
+            (entry.timestamp for entry in entries if entry.timestamp is not None),
+            default=session.modified,
+        )
+        self.directory = next((entry.cwd for entry in reversed(entries) if entry.cwd), "")
+        runtime = session.runtime.name
+        shown = session_of(session.id, session.name, runtime, self.directory, entries, last_at)
+        self.shown = shown.with_delivery_of(self.shown)
+
+
+class SessionReader:
+    """Reads the sessions in the agent home `home`, else of all runtimes of the user.
+
+    Without `all_projects` only the current directory's project counts. With a `share`, reading
+    takes about that share of a core. With `delivery_seconds`, each time takes so long for the
+    updates of sessions; those that have ended need none."""
+
+    def __init__(
+        self,
+        home: str | None,
+        environ: Mapping[str, str],
+        *,
+        all_projects: bool = True,
+        share: float = 0.0,
+        delivery_seconds: float = 0.0,
+    ) -> None:
+        self._home = home
+        self._environ = environ
+        self._all_projects = all_projects
+        self._stamps: list[object] = []
+        self._listed_at = 0.0
+        self._followed: dict[str, _Followed] = {}
+        self._is_limited = bool(share)
+        self._states = StateReader(environ, TABLE_SECONDS if share else 0.0)
+        self._delivery_seconds = delivery_seconds
+        self._listing, self._reading, self._delivering = [_Share(share / 3) for _ in range(3)]
+
+    def directories(self) -> list[str]:
+        """Return the directories in or below which a file changes whenever a session does."""
+        return [
+            directory
+            for runtime in all_runtimes()
+            for directory in runtime.watched_dirs(runtime.config_dir(self._environ))
+            if os.path.isdir(directory)
+        ]
+
+    def read(self, now: float) -> list[ActiveSession]:
+        """Return the sessions at `now`, in seconds since 1970, the latest first.
+
+        Raises UnknownSessionError if `home` has no sessions, OSError."""
+        since = active_since(now)
+        self._states.list_processes()
+        self._list_sessions(since, now)
+        for followed in self._followed.values():
+            seen = self._states.look_at(followed.session)
+            if followed.is_old(seen, is_due=self._reading.is_due):
+                with self._reading.spending():
+                    followed.read()
+        states = self._states.states(
+            [(each.session, each.directory) for each in self._followed.values()], now
+        )
+        shown = [
+            (followed, states[path])
+            for path, followed in self._followed.items()
+            if not states[path].has_ended or followed.shown.last_at >= since
+        ]
+        shown.sort(key=lambda pair: pair[1].rank)
+        self._deliver([followed for followed, state in shown if self._needs_delivery(state)])
+        sessions = [followed.shown._replace(state=state) for followed, state in shown]
+        return sorted(sessions, key=lambda each: -each.last_at)
+
+    def _list_sessions(self, since: float, now: float) -> None:
+        """List the sessions again, if there may be others."""
+        stamps = self._directory_stamps() if self._is_limited else []
+        is_old = stamps != self._stamps or time.monotonic() - self._listed_at >= LISTING_SECONDS
+        if self._is_limited and self._listed_at and not (is_old and self._listing.is_due):
+            return
+        self._stamps, self._listed_at = stamps, time.monotonic()
+        with self._listing.spending():
+            listed = self._find(min(since, self._states.first_began(now)))
+        followed = {}
+        for session in listed:
+            path = session.session.path
+            followed[path] = self._followed.get(path) or _Followed(session)
+            followed[path].session = session
+        self._followed = followed
+        self._states.forget(followed)
+
+    def _find(self, since: float) -> list[FoundSession]:
+        try:
+            return find_sessions(self._home, self._all_projects, self._environ, since=since)
+        except UnknownSessionError:
+            if self._home:
+                raise
+            return []  # no runtime has sessions yet
+
+    def _directory_stamps(self) -> list[object]:
+        """Return the times of the directories that change with a new transcript."""
+        stamps: list[object] = []
+        for runtime in all_runtimes():
+            config_dir = runtime.config_dir(self._environ)
+            runtime.refresh(config_dir)  # new records of runtimes whose sessions are copied
+            for folder in runtime.all_folders(config_dir):
+                stamps.append([folder] if folder.endswith(".jsonl") else path_stamp(folder))
+        return stamps
+
+    def _needs_delivery(self, state: State) -> bool:
+        is_limited = self._is_limited or self._delivery_seconds
+        return not (is_limited and state.has_ended)
+
+    def _deliver(self, every: list[_Followed]) -> None:
+        """Read the updates of sessions again, and the collisions in them, as far as that is due:
+        first where they are oldest."""
+        until = time.thread_time() + (self._delivery_seconds or math.inf)
+        for followed in sorted(every, key=lambda each: each.delivered_at):
+            if (self._is_limited and not self._delivering.is_due) or time.thread_time() > until:
+                return
+            with self._delivering.spending():
+                followed.delivered_at = time.monotonic()
+                followed.shown = with_delivery(
+                    followed.shown, partial(delivery_state, followed.session, self._environ)
+                )
+
+
+def _shown_without_entries(session: FoundSession) -> ActiveSession:
+    name = for_people(session.name)
+    return ActiveSession(session.id, name, session.runtime.name, "", "", session.modified)

@@ -1,0 +1,161 @@
+"""Evidence of a session's process: whether it runs, what the runtime notes of it, what it started.
+
+By default a session belongs to a process of its runtime that works in its directory. A runtime that
+notes the process of a session states it instead."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...common.system.files import real_path
+from ...common.system.process_table import Process, ProcessTable
+
+if TYPE_CHECKING:
+    from .base import Runtime
+
+# Notes of a runtime about a session
+WORKING, WAITING, ASKING, IN_BACKGROUND = "working", "waiting", "asking", "in background"
+
+_INTERPRETERS = ("node", "bun", "deno", "python", "python3")
+_SHELLS = ("sh", "bash", "zsh", "dash", "fish")
+_SLACK_SECONDS = 1.0  # between the clocks of a file system and of processes
+
+
+@dataclass(frozen=True)
+class ProcessEvidence:
+    """Signs of a session's process. `is_alive` is None if that is unknown, for the `reason`.
+
+    `noted` is one of the constants of this module, '' if the runtime notes nothing, `since` when
+    that began, `question` what the session waits for. `children` are the processes that it
+    started, without the runtime's own."""
+
+    is_alive: bool | None
+    reason: str = ""
+    noted: str = ""
+    since: float = 0.0
+    question: str = ""
+    process: Process | None = None
+    children: tuple[Process, ...] = ()
+
+    def runs_since(self, at: float, now: float) -> bool:
+        """Return whether a process runs that the session started at that time or later.
+
+        If the clock was set back since, any process counts that did not start with the session."""
+        if at > now:
+            at = self.process.began + _SLACK_SECONDS if self.process else now
+        return any(child.began >= at - _SLACK_SECONDS for child in self.children)
+
+    def has_shell(self, at: float) -> bool:
+        """Return whether a shell runs that the session started after that time."""
+        return any(child.began > at and is_shell(child.words) for child in self.children)
+
+
+@dataclass(frozen=True)
+class SessionPlace:
+    """A session that may have a process: where its transcript is, the directories that it worked
+    in, and when it wrote last, in seconds since 1970."""
+
+    path: str
+    id: str
+    directories: tuple[str, ...]
+    modified: float
+
+
+def is_shell(words: Sequence[str]) -> bool:
+    """Return whether a command line is of a shell that runs a command."""
+    return len(words) > 1 and os.path.basename(words[0]) in _SHELLS and "c" in words[1][:4]
+
+
+def kind_of(runtime: Runtime, words: Sequence[str]) -> str:
+    """Return what a command line is to a runtime: `session`, `server`, `helper`, or ''."""
+    program = os.path.basename(words[0]) if words else ""
+    if program in runtime.HELPERS:
+        return "helper"
+    options = [word for word in words[1:] if word]
+    if program in _INTERPRETERS:
+        script = next((word for word in options if not word.startswith("-")), "")
+        is_own = bool(runtime.PACKAGE) and f"/{runtime.PACKAGE}/" in script
+        program = runtime.PROGRAM if is_own else os.path.basename(script)
+        options = options[options.index(script) + 1 :] if script else []
+    if program != runtime.PROGRAM:
+        return ""
+    return "server" if options[:1] and options[0] in runtime.SERVERS else "session"
+
+
+class Processes:
+    """A runtime's processes in a table."""
+
+    def __init__(self, runtime: Runtime, table: ProcessTable) -> None:
+        self.table = table
+        self._kinds = {
+            pid: kind
+            for pid, process in table.processes.items()
+            if (kind := kind_of(runtime, process.words))
+        }
+
+    def sessions(self) -> Iterator[Process]:
+        """Yield the processes of sessions, except children of another one."""
+        for pid, kind in self._kinds.items():
+            process = self.table.processes[pid]
+            if kind == "session" and process.parent not in self._kinds:
+                yield process
+
+    def started_by(self, process: Process, directories: Iterable[str]) -> tuple[Process, ...]:
+        """Return what a process started, and what a server of the runtime started for it."""
+        started = [child for child in self.table.below(process.pid) if child.pid not in self._kinds]
+        servers = [pid for pid, kind in self._kinds.items() if kind == "server"]
+        known = {child.pid for child in started}
+        for pid in servers:
+            for child in self.table.below(pid):
+                is_new = child.pid not in self._kinds and child.pid not in known
+                if is_new and self.table.directory(child.pid) in directories:
+                    started.append(child)
+        return tuple(started)
+
+
+def evidence_by_directory(
+    runtime: Runtime, candidates: Sequence[SessionPlace], table: ProcessTable
+) -> dict[str, ProcessEvidence]:
+    """Return the evidence of sessions, by the paths of their transcripts.
+
+    If N processes work in a directory, its N latest sessions that wrote since these began are
+    theirs."""
+    if not table.is_known:
+        nothing = ProcessEvidence(None, "the system does not list its processes")
+        return {candidate.path: nothing for candidate in candidates}
+    processes = Processes(runtime, table)
+    free: dict[str, list[Process]] = {}
+    for process in processes.sessions():
+        free.setdefault(table.directory(process.pid), []).append(process)
+    evidence = {}
+    for place in sorted(candidates, key=lambda each: -each.modified):
+        directories = {real_path(directory) for directory in place.directories if directory}
+        match = _take(free, directories, place)
+        evidence[place.path] = (
+            ProcessEvidence(
+                True, process=match, children=processes.started_by(match, frozenset(directories))
+            )
+            if match
+            else ProcessEvidence(False)
+        )
+    return evidence
+
+
+def _take(
+    free: dict[str, list[Process]], directories: Iterable[str], candidate: SessionPlace
+) -> Process | None:
+    """Take the process of a session from the free ones: one that names it, else the latest."""
+    for directory in directories:
+        fitting = [
+            process
+            for process in free.get(directory, ())
+            if process.began - _SLACK_SECONDS <= candidate.modified or candidate.id in process.words
+        ]
+        if fitting:
+            best = max(fitting, key=lambda each: (candidate.id in each.words, each.began))
+            free[directory].remove(best)
+            return best
+    return None

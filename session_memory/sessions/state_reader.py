@@ -1,0 +1,125 @@
+"""Reads the states of sessions, again and again. Transcripts are only read after a change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+
+from ..common.errors import described
+from ..common.system.files import status_at
+from ..common.system.process_table import ProcessTable, process_table
+from ..common.text.sanitize import for_people
+from .runtimes.base import Runtime
+from .runtimes.evidence import Processes, ProcessEvidence, SessionPlace
+from .runtimes.table import all_runtimes
+from .states import UNKNOWN, State, state_of
+from .transcripts.last_turn import LastTurn, last_turn
+from .transcripts.sessions import FoundSession
+
+Stamp = tuple[float, int]  # of a transcript: its time and size
+
+
+class _ReadTurn:
+    """The last turn of a session's transcript as it was last read, and the problem with that."""
+
+    def __init__(self) -> None:
+        self.stamp: Stamp = (0.0, -1)
+        self.turn = LastTurn()
+        self.problem = ""
+
+    def read(self, session: FoundSession) -> None:
+        """Read the turn again if the transcript has changed."""
+        status = status_at(session.session.path)
+        if status is None:
+            return
+        session.modified, session.size = status.st_mtime, status.st_size
+        stamp = status.st_mtime, status.st_size
+        if stamp != self.stamp:
+            self.stamp, self.problem = stamp, ""
+            try:
+                self.turn = last_turn(session.runtime, session.session.path)
+            except Exception as error:  # any error affects only this session
+                self.problem = for_people(described(error))
+
+
+class StateReader:
+    """Reads the states of sessions by their transcripts, and by the processes of this machine.
+
+    The processes are listed again after `pause` seconds."""
+
+    def __init__(self, environ: Mapping[str, str], pause: float = 0.0) -> None:
+        self._environ = environ
+        self._pause = pause
+        self._table = ProcessTable([])
+        self._listed_at = -pause
+        self._turns: dict[str, _ReadTurn] = {}
+
+    def list_processes(self) -> None:
+        """List the processes again, if the pause is over."""
+        if time.monotonic() - self._listed_at >= self._pause:
+            self._table = process_table(self._table)
+            self._listed_at = time.monotonic()
+
+    def first_began(self, now: float) -> float:
+        """Return when the oldest running process of a session began; `now` if there is none."""
+        began = [
+            process.began
+            for runtime in all_runtimes()
+            for process in Processes(runtime, self._table).sessions()
+        ]
+        return min(began, default=now)
+
+    def look_at(self, session: FoundSession) -> tuple[Stamp, float]:
+        """Read the session's last turn, and the time and size of its transcript.
+
+        Return the transcript's stamp, and when the last prompt came, 0.0 if unknown."""
+        known = self._turns.setdefault(session.session.path, _ReadTurn())
+        known.read(session)
+        return known.stamp, known.turn.asked_at
+
+    def states(self, sessions: Iterable[tuple[FoundSession, str]], now: float) -> dict[str, State]:
+        """Return the states of sessions that were looked at, by the paths of their transcripts.
+
+        Each comes with the directory that it works in, '' if unknown."""
+        pairs = list(sessions)
+        evidence = self._evidence(pairs)
+        return {
+            session.session.path: self._state(session, directory, evidence, now)
+            for session, directory in pairs
+        }
+
+    def forget(self, kept: Iterable[str]) -> None:
+        """Drop the turns of all sessions except the ones whose transcripts are `kept`."""
+        self._turns = {path: self._turns[path] for path in kept if path in self._turns}
+
+    def _state(
+        self,
+        session: FoundSession,
+        directory: str,
+        evidence: Mapping[str, ProcessEvidence],
+        now: float,
+    ) -> State:
+        path = session.session.path
+        known, of_process = self._turns[path], evidence[path]
+        if known.problem and of_process.is_alive:
+            return State(UNKNOWN, session.modified, reason=known.problem)
+        state = state_of(session.runtime, known.turn, of_process, directory, now)
+        # a rule may hide everything else
+        return state if session.has_text else State(state.name, state.since)
+
+    def _evidence(
+        self, sessions: Iterable[tuple[FoundSession, str]]
+    ) -> Mapping[str, ProcessEvidence]:
+        """Return the evidence of sessions, by the paths of their transcripts."""
+        places: dict[tuple[str, str], tuple[Runtime, list[SessionPlace]]] = {}
+        for session, directory in sessions:
+            runtime, home = session.runtime, session.home
+            config_dir = runtime.config_dir(self._environ) if home.sessions_dir else home.root
+            place = SessionPlace(
+                session.session.path, session.id, (directory, session.start), session.modified
+            )
+            places.setdefault((runtime.name, config_dir), (runtime, []))[1].append(place)
+        evidence: dict[str, ProcessEvidence] = {}
+        for (_, config_dir), (runtime, of_runtime) in places.items():
+            evidence.update(runtime.evidence(config_dir, of_runtime, self._table))
+        return evidence

@@ -1,0 +1,108 @@
+"""The last turn of a transcript, read from its end: calls without a result, and how it ended."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from ...common.system.files import Opened
+from ...common.system.json import objects_in
+from ..runtimes.base import Runtime
+from ..runtimes.records import CALLS, MESSAGES, TURNS, Approval, CallResult, PromptId, Reply
+from .entries import Entry, ToolUse
+from .lines import last_line_end, windows_backward
+
+TURN_BYTES = 256 * 1024  # searched from the end
+_WANTED = MESSAGES | CALLS | TURNS
+
+
+class LastTurn(NamedTuple):
+    """The last turn of a transcript. Times are in seconds since 1970, 0.0 if unknown.
+
+    `role` is the last entry's: `user`, `assistant`, or '' if there is none. `calls` have no result
+    yet and were made at `called_at`; `asks_approval` if the transcript says so. `has_ended` means
+    that the agent's last message ends the turn, or that its user interrupted it. `at` is the time
+    of the last event, `asked_at` the time of the last prompt if it is near the end."""
+
+    role: str = ""
+    calls: tuple[ToolUse, ...] = ()
+    called_at: float = 0.0
+    asks_approval: bool = False
+    has_ended: bool = False
+    at: float = 0.0
+    asked_at: float = 0.0
+
+
+class _Reading:
+    """The part of a turn that was read so far, backward."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._records = runtime.records
+        self._ids: set[str] = set()  # of results, and of approvals that were answered
+        self._calls: list[ToolUse] = []
+        self._has_calls = self._is_past_calls = self._asks = False
+        self._called_at = self._at = self._asked_at = 0.0
+        self._ends: bool | None = None  # None: nothing shows it yet
+        self._role = ""
+        self.is_done = False
+
+    def read(self, line: bytes) -> None:
+        """Read the line before the last one that was read."""
+        for record in reversed(objects_in(line)):
+            at = self._records.time(record) or 0.0
+            if self._ends is None and self._records.is_interruption(record):
+                self._ends = True
+            for call in reversed(list(self._records.calls_and_results(record))):
+                self._note_call(call, at)
+            for event in reversed(self._records.events(record, 0, _WANTED)):
+                self._note(event, at)
+
+    def _note_call(self, call: ToolUse | CallResult | Approval, at: float) -> None:
+        """Note a call of the last message, or a result; earlier calls have theirs."""
+        self._at = self._at or at
+        if isinstance(call, CallResult):
+            self._is_past_calls = self._is_past_calls or self._has_calls
+            self._ids.add(call.call_id)
+        elif isinstance(call, Approval):
+            self._asks = self._asks or not (call.is_answered or call.id in self._ids)
+            self._ids.add(call.id)
+        elif not self._is_past_calls and self._ends is None:
+            self._has_calls = True
+            if call.call_id and call.call_id not in self._ids:
+                self._calls.insert(0, call)
+                self._called_at = at
+
+    def _note(self, event: object, at: float) -> None:
+        if isinstance(event, Entry):
+            at = event.timestamp or at
+            self._at, self._role = self._at or at, self._role or event.role
+            if event.role == "user":
+                self._asked_at = at
+                self.is_done = True
+        elif isinstance(event, Reply | PromptId) and self._ends is None:
+            self._ends = isinstance(event, Reply) and event.ends_turn
+
+    def turn(self) -> LastTurn:
+        return LastTurn(
+            self._role,
+            tuple(self._calls),
+            self._called_at,
+            self._asks,
+            bool(self._ends),
+            self._at,
+            self._asked_at,
+        )
+
+
+def last_turn(runtime: Runtime, path: str) -> LastTurn:
+    """Return the last turn of the transcript at `path`. Raises OSError."""
+    reading = _Reading(runtime)
+    with Opened(path) as descriptor:
+        size = os.fstat(descriptor).st_size
+        end = last_line_end(descriptor, 0, size, TURN_BYTES) or 0
+        for lines in windows_backward(descriptor, 0, end, TURN_BYTES):
+            for _, line in reversed(lines):
+                reading.read(line)
+                if reading.is_done:
+                    return reading.turn()
+    return reading.turn()

@@ -1,0 +1,306 @@
+"""The state of a session follows from its last turn, its process, and what the runtime notes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents_scene import noted_process
+from records import assistant, tool_result, user, write
+
+from session_memory.common.system.process_table import process_table
+from session_memory.sessions.runtimes.evidence import SessionPlace
+from session_memory.sessions.runtimes.table import all_runtimes, runtime
+from session_memory.sessions.states import (
+    ASKS,
+    BACKGROUND,
+    ENDED,
+    GONE,
+    UNKNOWN,
+    WAITS,
+    WORKING,
+    State,
+    state_of,
+)
+from session_memory.sessions.transcripts.last_turn import LastTurn, last_turn
+
+FIXTURES = Path(__file__).parent / "runtimes" / "fixtures"
+BASH = ("Bash", {"command": "make"})
+LONG_AGO = 1_000_000_000.0
+
+
+class Claude:
+    """A session of Claude Code: its transcript, and the directory that it works in."""
+
+    def __init__(self, root: Path) -> None:
+        self.config_dir = root / ".claude"
+        self.project = root / "project"
+        self.project.mkdir()
+        self.path = self.config_dir / "projects" / "-project" / "a.jsonl"
+
+    def wrote(self, *records: dict[str, Any]) -> None:
+        write(self.path, *records)
+
+    def state(self, directory: Path | None = None) -> State:
+        claude = runtime("agent-sdk")
+        candidate = SessionPlace(str(self.path), "a", (str(self.project),), time.time())
+        evidence = claude.evidence(str(self.config_dir), [candidate], process_table())
+        turn = last_turn(claude, str(self.path))
+        at = str(directory or self.project)
+        return state_of(claude, turn, evidence[str(self.path)], at, time.time())
+
+
+@pytest.fixture
+def claude(tmp_path: Path) -> Claude:
+    claude = Claude(tmp_path)
+    claude.wrote(user("water the roses"), assistant(BASH, message={"stop_reason": "tool_use"}))
+    return claude
+
+
+@pytest.mark.parametrize(
+    ("status", "question", "name"),
+    [
+        ("busy", "", WORKING),
+        ("idle", "", WAITS),
+        ("shell", "", BACKGROUND),
+        ("waiting", "permission prompt", ASKS),
+        ("waiting", "sandbox request", ASKS),
+        ("waiting", "input needed", WAITS),
+        ("waiting", "dialog open", WAITS),
+    ],
+)
+def test_what_claude_code_notes_is_the_state_and_the_transcript_names_the_call(
+    claude: Claude, status: str, question: str, name: str
+) -> None:
+    with noted_process(claude.config_dir, "a", status, question):
+        state = claude.state()
+    assert state.name == name
+    if name == ASKS:
+        assert (state.tool, state.argument) == ("Bash", "make")
+
+
+def test_a_killed_process_has_ended_although_its_note_stays(claude: Claude) -> None:
+    with noted_process(claude.config_dir, "a", "waiting", "permission prompt") as process:
+        assert claude.state().name == ASKS
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert list((claude.config_dir / "sessions").iterdir())
+        assert claude.state().name == ENDED
+
+
+def test_a_process_id_that_was_used_again_is_not_the_session_s(claude: Claude) -> None:
+    with noted_process(claude.config_dir, "a", "busy", procStart="1"):
+        assert claude.state().name == ENDED
+
+
+def test_a_clock_that_was_set_ends_no_session(claude: Claude) -> None:
+    for hours in (-5, 5):
+        at = (time.time() + hours * 3600) * 1000
+        with noted_process(claude.config_dir, "a", "busy", statusUpdatedAt=at, startedAt=at):
+            assert claude.state().name == WORKING
+
+
+def test_a_process_of_another_container_is_unknown_with_a_reason(claude: Claude) -> None:
+    with noted_process(claude.config_dir, "a", "busy", pidDomain="linux:other:pid:[1]"):
+        state = claude.state()
+    assert (state.name, "container" in state.reason) == (UNKNOWN, True)
+
+
+def test_of_two_terminals_with_a_session_the_one_that_changed_last_counts(claude: Claude) -> None:
+    first = noted_process(claude.config_dir, "a", "idle", statusUpdatedAt=1000)
+    with first, noted_process(claude.config_dir, "a", "busy"):
+        assert claude.state().name == WORKING
+
+
+def test_an_open_session_whose_directory_was_removed_says_so(
+    claude: Claude, tmp_path: Path
+) -> None:
+    with noted_process(claude.config_dir, "a", "idle"):
+        assert claude.state(tmp_path / "removed").name == GONE
+    assert claude.state(tmp_path / "removed").name == ENDED
+
+
+def test_sub_agents_that_run_after_the_answer_are_in_the_background(claude: Claude) -> None:
+    asked = time.time() - 60
+    with noted_process(claude.config_dir, "a", "busy", statusUpdatedAt=asked * 1000):
+        claude.wrote(user("count"), assistant("I do.", message={"stop_reason": "end_turn"}))
+        assert claude.state().name == BACKGROUND
+        claude.wrote(user("count"), assistant(BASH), tool_result("1"))
+        assert claude.state().name == WORKING
+
+
+@contextmanager
+def running(program: Path, directory: Path, script: str = "sleep 600") -> Iterator[int]:
+    """A process that is called like a runtime's program, as the system lists it."""
+    program.parent.mkdir(parents=True, exist_ok=True)
+    if not program.exists():
+        program.symlink_to("/bin/bash")
+    process = subprocess.Popen([str(program), "-c", f"{script}; true"], cwd=directory)
+    time.sleep(0.2)
+    try:
+        yield process.pid
+    finally:
+        for child in process_table().below(process.pid):
+            os.kill(child.pid, signal.SIGKILL)
+        process.kill()
+        process.wait()
+
+
+class Qwen:
+    """Sessions of Qwen Code in a project, and its processes there."""
+
+    def __init__(self, root: Path) -> None:
+        self.project = root / "project"
+        self.project.mkdir()
+        self.program = root / "bin" / "qwen"
+        self.runtime = runtime("qwen")
+
+    def states(self, turns: dict[str, LastTurn], modified: dict[str, float]) -> list[str]:
+        candidates = [
+            SessionPlace(id, id, (str(self.project),), modified.get(id, time.time()))
+            for id in turns
+        ]
+        evidence = self.runtime.evidence("", candidates, process_table())
+        return [
+            state_of(self.runtime, turn, evidence[id], str(self.project), time.time()).name
+            for id, turn in turns.items()
+        ]
+
+    def state(self, turn: LastTurn) -> str:
+        return self.states({"a": turn}, {})[0]
+
+
+@pytest.fixture
+def qwen(tmp_path: Path) -> Qwen:
+    return Qwen(tmp_path)
+
+
+def calling(kind: str, seconds: float, name: str = "tool") -> LastTurn:
+    from session_memory.sessions.transcripts.entries import ToolUse
+
+    at = time.time() - seconds
+    return LastTurn("assistant", (ToolUse(name, "x", kind, "1"),), at, at=at)
+
+
+def test_without_a_process_in_its_directory_a_session_has_ended(qwen: Qwen, tmp_path: Path) -> None:
+    answered = LastTurn("assistant", has_ended=True, at=time.time())
+    assert qwen.state(answered) == ENDED
+    with running(qwen.program, tmp_path):
+        assert qwen.state(answered) == ENDED
+    with running(qwen.program, qwen.project):
+        assert qwen.state(answered) == WAITS
+        assert qwen.state(LastTurn("user", at=time.time())) == WORKING
+
+
+def test_as_many_sessions_are_open_as_processes_run_in_their_directory_the_latest(
+    qwen: Qwen,
+) -> None:
+    turns = {id: LastTurn("assistant", has_ended=True, at=time.time()) for id in "abc"}
+    now = time.time() + 60
+    with running(qwen.program, qwen.project), running(qwen.program, qwen.project):
+        states = qwen.states(turns, {"a": now - 2, "b": now - 1, "c": now})
+        assert states == [ENDED, WAITS, WAITS]
+        # a session that wrote nothing since a process began is not its
+        assert qwen.states(turns, {"a": LONG_AGO, "b": LONG_AGO, "c": now})[:2] == [ENDED, ENDED]
+
+
+def test_an_open_command_without_a_process_asks_for_approval_and_with_one_runs(qwen: Qwen) -> None:
+    with running(qwen.program, qwen.project, "sleep 2.5; sleep 600"):
+        time.sleep(0.3)
+        assert qwen.state(calling("command", 0.1)) == WORKING  # it may just start
+        assert qwen.state(calling("edit", 0.1)) == WORKING
+        assert qwen.state(calling("edit", 30)) == WORKING  # a process is younger than the call
+        time.sleep(1.2)
+    with running(qwen.program, qwen.project, "read line < /dev/zero"):
+        assert qwen.state(calling("command", 30)) == ASKS
+        assert qwen.state(calling("edit", 30)) == ASKS
+        assert qwen.state(calling("other", 30)) == UNKNOWN
+        assert qwen.state(calling("other", 30, "task")) == WORKING
+
+
+def test_a_runtime_without_approvals_never_asks(tmp_path: Path) -> None:
+    pi = Qwen(tmp_path)
+    pi.runtime, pi.program = runtime("pi"), tmp_path / "bin" / "pi"
+    with running(pi.program, pi.project, "read line < /dev/zero"):
+        assert pi.state(calling("command", 30)) == WORKING
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in FIXTURES.iterdir()))
+def test_a_conversation_that_is_over_has_no_open_call(name: str) -> None:
+    fitting = next(each for each in all_runtimes() if each.name == name)
+    turn = last_turn(fitting, str(FIXTURES / name / "conversation.jsonl"))
+    assert turn.role
+    assert not (turn.calls and not turn.has_ended)
+
+
+def codex_line(kind: str, **payload: Any) -> bytes:
+    line = {"timestamp": "2026-11-29T18:00:00.000Z", "ordinal": 1, "type": kind, "payload": payload}
+    return json.dumps(line).encode() + b"\n"
+
+
+def test_codex_s_call_is_open_until_its_output_even_if_only_the_model_s_view_has_it(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "rollout.jsonl"
+    item = {"type": "UserMessage", "id": "1", "content": [{"type": "text", "text": "hello"}]}
+    arguments = json.dumps({"cmd": "rm -rf build"})
+    asked = codex_line("event_msg", type="item_completed", item=item)
+    call = codex_line(
+        "response_item", type="function_call", name="exec_command", arguments=arguments, call_id="c"
+    )
+    output = codex_line("response_item", type="function_call_output", call_id="c", output="done")
+    path.write_bytes(asked + call)
+    turn = last_turn(runtime("codex"), str(path))
+    assert [(each.kind, each.argument) for each in turn.calls] == [("command", "rm -rf build")]
+    path.write_bytes(asked + call + output)
+    assert not last_turn(runtime("codex"), str(path)).calls
+    path.write_bytes(asked + codex_line("event_msg", type="turn_aborted", reason="interrupted"))
+    assert last_turn(runtime("codex"), str(path)).has_ended
+
+
+def test_copilot_s_transcript_says_that_it_asks(tmp_path: Path) -> None:
+    def event(kind: str, **data: Any) -> str:
+        return json.dumps(
+            {
+                "type": kind,
+                "data": data,
+                "id": kind,
+                "timestamp": "2026-11-29T18:00:00.000Z",
+                "parentId": None,
+            }
+        )
+
+    request = {"toolCallId": "c", "name": "bash", "arguments": {"command": "make"}}
+    lines = [
+        event("user.message", content="hello"),
+        event("assistant.message", messageId="m", content="", toolRequests=[request]),
+        event("permission.requested", requestId="r", permissionRequest={"toolCallId": "c"}),
+        event("permission.completed", requestId="r", result={"kind": "approved"}),
+    ]
+    path = tmp_path / "events.jsonl"
+    path.write_text("\n".join(lines[:3]) + "\n")
+    turn = last_turn(runtime("copilot"), str(path))
+    assert (turn.asks_approval, turn.calls[0].argument) == (True, "make")
+    path.write_text("\n".join(lines) + "\n")
+    assert not last_turn(runtime("copilot"), str(path)).asks_approval
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no ps")
+def test_ps_lists_the_processes_that_proc_has() -> None:
+    from session_memory.common.system import process_table as module
+
+    of_ps, of_proc = module._from_ps(), process_table()
+    own = os.getpid()
+    if of_ps.is_known:
+        assert of_ps.processes[own].parent == of_proc.processes[own].parent
+        assert abs(of_ps.processes[own].began - of_proc.processes[own].began) < 3
+    assert of_proc.directory(own) == os.getcwd()
