@@ -1,5 +1,7 @@
-"""Sessions that really run commands and edit files in a repository, with transcripts that show it,
-to ask who wrote a line."""
+"""Sessions that really run commands and edit files in a repository, with matching transcripts.
+
+Tests ask who wrote a line.
+"""
 
 from __future__ import annotations
 
@@ -52,8 +54,7 @@ class Authors:
         return self.run("why", target, cwd=cwd)
 
     def named(self, target: str) -> tuple[str, str]:
-        """The session that is named, and how: "lines", "command", "commit", or as a "guess"; ('',
-        '') for none."""
+        """Return the attributed session, and how: "lines", "command", "commit" or "guess"; or ('', '')."""
         [reason, *_] = json.loads(self.run("why", target, "--json"))["reasons"]
         if asked := reason["asked"]:
             by_command = "commit" if reason["is_by_commit"] else "command"

@@ -1,5 +1,4 @@
-"""A real Chromium for the tests of the page: the one that is there, else the one that Playwright
-has installed."""
+"""A real Chromium for the tests of the page: the machine's own, else Playwright's."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""What several test modules share: fake APIs, the real programs that run against them, and scenes
-that many begin with.
+"""Shared parts of test modules: fake APIs, the real programs that run against them, and scenes.
 
-What a fixture takes of a feature it imports itself: tests also run in a copy without that feature."""
+A fixture imports the feature that it needs itself, because tests also run in copies without that
+feature.
+"""
 
 from __future__ import annotations
 
@@ -75,8 +76,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give the process that runs tests an empty HOME, but the caches of the person who runs
-    them."""
+    """Give the process that runs tests an empty HOME, but the caches of the person who runs them."""
     share.is_all = config.getoption("--all")
     share.seed = int(time.time()) if config.getoption("--fuzz") else 0
     # which uses none, and would fail for that
@@ -184,8 +184,7 @@ def home_of_the_tests() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def only_sqlite_opens_databases() -> Iterator[None]:
-    """Fails a test in which the program itself opens a file of SQLite, whatever becomes of the
-    error."""
+    """Fails a test in which the program itself opens a file of SQLite, whatever becomes of the error."""
     opened_databases.clear()
     yield
     assert opened_databases == []
@@ -356,8 +355,7 @@ def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
 
 @pytest.fixture(scope="session")
 def served(bundled_cli: None) -> Iterator[HostMachine]:
-    """One host on the real CLI for all tests: each has a group of its own, and leaves the host
-    running."""
+    """One host on the real CLI for all tests: each has a group of its own, and leaves the host running."""
     from host_scene import Echo, HostMachine
 
     with Echo() as api, closing(HostMachine(api)) as machine:

@@ -1,5 +1,7 @@
-"""A person with a session in whose title, prompts, answers, commands and paths stands a WORD, and
-what of ours holds it."""
+"""A person with a session full of a WORD, and a search for our files with this word.
+
+The word is in the title, prompts, answers, commands and paths.
+"""
 
 from __future__ import annotations
 
@@ -110,8 +112,7 @@ class Person(StoreUser):
         return run_hook(self._event("UserPromptSubmit", prompt=prompt), self.home).decode()
 
     def about_to_edit(self, path: str = "") -> str:
-        """What the session of Claude Code is told before an edit of the file, or of the
-        Makefile."""
+        """What the session of Claude Code is told before an edit of the file, or of the Makefile."""
         given = {
             "file_path": path or str(self.app / "Makefile"),
             "old_string": "a",

@@ -1,8 +1,8 @@
-"""A process that has imported the program and forks for each command and hook that a test starts:
-importing it takes a command 0.6 s, a hook most of its time.
+"""A process that has imported the program and forks for each command and hook of a test.
 
-What is started runs in a process of its own all the same: with its own environment, signals, locks
-and connections."""
+Importing the program takes a command 0.6 s, a hook most of its time. Each fork is a separate
+process with its own environment, signals, locks and connections.
+"""
 
 from __future__ import annotations
 

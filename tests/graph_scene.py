@@ -1,5 +1,4 @@
-"""A knowledge graph, with the store and the queue that it is made from, and a model of the fake
-server."""
+"""A knowledge graph, its store and queue, and a model of the fake server."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Texts that look a little like secrets and hold none: what developers and their tools write all
-day."""
+"""Texts without secrets that look a little like some, from developers and their tools."""
 
 from __future__ import annotations
 

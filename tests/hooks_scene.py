@@ -1,9 +1,9 @@
-"""A plain user of Claude Code, and the hooks as the runtime starts them: with a clean environment,
-JSON on stdin.
+"""A plain user of Claude Code, and the hooks as the runtime starts them.
 
-A hook runs in this process as if it had one of its own. One that leaves another process behind has
-its own, as has one of a copy of the program, or that is to be prepared; so do those of test_bundle,
-test_concurrency and test_deadline."""
+They have a clean environment and JSON on stdin. A hook runs in this process as if in its own. A
+separate process runs hooks that leave another process behind, hooks of a copy of the program,
+prepared ones, and those of test_bundle, test_concurrency and test_deadline.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +47,7 @@ def run(
     is_process=False,
     **environment,
 ):
-    """The hook's stdout; whatever happens it must end well and quietly. The transcript shows what
-    it told."""
+    """The hook's stdout; whatever happens it must end well and quietly. The transcript shows what it told."""
     given = event if isinstance(event, bytes) else json.dumps(event).encode()
     command = [program / "hooks" / f"{script}.py", *arguments]
     environ = {"HOME": str(home), "CLAUDE_PID": "4711", **environment}
@@ -80,8 +79,7 @@ class Ended(BaseException):
 
 
 def open_locks():
-    """The numbers of the locks that this process has open; none on macOS, which does not list
-    them."""
+    """The numbers of the locks that this process has open; none on macOS, which does not list them."""
     numbers = set()
     for name in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
         with suppress(OSError):  # the listing's own

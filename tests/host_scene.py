@@ -1,5 +1,4 @@
-"""A host: groups with sessions, the directory that a group shares with it, and one that runs on a
-machine of its own."""
+"""A host: groups with sessions, a group's shared directory, and a host on its own machine."""
 
 from __future__ import annotations
 
@@ -254,8 +253,7 @@ class HostMachine:
         self._opened: list[Any] = []
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """`session-memory host ...` to its end; the directory stands behind the action, as
-        `--at`."""
+        """`session-memory host ...` to its end; the directory stands behind the action, as `--at`."""
         at = [str(self.layout.root)] if words[0] == "init" else ["--at", str(self.layout.root)]
         return run_here(["host", words[0], *at, *words[1:]], self.environment, self.root)
 
@@ -345,8 +343,7 @@ class HostMachine:
         return self.reply_to(group, self.say(group, text, sender)).text
 
     def wait(self, what: Callable[[], Found], name: str) -> Found:
-        """What `what` gives once that is something. Fails, with what the host said, if that takes
-        too long."""
+        """What `what` gives once that is something. Fails, with what the host said, if that takes too long."""
         deadline = time.monotonic() + WAIT_SECONDS
         while not (found := what()):
             assert time.monotonic() < deadline, (

@@ -1,5 +1,4 @@
-"""A machine to install on, with a home directory of its own, agent homes on it, and copies of the
-repository to install."""
+"""A machine to install on, with a home directory, agent homes, and copies of the repository."""
 
 from __future__ import annotations
 
@@ -197,8 +196,7 @@ class Machine:
         return self
 
     def has_claude_code(self, project: str = "/srv/shop") -> Path:
-        """Two sessions of Claude Code in one project, an hour and five minutes old; returns where
-        they lie."""
+        """Two sessions of Claude Code in one project, an hour and five minutes old; returns where they lie."""
         directory = self.claude / "projects" / re.sub("[^A-Za-z0-9]", "-", project)
         for minutes, question, answer in (
             (60, "why is the cart empty?", "A cookie."),
@@ -318,8 +316,7 @@ def tree(directory: Path) -> dict[str, Any]:
 
 
 def agent_home(root: Path, *, memory_dir: str = ".session-memory", workdir: str = "") -> Path:
-    """An agent home with the sessions main and discord, whose transcripts lie where its runtime was
-    started."""
+    """An agent home with the sessions main and discord, whose transcripts lie where its runtime was started."""
     home = records.NamedHome(root, memory_dir)
     home.session("main", *records.exchange("plan the day", "Planned.", at=time.time() - HOUR))
     home.session("discord", *records.exchange("is it up?", "It is.", at=time.time() - 60))
@@ -330,8 +327,7 @@ def agent_home(root: Path, *, memory_dir: str = ".session-memory", workdir: str 
 
 
 def used_machine(home: Path) -> Machine:
-    """A machine that has the environment and the program already, and where Claude Code was
-    used."""
+    """A machine that has the environment and the program already, and where Claude Code was used."""
     machine = Machine(home).has_environment().has_program()
     machine.has_claude_code()
     return machine
@@ -466,8 +462,7 @@ def top_of(directory: Path) -> set[str]:
 
 
 def write_marketplace(repository: Path) -> Path:
-    """Write the marketplace that is published on the branch `plugin`, beside a copy of the
-    repository."""
+    """Write the marketplace that is published on the branch `plugin`, beside a copy of the repository."""
     directory = repository.with_name("marketplace")
     done = subprocess.run(
         [PYTHON, repository / ".ci" / "plugin.py", directory],
@@ -509,8 +504,7 @@ def make_next_version(copy: Path) -> None:
 
 
 def make_index(directory: Path, lock_file: Path) -> Path:
-    """Wheels of what a plugin sets up for itself, made from the modules installed here, in pinned
-    versions."""
+    """Wheels of what a plugin sets up for itself, made from the modules installed here, in pinned versions."""
     directory.mkdir()
     pins = dict(re.findall(r"^([a-z-]+)==(\S+)", lock_file.read_text(), re.MULTILINE))
     for name in (*PARTS["basic"], *PARTS["store"]):

@@ -1,9 +1,9 @@
 """Git commands of one session that lose work of another session, and the remedies.
 
-A cell is a command, the place where it runs, and the state of the victim's work. Git decides if it
-loses work: a line was in the victim's worktree, index, stash or commits, and afterwards it is in no
-worktree, index, branch, tag, stash or remote. Of each such cell the table says whether the person
-is asked before (`collisions: ask`), which line the victim gets, and how `rescue` brings it back.
+A cell is a command, the place where it runs, and the state of the victim's work. It loses work if a
+line was in the victim's worktree, index, stash or commits, and afterwards is in no worktree, index,
+branch, tag, stash or remote. For each such cell the table has three answers: whether the person is
+asked before (`collisions: ask`), which line the victim gets, and how `rescue` brings the work back.
 
     python -m tests.losses    # plays all and writes docs/measured/lost-work.md; about six minutes
 """

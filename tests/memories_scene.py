@@ -1,5 +1,4 @@
-"""A directory of memories with the conversations that they come from, and a store with the queue
-that works them off."""
+"""A directory of memories with their conversations, and a store with its queue."""
 
 from __future__ import annotations
 
@@ -138,8 +137,7 @@ MINUTE = 60_000
 
 
 class Scripted:
-    """A strategy that does what it is told, one after the other, and then makes an episode of
-    everything."""
+    """A strategy that does what it is told, one after the other, and then makes an episode of everything."""
 
     def __init__(self, id: str = "scripted", *script: object) -> None:
         self.id = id

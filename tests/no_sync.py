@@ -1,5 +1,7 @@
-"""Databases that do not wait for the disk: what a test stores may be lost with the machine, and a
-new store is there in a fifth of the time."""
+"""Databases that do not wait for the disk, which makes a new store five times as fast.
+
+If the machine crashes, a test's content may be lost.
+"""
 
 from __future__ import annotations
 

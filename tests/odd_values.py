@@ -1,4 +1,4 @@
-"""Odd values in what a hook reads: in the records of a transcript, in rows, in events, in files."""
+"""Odd values in the input of a hook: in records of a transcript, rows, events and files."""
 
 from __future__ import annotations
 

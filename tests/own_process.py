@@ -1,9 +1,9 @@
-"""Runs a command of ours in this process, as if it had one of its own: environment, directory,
-streams, arguments.
+"""Runs a command of ours in this process, as if it had one of its own.
 
-A process takes 0.3 s and more to start and import; a command takes a tenth of that. Tests of exit
-by a signal, of locks between processes and of files that nobody closed need a process all the
-same."""
+It has its own environment, directory, streams and arguments. A process takes 0.3 s and more to
+start and import; a command takes a tenth of that. Tests of exits by a signal, of locks between
+processes and of unclosed files still need a process.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What the tests of the page set up: the real command in a process of its own, and a visitor
-without a browser."""
+"""The setup for tests of the page: the real command in a separate process, and a visitor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Permissions that hold for a process of a test, also where root runs the tests."""
+"""Makes permissions effective for a process of a test, even if root runs the tests."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ _CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH = 1, 2
 
 
 def bind_permissions() -> None:
-    """For `preexec_fn`: takes from root what lets it read and write whatever the permissions
-    say."""
+    """For `preexec_fn`: takes from root what lets it read and write whatever the permissions say."""
     if os.geteuid() == 0:
         libc = ctypes.CDLL(None, use_errno=True)
         for capability in (_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH):

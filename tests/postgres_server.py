@@ -1,5 +1,4 @@
-"""A real PostgreSQL server for tests: one of its own, or the one that SESSION_MEMORY_TEST_POSTGRES
-names."""
+"""A real PostgreSQL server for tests: started here, or named by SESSION_MEMORY_TEST_POSTGRES."""
 
 from __future__ import annotations
 

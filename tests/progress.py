@@ -1,7 +1,6 @@
-"""What a test run says of itself: its size and how long it will take, how far it is, every failure
-as it happens, and at its end which tests took longest.
+"""The messages of a test run: its size and duration, progress, failures, and the slowest tests.
 
-How long each file took is kept in pytest's cache; of a file that was never run a guess is made.
+The duration of each file is stored in pytest's cache; for a file that never ran, it is guessed.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ _CACHE_KEY = "session-memory/seconds"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Registers `Progress` in the process that prints, which with xdist is not the one that runs
-    tests."""
+    """Registers `Progress` in the process that prints, which with xdist is not the one that runs tests."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Progress(config))
 
@@ -56,8 +54,7 @@ class Progress:
             self._begin(ids, len(self._config.option.tx))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """A part of a test is over: names it if it failed, and now and then says how far the run
-        is."""
+        """A part of a test is over: names it if it failed, and now and then says how far the run is."""
         file = report.nodeid.partition("::")[0]
         self._took[file] += report.duration
         self._tests[report.nodeid] += report.duration

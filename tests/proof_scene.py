@@ -1,5 +1,7 @@
-"""Invented pairs of sessions on one file: one reads it, the other edits it, and the first goes on,
-told of that or not."""
+"""Invented pairs of sessions on one file: one reads it, the other edits it, the first continues.
+
+The first one is told about the edit or not.
+"""
 
 from __future__ import annotations
 

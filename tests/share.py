@@ -1,5 +1,4 @@
-"""What all processes of a run share: how much of a long test runs (all of it with `--all`), and a
-directory."""
+"""Shared by all processes of a run: the share of long tests (all with `--all`), and a directory."""
 
 from __future__ import annotations
 
@@ -9,6 +8,5 @@ is_all = False  # conftest.py sets it before it imports a test
 
 
 def some(count: int, sample: int | None = None) -> int:
-    """Return how many of `count` attempts to make: without `--all` the number `sample`, or a
-    fifth."""
+    """Return how many of `count` attempts to make: without `--all` the number `sample`, or a fifth."""
     return count if is_all else -(-count // 5) if sample is None else sample

@@ -1,4 +1,4 @@
-"""A past to look into with the skills, and what each of their commands should find there."""
+"""A past to search with the skills, and the expected results of each of their commands."""
 
 from __future__ import annotations
 
@@ -78,8 +78,7 @@ def make_past(claude: Claude, cwd: Path | None = None) -> None:
 
 
 def commands_in(skill: str) -> list[str]:
-    """The commands that a skill teaches: the lines of its code blocks, but for what is shown as an
-    example."""
+    """The commands that a skill teaches: the lines of its code blocks, but for what is shown as an example."""
     lines = [line[4:] for line in skill.splitlines() if line.startswith("    ")]
     return [line for line in lines if not line.startswith(("[", "- "))]
 
@@ -139,8 +138,7 @@ def link_packages(env: Path) -> None:
 def shown_by_skills(
     claude: Claude, skills: Iterable[str], *options: str, commands: Iterable[str] = ()
 ) -> tuple[list[str], list[str]]:
-    """Each skill as the model gets it, and what the tool Bash returns for each command in the same
-    turn."""
+    """Each skill as the model gets it, and what the tool Bash returns for each command in the same turn."""
     bash = [{"name": "Bash", "input": {"command": one}} for one in commands]
     _call(claude, [*bash, *[{"name": "Skill", "input": {"skill": one}} for one in skills]], options)
     request = claude.api.prompts()[-1]
@@ -148,8 +146,7 @@ def shown_by_skills(
 
 
 def run_in_claude(claude: Claude, commands: list[str], *options: str) -> list[str]:
-    """What the tool Bash of the real Claude Code returns for each command, in one turn of the
-    model."""
+    """What the tool Bash of the real Claude Code returns for each command, in one turn of the model."""
     _call(claude, [{"name": "Bash", "input": {"command": one}} for one in commands], options)
     return results_in(claude.api.prompts()[-1])
 

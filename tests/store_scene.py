@@ -1,5 +1,8 @@
-"""What the tests of the store set up: a store beside transcripts (`Scene`), entries put into it by
-hand (`put`), and a user with transcripts who runs the commands (`StoreUser`)."""
+"""The setup for tests of the store.
+
+It has a store beside transcripts (`Scene`), entries added by hand (`put`), and a user with
+transcripts who runs the commands (`StoreUser`).
+"""
 
 from __future__ import annotations
 

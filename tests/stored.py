@@ -1,5 +1,4 @@
-"""A store with conversations in it, entry by entry, without transcripts: what tests of what is made
-of them need."""
+"""A store with conversations, entry by entry, without transcripts."""
 
 from __future__ import annotations
 
@@ -26,8 +25,7 @@ _keys = itertools.count(1)
 
 
 class Stored:
-    """A store. Conversations that are added are finished: silent for longer than the gap, and
-    ready."""
+    """A store. Conversations that are added are finished: silent for longer than the gap, and ready."""
 
     def __init__(self, path: Path, **options: Any) -> None:
         self.path = str(path)

@@ -1,4 +1,4 @@
-"""The documentation names what there is: tests, files, and pages that are reached from README."""
+"""The documentation names existing tests and files, and all pages can be reached from README."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""Every command that stands in README, docs/ and the skills is one: its words parse, its modules,
-files and options are there, and what neither serves nor installs runs in a home with sessions."""
+"""Every command in README, docs/ and the skills is valid.
+
+Its words can be parsed, and its modules, files and options exist. Commands that neither serve nor
+install are run in a home with sessions.
+"""
 
 from __future__ import annotations
 

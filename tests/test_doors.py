@@ -1,4 +1,4 @@
-"""The doors of a package: what others may import of it, and where a reader sees that.
+"""The doors of a package: the names that others may import, and where a reader finds them.
 
 Nobody outside a layer or an extra imports a module or a name that begins with an underscore. The
 docstring of a package lists its public modules, a line each.

@@ -1,5 +1,4 @@
-"""The fake servers leave the streams of the test's process alone, which commands run in it have as
-theirs."""
+"""The fake servers do not use the streams of the test's process, which commands in it use."""
 
 from __future__ import annotations
 

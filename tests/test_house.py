@@ -1,6 +1,6 @@
-"""The house: imports point down, nothing imports in a circle, names are unique, the map shows every
-room and its layer, and the page of commands every command.
+"""The house rules: imports point down and are not circular, and names are unique.
 
+The map has every package and its layer, and the page of commands has every command.
 `.venv/bin/python tests/test_house.py` writes the table in docs/reference/commands.md.
 """
 
@@ -107,8 +107,7 @@ def is_ours(module: str) -> bool:
 
 
 def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the statements of a tree, at any depth, without the blocks that only a type checker
-    reads."""
+    """Yield the statements of a tree, at any depth, without the blocks that only a type checker reads."""
     for field in ("body", "handlers", "orelse", "finalbody", "cases"):
         for node in getattr(tree, field, ()):
             if not (

@@ -1,5 +1,7 @@
-"""Types that say nothing, in the packages that keep state: a record of a runtime is an open
-dictionary, what we keep is a class."""
+"""Open types are not allowed in packages that keep state.
+
+A record of a runtime is an open dictionary; our own state is a class.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Public functions: each has users outside its module, and the names that few use only get fewer.
+"""Public functions: each has users outside its module, and rarely used names only decrease.
 
-A function without an underscore at the top level of a public module is public. It is used if another
-module imports it, a row of `extension_points` leads to it, or a program, a page or a script names it.
+A function without an underscore at the top level of a public module is public. It is used if
+another module imports it, a row of `extension_points` leads to it, or a program, a page or a script
+names it.
 """
 
 from __future__ import annotations

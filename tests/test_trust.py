@@ -1,5 +1,4 @@
-"""The page on trust says what is true: which hooks an install adds, and that nothing connects to a
-network."""
+"""The page on trust is true: the hooks that an install adds, and no network connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tools are called with: made-up sessions, and those of an agent home."""
+"""Input for tools: invented sessions, and sessions of an agent home."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ class FakeAdministration:
 
 
 class FakeBackend:
-    """A backend whose sessions a test made up; `fails` is raised by whatever it is asked, also of a
-    host."""
+    """A backend whose sessions a test made up; `fails` is raised by whatever it is asked, also of a host."""
 
     def __init__(self, *sessions: ListedSession, fails: Exception | None = None) -> None:
         self._sessions = [*sessions]

@@ -1,5 +1,5 @@
-"""Fails whatever opens a file of SQLite by a descriptor of its own: its close would drop the locks
-of a connection.
+"""Makes any direct opening of a SQLite file fail, because its close would drop a connection's
+locks.
 
 The tests import this, and so does each Python that has this directory on its PYTHONPATH.
 """

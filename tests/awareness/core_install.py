@@ -1,5 +1,7 @@
-"""Run in a copy of the core, whose root is the first argument: installs the hooks of one runtime
-into the settings file that is the second, or with `--remove` takes them out again."""
+"""Installs or removes the hooks of one runtime, in a copy of the core.
+
+The first argument is the copy's root, the second the settings file; `--remove` removes the hooks.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The generated transcripts that the benchmarks run on: as real ones are, and the same every
-time."""
+"""The generated transcripts of the benchmarks are like real ones, and the same every time."""
 
 from __future__ import annotations
 

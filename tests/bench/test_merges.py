@@ -1,4 +1,4 @@
-"""The benchmark of conflicts told before the merge: on a small history whose merges are known."""
+"""The benchmark of early conflict reports, on a small history with known merges."""
 
 from __future__ import annotations
 

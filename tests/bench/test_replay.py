@@ -1,5 +1,4 @@
-"""The replay of a history with checkpoints: what counts as told, as right, and what is told of
-nothing."""
+"""The replay of a history with checkpoints: which reports count, which are right, and false ones."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Runtimes that take the plugin of Claude Code, on the machine of somebody who also uses Claude
-Code in the same project."""
+"""Runtimes that use Claude Code's plugin, for somebody who uses both in the same project."""
 
 from __future__ import annotations
 

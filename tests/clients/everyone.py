@@ -1,10 +1,9 @@
-"""Somebody who uses every runtime there is, in one project: the real programs, in one home
-directory.
+"""Somebody who uses every runtime in one project: the real programs, in one home directory.
 
-`CLIENTS` has a line for each. Its class is made with the directory of the machine, where npm has
-put its package, and the model that answers it; `say` runs one prompt to its end, in a new session
-or in an earlier one, and `add_plugin` and `remove_plugin` do what its user does to have the
-repository as a plugin, and to be rid of it. It edits files and runs commands without asking.
+`CLIENTS` has a line for each. Its class is created with the directory of the machine, where npm has
+put its package, and the model that answers it. `say` runs one prompt to its end, in a new session
+or in an earlier one. `add_plugin` and `remove_plugin` do what a user does to add the repository as
+a plugin and remove it. It edits files and runs commands without asking.
 """
 
 from __future__ import annotations
@@ -240,8 +239,7 @@ class User:
             ]
 
     def call(self, kind: str, given: str, old: str = "", new: str = "") -> tuple[str, Any]:
-        """The tool call that reads a file, puts `new` in the place of `old` in it, or runs a
-        command."""
+        """The tool call that reads a file, puts `new` in the place of `old` in it, or runs a command."""
         if self.name == "codex":
             return "exec", {"script": _codex_script(kind, given, old, new)}
         name, key = TOOLS[self.name][kind]

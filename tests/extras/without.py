@@ -1,6 +1,8 @@
-"""Run in a copy of the package: imports every module, renders every help text, makes one call per
-command; prints what went wrong, a line each. The first argument is the command's session, the second
-a directory for files."""
+"""Imports every module, renders every help text and makes one call per command, in a copy.
+
+It prints the errors, one per line. The first argument is the command's session, the second a
+directory for files.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What the fakes share: a server on 127.0.0.1 that remembers its requests and answers in JSON or
-with events."""
+"""Shared parts of the fakes: a server on 127.0.0.1 that records requests, and answers with JSON or events."""
 
 from __future__ import annotations
 
@@ -18,8 +17,7 @@ SelfType = TypeVar("SelfType", bound="LoopbackServer")
 
 
 class Request:
-    """One POST: its `path` without the query, its JSON `body`, and the `kind` that the fake took it
-    for."""
+    """One POST: its `path` without the query, its JSON `body`, and the `kind` that the fake took it for."""
 
     def __init__(self, path: str, body: Json) -> None:
         self.path = path
@@ -68,8 +66,7 @@ class Request:
 
 
 class Hold:
-    """A request that waits for its answer: it was `reached`, and is answered once it is
-    `released`."""
+    """A request that waits for its answer: it was `reached`, and is answered once it is `released`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -81,8 +78,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Print nothing of a client that has gone: a command that runs in the test's process has
-        its stderr."""
+        """Print nothing of a client that has gone: a command that runs in the test's process has its stderr."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
@@ -270,8 +266,7 @@ def _pieces(block: Json) -> tuple[Json, list[Json]]:
 
 
 def content_blocks(reply: Json, call_ids: Iterable[str]) -> list[Json]:
-    """The content of a reply `{"thinking", "text", "tools": [{"name", "input"}]}`, every key
-    optional."""
+    """The content of a reply `{"thinking", "text", "tools": [{"name", "input"}]}`, every key optional."""
     blocks: list[Json] = []
     if "thinking" in reply:
         blocks.append(

@@ -1,9 +1,8 @@
-"""A write that fails, at any place of the home: nothing is lost, nothing is half-written, and the
-error is clear.
+"""A write fails anywhere in the home: nothing is lost or half-written, and the error is clear.
 
-The C library's calls fail (`inject.c`), so that SQLite's writes fail too. Each command runs once
-with a failing call, in a process that is forked from one with the library, and then once more, for
-a random sample of its calls: 3 for each error, 15 with `--all`.
+The C library's calls fail (`inject.c`), so SQLite's writes fail too. Each command runs once with a
+failing call, in a process that is forked from one with the library, and then once more. The calls
+are a random sample: 3 for each error, 15 with `--all`.
 """
 
 from __future__ import annotations
@@ -147,8 +146,7 @@ WORKS = {
 
 
 def faults(calls: list[str], most: int) -> Iterator[tuple[int, int, str]]:
-    """Yield calls that fail, at most so many for each error: the number, the error, and how to name
-    them."""
+    """Yield calls that fail, at most so many for each error: the number, the error, and how to name them."""
     for number in (errno.EIO, errno.ENOSPC):
         for at in sorted(random.sample(range(1, len(calls) + 1), min(most, len(calls)))):
             yield at, number, f"{errno.errorcode[number]} at {at} of {len(calls)}, {calls[at - 1]}"

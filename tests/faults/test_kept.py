@@ -1,5 +1,7 @@
-"""Nothing that is kept is lost or half written, whatever happens to keep, to restore, to the disk
-or to the transcript."""
+"""Kept content is never lost or half written, whatever happens during keep and restore.
+
+Faults are in the disk or the transcript.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Random histories: transcripts are appended, torn, truncated, rewritten, renamed, copied, forked
-and deleted while hooks, ingest, archive, upkeep and searches run and are killed. Then a model says
-what must be in the store, once, in the archives, and what nobody may have been told.
+"""Random histories of transcripts, compared with a model.
 
-A run is a seed, which is printed; with `--all` there are more. Each message has a token that occurs
-nowhere else."""
+Transcripts are appended, torn, truncated, rewritten, renamed, copied, forked and deleted while
+hooks, ingest, archive, upkeep and searches run and are killed. Then the model states what must be
+in the store (once) and in the archives, and what must not have been reported. A run is a seed,
+which is printed; with `--all` there are more. Each message has a token that occurs nowhere else.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +35,7 @@ MOST_PROCESSES = 3
 
 
 class Session:
-    """A session of the model: its lines on disk, each with its token, and the rest of a torn last
-    one."""
+    """A session of the model: its lines on disk, each with its token, and the rest of a torn last one."""
 
     def __init__(self, world: World, cwd: Path) -> None:
         self.world = world

@@ -1,4 +1,4 @@
-"""Which session a conflict names: one that provably wrote the lines, else none, only the branch."""
+"""A conflict names the session that provably wrote the lines, else only the branch."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Conflicts between branches with live sessions: found by upkeep and by the command, told with a
-prompt, once."""
+"""Conflicts between branches with live sessions: found by upkeep and command, reported once."""
 
 from __future__ import annotations
 
@@ -263,8 +262,7 @@ def test_before_the_first_session_nothing_conflicts(tmp_path: Path) -> None:
 def edits_at_known_times(
     person: Person, path: Path, root: Path, words: str, minutes: float
 ) -> None:
-    """A session edits line 20 so many minutes ago, as its transcript and the time of the file
-    show."""
+    """A session edits line 20 so many minutes ago, as its transcript and the time of the file show."""
     then, fields = time.time() - minutes * 60, {"cwd": str(root), "sessionId": path.stem}
     edit = {
         "type": "tool_use",
@@ -433,8 +431,7 @@ def test_a_conflict_in_a_file_whose_name_is_sanitized_is_told_with_its_call(pers
 
 
 def partial_clone_of(person: Person, root: Path) -> None:
-    """Makes the person's two worktrees those of a partial clone that lacks the file's version
-    before both."""
+    """Makes the person's two worktrees those of a partial clone that lacks the file's version before both."""
     git(person.main, "config", "uploadpack.allowFilter", "true")
     for place, words in ((person.main, "ours"), (person.fix, "theirs")):
         (place / "cart").write_text(changed(20, words))

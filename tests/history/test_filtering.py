@@ -1,5 +1,4 @@
-"""Filtering and exchanges: what of a conversation a model gets to read, in pieces that it can
-take."""
+"""Filtering and exchanges: the parts of a conversation for a model, in pieces of suitable size."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A session exported as ATIF is valid by Harbor's validator, and read again it says the same.
+"""A session exported as ATIF passes Harbor's validator, and has the same content when read again.
 
-Not kept: what a fork copied (its steps are marked as copied context, which is read where it comes
-from), what is no entry (what hooks told and the system put in), looks into our own memory and their
-results, pictures (a text says `[image]`), the text of edits that a shell command holds, and the
-times of results."""
+Left out are a fork's copies (marked as copied context, and read in the original), text from hooks
+and the system, lookups in our own memory with their results, pictures (replaced by `[image]`), the
+text of edits by a shell command, and the times of results.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The strategy without a model: what is worth keeping of a conversation, by what it says itself."""
+"""The strategy without a model: the part of a conversation that it keeps."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""A memory is told where its one word counts: with the prompt or the git or package command that does
-what it is about; and nowhere else."""
+"""A memory comes where one word shows its relevance, and nowhere else.
+
+That is with the prompt, or with the git or package command that does what the memory is about.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Memories that a prompt is told: those that it is about, within their room, once, as far as they
-hold."""
+"""Memories for prompts: relevant and valid ones, within their room, once."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Memories as pages of Markdown: what is kept where, what a person does to it, and what the
-untrusted say."""
+"""Memories as pages of Markdown: their places, a person's edits, and untrusted sessions."""
 
 from __future__ import annotations
 

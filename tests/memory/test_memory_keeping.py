@@ -1,5 +1,4 @@
-"""What becomes of memories: kept, merged, superseded, forgotten, and not lost where a process
-dies."""
+"""Memories are kept, merged, superseded and forgotten, and not lost if a process is killed."""
 
 from __future__ import annotations
 
@@ -292,8 +291,7 @@ class Killed(BaseException):
 
 
 class TestCrashes:
-    """Whatever step a process dies at, before it or right after it: the next one completes what it
-    began."""
+    """Whatever step a process dies at, before it or right after it: the next one completes what it began."""
 
     MEMORIES = (
         Memory("episode", "Ports", "Found it."),

@@ -1,4 +1,4 @@
-"""Where memories are looked for: the index, the command, folders and rules."""
+"""Searches for memories: the index, the command, folders and rules."""
 
 from __future__ import annotations
 

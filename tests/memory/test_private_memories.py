@@ -1,5 +1,4 @@
-"""Memories of what rules exclude lie on private pages, where no agent reads them: whatever happens
-on the way."""
+"""Memories of excluded sessions are on private pages that no agent reads, even after a crash."""
 
 from __future__ import annotations
 
@@ -29,8 +28,7 @@ SECRET, OPEN = "The cherimoya is ripe in May", "The persimmon is ripe in Novembe
 
 
 class Scene:
-    """Memories of two sessions, which the store does not know: `diary`, started in /srv/diary, and
-    another."""
+    """Memories of two sessions, which the store does not know: `diary`, started in /srv/diary, and another."""
 
     def __init__(self, path: Path) -> None:
         self.memories = MemoryDirectory(path / ".session-memory")
@@ -205,8 +203,7 @@ def test_killed_at_any_write_nothing_is_lost_and_nothing_there_twice(tmp_path: P
 
 
 def _killed(scene: Scene, step: int) -> int:
-    """How a process ends that looks at the memories and is killed before its write number
-    `step`."""
+    """How a process ends that looks at the memories and is killed before its write number `step`."""
     child = os.fork()
     if child == 0:
         begun: list[int] = []

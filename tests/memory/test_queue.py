@@ -1,5 +1,4 @@
-"""The queue: what becomes of conversations, whichever strategies there are and whatever is still to
-come."""
+"""The queue: the outcome of conversations for any set of strategies."""
 
 from __future__ import annotations
 

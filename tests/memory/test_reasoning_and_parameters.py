@@ -1,5 +1,7 @@
-"""`filtering: {keep_reasoning: true, parameters: all}`: what only transcripts have reaches a model,
-redacted, counted and within the rules."""
+"""With `filtering: {keep_reasoning: true, parameters: all}`, a model reads more from transcripts.
+
+That content is redacted, counted, and subject to the rules.
+"""
 
 from __future__ import annotations
 

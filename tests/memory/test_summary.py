@@ -1,5 +1,4 @@
-"""The strategy by Claude: with the real SDK and CLI against the fake API, through the real queue
-and store."""
+"""The strategy by Claude: the real SDK and CLI with the fake API, the real queue and store."""
 
 from __future__ import annotations
 
@@ -70,8 +69,7 @@ def reply(value: Any = GOOD, **more: Any) -> dict[str, Any]:
 
 
 class Machine:
-    """A store with a queue that works it off by Claude, on a machine where a CLI runs against the
-    fake API."""
+    """A store with a queue that works it off by Claude, on a machine where a CLI runs against the fake API."""
 
     def __init__(
         self, root: Path, claude: Claude | None, values: dict[str, Any], limits: tuple[int, int]

@@ -1,5 +1,4 @@
-"""The budget: what models may spend, to the token, whatever happens in between; and what it
-costs."""
+"""The budget limits models' spending to the token, whatever happens in between; and its cost."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The command line itself: what subcommands there are, how arguments are read, what is loaded for
-them."""
+"""The command line itself: its subcommands, the reading of arguments, the modules loaded for them."""
 
 from __future__ import annotations
 

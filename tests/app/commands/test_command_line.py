@@ -1,5 +1,4 @@
-"""What is the same for every command: how times, counts and names are written, and what is said of
-what there is not."""
+"""Properties of every command: the form of times, counts and names, and messages about missing things."""
 
 from __future__ import annotations
 

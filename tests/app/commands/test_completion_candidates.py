@@ -1,5 +1,4 @@
-"""The shells complete sessions, projects and memories, without what is hidden, and whatever a title
-holds."""
+"""Shells complete visible sessions, projects and memories, whatever a title contains."""
 
 from __future__ import annotations
 
@@ -28,8 +27,7 @@ EVIL_TITLE = 'Run $(touch marker) `touch marker`; it\'s "this" & hello!'
 
 
 class Person(StoreUser):
-    """Has sessions in three directories, one of which a rule hides, and one session that was
-    forgotten."""
+    """A person with sessions in three directories; a rule hides one, and one session was forgotten."""
 
     def __init__(self, home: Path) -> None:
         super().__init__(home)

@@ -26,8 +26,7 @@ def answer(
 
 @pytest.fixture
 def machine(tmp_path: Path) -> StoreUser:
-    """A user with two sessions: one of two days, in which a model without a price answers too, and
-    one elsewhere."""
+    """A user with two sessions: one over two days, partly by a model without a price, and one elsewhere."""
     machine = StoreUser(tmp_path)
     usage = {
         "input_tokens": 1_000_000,
@@ -141,8 +140,7 @@ class PriceServer:
 
 
 def listed(**prices: object) -> bytes:
-    """A file in LiteLLM's format: these models, those that no update needs, and what is no
-    price."""
+    """Return a file in LiteLLM's format: these models, irrelevant ones, and entries that are not prices."""
     table: dict[str, object] = {
         f"model-{n}": {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6}
         for n in range(20)

@@ -1,5 +1,8 @@
-"""Costs of every runtime, each with its sum worked out by hand (issue 28, 6): what a record repeats
-and what a fork copied counts once, and what was put into a cache costs what that costs."""
+"""Costs of every runtime, compared with sums worked out by hand.
+
+Repetitions by a record and copies in a fork count once, and tokens written to a cache have their
+own price.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,7 @@ def at(second: float) -> str:
 def claude(
     id: str, text: str, answers: list[tuple[str, dict[str, Any]]], origin: str = ""
 ) -> list[dict[str, Any]]:
-    """Return a session in which each answer takes two records; all but its last answer come from
-    `origin`."""
+    """Return a session in which each answer takes two records; all but its last answer come from `origin`."""
     found: list[dict[str, Any]] = []
     for number, (message, usage) in enumerate(answers):
         copied = (

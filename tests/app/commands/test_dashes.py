@@ -1,5 +1,4 @@
-"""Words that begin with a dash, and commands under other names: errors say what was typed, and what
-to type."""
+"""Words that begin with a dash, and commands under other names: errors say what to type instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`session-memory deliveries`: the last update of a session, and what waits for it."""
+"""`session-memory deliveries`: the last update of a session, and its next one."""
 
 from __future__ import annotations
 

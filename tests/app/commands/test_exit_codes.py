@@ -1,5 +1,4 @@
-"""Exit codes: 2 for a call that no command could make sense of, 1 for what is not there or cannot
-be done."""
+"""Exit codes: 2 for an invalid call, 1 for a missing thing or an impossible action."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`session-memory export`: conversations as files that somebody takes elsewhere."""
+"""`session-memory export`: conversations as files to take elsewhere."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`session-memory forget`: what it shows first, what is gone then, and that nothing brings it
-back."""
+"""`session-memory forget`: its preview, its deletions, and that nothing restores deleted content."""
 
 from __future__ import annotations
 
@@ -25,8 +24,9 @@ WORDS = {OLD: "cherimoya", NEW: "tamarind", OTHER: "persimmon"}
 
 
 class Person(StoreUser):
-    """Has two sessions in one project, a day apart, and one in another; all of them archived and
-    remembered."""
+    """A person with two sessions in one project, a day apart, and one in another.
+
+    All of them are archived and have memories."""
 
     def __init__(self, home: Path) -> None:
         super().__init__(home)

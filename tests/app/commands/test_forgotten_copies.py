@@ -1,5 +1,7 @@
-"""A forgotten session comes back in no other file: a fork, a copy or a renamed transcript. What is
-said after a fork is a session of its own."""
+"""A forgotten session does not return in another file: a fork, a copy or a renamed transcript.
+
+The part of a fork after the forgotten one is a session of its own.
+"""
 
 from __future__ import annotations
 

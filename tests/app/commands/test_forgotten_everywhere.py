@@ -1,5 +1,7 @@
-"""What is forgotten stands in no file any more but the runtime's own, whatever hooks, upkeep and
-commands have kept of it."""
+"""After forgetting, only the runtime's own file has the session.
+
+This holds for all files from hooks, upkeep and commands.
+"""
 
 from __future__ import annotations
 

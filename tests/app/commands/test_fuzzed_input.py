@@ -1,7 +1,6 @@
-"""Records and files that were changed at random: whatever they hold, nothing raises, and the other
-transcripts are all there.
+"""Randomly changed records and files raise nothing and do not affect the other transcripts.
 
-`FUZZ_ROUNDS` runs more rounds than a few; the number of a round that failed is its seed.
+`FUZZ_ROUNDS` sets the number of rounds; the number of a failed round is its seed.
 """
 
 from __future__ import annotations
@@ -72,8 +71,7 @@ def value(dice: random.Random) -> object:
 
 
 def mutated(record: object, dice: random.Random) -> object:
-    """A copy of a record in which a few values anywhere are others, are gone, or have another
-    key."""
+    """Return a copy of a record with a few values anywhere changed, removed or renamed."""
     record = copy.deepcopy(record)
     for _ in range(dice.randint(1, 3)):
         at, keys = record, []
@@ -195,7 +193,7 @@ def test_nothing_raises_and_the_other_transcript_is_all_there(tmp_path, monkeypa
 
 
 def output(command, words):
-    """What a command prints; it may have problems with a file, and never a traceback."""
+    """Return a command's output, which may report problems with a file but never a traceback."""
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
     with redirect_stdout(out), redirect_stderr(out):
         try:

@@ -1,5 +1,7 @@
-"""Every field that a repository, a transcript or a file name can set holds escapes and invisible
-characters: of no command does one of them reach a terminal or a pipe."""
+"""No command prints escapes or invisible characters to a terminal or a pipe.
+
+They are in every field that a repository, a transcript or a file name can set.
+"""
 
 from __future__ import annotations
 
@@ -250,8 +252,7 @@ class Hostile:
         git(other, "fetch", "-q", ".", f"{BRANCH}:refs/heads/kept")
 
     def _ours(self) -> None:
-        """Pages of ours that somebody else may have written: settings, archives, memories,
-        handoffs."""
+        """Pages of ours that somebody else may have written: settings, archives, memories, handoffs."""
         home = self.user.home / ".session-memory"
         odd = in_yaml(NAME)
         self.user.config(

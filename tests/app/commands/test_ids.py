@@ -1,5 +1,7 @@
-"""What one command prints, every other that reads takes: ids of sessions, conversations and
-memories, words of a title."""
+"""Every command that reads accepts what another one prints.
+
+These are ids of sessions, conversations and memories, and words of a title.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ BREAD = "9c01aaaa-bread"
 
 
 def made(home: Path) -> StoreUser:
-    """A trip, and two sessions with one title in two projects; the older of these was edited in."""
+    """A trip, and two sessions with the same title in two projects; the older one has edits."""
     machine = StoreUser(home)
     machine.session("8f3a-trip", *trip())
     for name, project in ((BREAD, "bakery"), ("9c01bbbb-bread", "mill")):

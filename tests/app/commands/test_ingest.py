@@ -1,4 +1,4 @@
-"""`session-memory ingest`, and whose store it is that the commands work on."""
+"""`session-memory ingest`, and the choice of the store for commands."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`session-memory ingest --checkpoints`: the sessions that a repository keeps in git, as history of
-its project."""
+"""`session-memory ingest --checkpoints`: sessions that a repository keeps in git become its history."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""`--json` is the same for every command: one object, times as ISO 8601, texts as a model may read
-them, nothing else on stdout."""
+"""`--json` is the same for every command: one object, ISO 8601 times, texts as for a model.
+
+Nothing else is on stdout.
+"""
 
 from __future__ import annotations
 
@@ -137,8 +139,9 @@ def texts_in(value: Any) -> list[str]:
 
 
 def points_in_time(value: Any) -> list[Any]:
-    """Every value that could be one: by the name that it has, or a number as large as today's
-    seconds or milliseconds."""
+    """Return every value that could be a time.
+
+    Its name may show it, or a number as large as today's seconds or milliseconds."""
 
     def found(value: Any, name: str) -> list[Any]:
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""With too little memory a command ends with one line that says so, and loses nothing."""
+"""With too little memory, a command ends with one line about it, and loses nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A locale that is not UTF-8, and names that are: commands read and print them all the same."""
+"""Commands read and print UTF-8 names even in another locale."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""Odd input costs itself: a transcript with something in it that no file, database or terminal
-takes, beside one that is as usual. Every command goes on, and what is usual is all there."""
+"""Odd input affects only itself.
+
+A transcript has something that no file, database or terminal accepts, beside a usual transcript.
+Every command continues, and all usual content is there.
+"""
 
 from __future__ import annotations
 
@@ -122,8 +125,9 @@ def test_every_command_goes_on(machine, environ):
 
 
 class TestWhatCannotBeTakenIn:
-    """It is counted and named, in the ingest's output and by health-check, and does not keep the
-    rest back."""
+    """Content that cannot be ingested is counted and named, by ingest and by health-check.
+
+    It does not hold back other content."""
 
     def test_a_folder_without_permission_is_named_and_its_files_are_not_gone(self, machine):
         usual(machine)
@@ -318,7 +322,7 @@ class TestAHomeDirectoryWhosePathIsNotUTF8:
 
 
 class TestDirectories:
-    """`ingest --dir` takes the transcripts in a directory, however deep they lie in it."""
+    """`ingest --dir` ingests the transcripts in a directory at any depth."""
 
     @pytest.mark.parametrize(
         "below",
@@ -360,7 +364,7 @@ class TestDirectories:
 
 
 def bound_run(machine, *words):
-    """Runs a subcommand for which permissions hold, also where root runs the tests."""
+    """Run a subcommand with effective permissions, even if root runs the tests."""
     command = [sys.executable, "-c", COMMAND, *words]
     return subprocess.run(
         command,

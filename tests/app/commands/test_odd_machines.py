@@ -1,4 +1,4 @@
-"""Commands and hooks on machines that have no home directory, and among symlinks."""
+"""Commands and hooks on machines without a home directory, and among symlinks."""
 
 from __future__ import annotations
 

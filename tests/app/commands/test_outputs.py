@@ -1,5 +1,4 @@
-"""Snapshots of what the commands print, for people to read: their help, and their output on one
-small machine."""
+"""Snapshots of the commands' output for people: their help, and their output on one small machine."""
 
 from __future__ import annotations
 

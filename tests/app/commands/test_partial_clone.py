@@ -1,5 +1,4 @@
-"""In a partial clone, `why` and `search` answer by what is there, say what lacks, and fetch
-nothing."""
+"""In a partial clone, `why` and `search` use local objects, name missing ones, and fetch nothing."""
 
 from __future__ import annotations
 

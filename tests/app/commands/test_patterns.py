@@ -79,7 +79,7 @@ def test_without_any_text_it_says_what_to_name(machine):
 
 
 def timed_out(session: str, at: float, *, new: str = "timeout=30") -> list[dict[str, Any]]:
-    """A test that fails, an edit of one line that the user asks for, and the test that works."""
+    """A test that fails, an edit of one line that the user requests, and the test that passes."""
     pytest_call = {
         "type": "tool_use",
         "id": f"{session}-1",

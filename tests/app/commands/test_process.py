@@ -1,4 +1,4 @@
-"""`session-memory process` as a process of its own, with the strategy that everybody has."""
+"""`session-memory process` as a separate process, with the strategy that is always configured."""
 
 from __future__ import annotations
 

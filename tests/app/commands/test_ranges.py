@@ -18,8 +18,9 @@ def day(text: str, clock: str) -> float:
 
 @pytest.fixture
 def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoreUser:
-    """Who said something in the first and the last second of days of 23, 24 and 25 hours, and of
-    their neighbours."""
+    """A person who said something in the first and last second of days of 23, 24 and 25 hours.
+
+    The neighbouring days have messages too."""
     monkeypatch.setenv("TZ", "Europe/Berlin")
     time.tzset()
     person = StoreUser(tmp_path)

@@ -1,5 +1,8 @@
-"""`session-memory rescue` brings back what git commands took away: into a new branch, or into a file
-that is not there. Real git, real transcripts, the command itself."""
+"""`session-memory rescue` restores work that git commands took away.
+
+It is restored into a new branch, or a file that does not exist. Git, transcripts and the command
+are real.
+"""
 
 from __future__ import annotations
 

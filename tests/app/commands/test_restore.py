@@ -1,5 +1,4 @@
-"""`session-memory restore` gives a session back: whole, never over anything, and safe from the next
-cleanup."""
+"""`session-memory restore` gives back a whole session, without overwriting, safe from the next cleanup."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`session-memory restore` in a project that was moved: the session is back where its runtime looks
-for it now."""
+"""`session-memory restore` in a moved project restores to where the runtime looks now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`restore` where something is damaged or missing: it gives what can be had, and names the rest."""
+"""`restore` with damaged or missing parts: it restores the others, and names the missing ones."""
 
 from __future__ import annotations
 

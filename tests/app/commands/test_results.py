@@ -1,4 +1,4 @@
-"""A command's result is a dataclass: the text for people and the JSON both follow from it."""
+"""A command's result is a dataclass that gives both the text for people and the JSON."""
 
 from __future__ import annotations
 
@@ -66,8 +66,10 @@ def modules_that_print() -> list[Path]:
 
 
 def has_a_terminal(source: str) -> bool:
-    """Check if a module imports one of these names; to parse a module takes as long as all else
-    here, so only those that mention one are parsed."""
+    """Check if a module imports one of these names.
+
+    Parsing a module takes as long as everything else here, so only modules that mention one are
+    parsed."""
     names = ("Result", "Terminal")
     return any(name in source for name in names) and any(
         alias.name in names for alias in imported_names(source)
@@ -81,7 +83,7 @@ def imported_names(source: str) -> Iterator[ast.alias]:
 
 
 def hand_made_output(source: str) -> list[str]:
-    """The ways in which a module prints something that is not a result: JSON, or with `print`."""
+    """Return the places where a module prints something that is not a result: JSON, or by `print`."""
     ways = [alias.name for alias in imported_names(source) if alias.name in ("json", "dumps")]
     calls = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     ways += [func.id for func in calls if isinstance(func, ast.Name) and func.id == "print"]
@@ -89,7 +91,7 @@ def hand_made_output(source: str) -> list[str]:
 
 
 def functions_that_show_and_print(source: str) -> list[str]:
-    """The functions that show a result and print lines beside it, which its JSON cannot have."""
+    """Return the functions that show a result and print lines that its JSON cannot have."""
     functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
     names = []
     for function in functions:

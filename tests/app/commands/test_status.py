@@ -1,5 +1,4 @@
-"""`session-memory status`: what upkeep did, what waits, what went wrong, what it cost, and where
-things lie."""
+"""`session-memory status`: upkeep's work and its cost, pending work, errors, and the places of data."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`session-memory statusline`: the line of the latest session in a directory, and tmux showing
-it."""
+"""`session-memory statusline`: the line of the latest session in a directory, and tmux showing it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Commands where the system has not what Unix alone has: no fork, no fcntl, no descriptors of
-directories. It stands in for Windows, where the tests do not run."""
+"""Commands on systems without Unix features: no fork, no fcntl, no descriptors of directories.
+
+This replaces tests on Windows, where the tests do not run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request behind a slash command is the person's message wherever a session is shown."""
+"""A request after a slash command is shown as the person's message everywhere."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Settings with comments, a byte order mark or a comma behind the last item, where the client reads
-them: kept through an install."""
+"""An install keeps comments, a byte order mark and trailing commas in settings that allow them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`session-memory doctor`: each thing that can be wrong, broken on purpose, is named and comes with
-what mends it."""
+"""`session-memory doctor` names each fault, here made on purpose, with its remedy."""
 
 from __future__ import annotations
 

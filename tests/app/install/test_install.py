@@ -1,5 +1,4 @@
-"""install.py on a machine of its own: what it puts where, what it leaves alone, and that all of it
-can be undone."""
+"""install.py on a separate machine: its additions, the files it leaves alone, and undoing all of it."""
 
 from __future__ import annotations
 

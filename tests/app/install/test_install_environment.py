@@ -1,4 +1,4 @@
-"""install.py and the program that it sets up: its environment, its packages, its command."""
+"""install.py and the program it sets up: its environment, its packages, its command."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""install.py where something is wrong: what it refuses, what it leaves untouched, and how it goes
-on after a fault."""
+"""install.py with faults: what it refuses and leaves untouched, and how it continues afterwards."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""install.py where several runtimes are used: each is installed into in its own way, and left as it
-was."""
+"""install.py with several runtimes: each gets its own kind of install, and is restored afterwards."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The installed program knows that it is one, wherever it is; any other says how to add packages
-where it runs."""
+"""The installed program recognises itself anywhere; any other copy names its way to add packages."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ def own_program(home: Path) -> Machine:
 
 
 def elsewhere(machine: Machine) -> tuple[Path, dict[str, str]]:
-    """Move what the machine has of the program to a directory that only XDG_DATA_HOME names, and
-    install."""
+    """Move what the machine has of the program to a directory that only XDG_DATA_HOME names, and install."""
     data = machine.home / "data"
     data.mkdir()
     shutil.move(machine.program_dir, data / "session-memory")

@@ -1,5 +1,4 @@
-"""What installs packages: uv, a pip of any version, a pip that is fetched; on a Python that has
-none."""
+"""Installers of packages on a Python without any: uv, a pip of any version, a downloaded pip."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A Python that is too old: programs say so in one line, hooks say nothing to anybody but the
-log."""
+"""On a Python that is too old, programs say so in one line, and hooks only write to the log."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ def runs(python: str) -> bool:
 
 @functools.cache
 def old_pythons() -> list[list[str]]:
-    """Real ones if there are some, and always one that takes itself for older than it is."""
+    """Real old Pythons if there are any, and always one that reports an old version."""
     real = [
         shutil.which(name) for name in ("python2.7", "python3.7", "python3.8", "python3.9", "pypy3")
     ]

@@ -1,5 +1,7 @@
-"""The repository as a package of each runtime: installed, at work, updated and gone again, with the
-real programs."""
+"""The repository as a package of each runtime, with the real programs.
+
+It is installed, at work, updated, and removed.
+"""
 
 from __future__ import annotations
 
@@ -179,7 +181,7 @@ def test_an_install_into_the_settings_of_claude_code_works_and_goes(
 
 
 def check_at_work(claude: Claude, skill: str, noted: Callable[[str], None]) -> None:
-    """A session is told of the one before it, and has the skill, which it knows by this name."""
+    """Check that a session is told about the one before it, and has the skill under this name."""
     claude.run("plan the garden")
     turn = claude.run("who is there?")
     assert [line.partition('"')[2] for line in turn.told] == [

@@ -1,7 +1,9 @@
-"""Each source that a plugin is installed from, with the real programs: a clone, its address, the
-published branch, and a directory that `.ci/plugin.py` wrote. What is not here is in
-test_packages.py: Claude Code and Copilot CLI with a clone, Codex and Qwen Code with such a
-directory."""
+"""Each source of a plugin install, with the real programs.
+
+Sources are a clone, its address, the published branch, and a directory written by `.ci/plugin.py`.
+test_packages.py has the others: Claude Code and Copilot CLI with a clone, Codex and Qwen Code with
+such a directory.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,7 @@ pytestmark = pytest.mark.slow
 
 @dataclass
 class Source:
-    """What a user names to install from: a `place`, and a `branch` if it is not the default
-    branch."""
+    """What a user names to install from: a `place`, and a `branch` if it is not the default branch."""
 
     place: str
     branch: str = ""

@@ -1,4 +1,4 @@
-"""What the plugin for Claude Code sets up by itself when a session starts, in the background."""
+"""The plugin for Claude Code sets up its needs in the background at the start of a session."""
 
 from __future__ import annotations
 

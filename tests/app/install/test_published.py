@@ -1,5 +1,4 @@
-"""What is published, by the tools that others check it with: the wheel, the sdist, the skills, the
-registry's entry."""
+"""Published parts, checked by other people's tools: wheel, sdist, skills, the registry's entry."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Rules that let agents look things up without asking: offered, never put in unasked, and taken out
-to the byte."""
+"""Rules that let agents look things up without asking: offered, never added unasked, fully removed."""
 
 from __future__ import annotations
 

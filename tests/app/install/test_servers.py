@@ -1,4 +1,4 @@
-"""Our MCP server in lists of servers: put in and taken out, all else byte by byte as it was."""
+"""Our MCP server in lists of servers: added and removed, with every other byte unchanged."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The commands that the skills teach, each run as it stands there by the real runtime, in each kind
-of installation."""
+"""The commands that the skills teach, run verbatim by the real runtime in each kind of install."""
 
 from __future__ import annotations
 

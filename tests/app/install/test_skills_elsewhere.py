@@ -1,5 +1,4 @@
-"""The commands that the skills teach, run by the tool of each other runtime, after an install for
-all."""
+"""The commands that the skills teach, run by each other runtime's tool after an install for all."""
 
 from __future__ import annotations
 
@@ -150,7 +149,7 @@ def note_in(data_dir: Path) -> dict[str, Any]:
 
 
 def printed(program: OtherRuntime, name: str, commands: list[str]) -> list[str]:
-    """What the shell of a runtime gives its model for each command, in one turn."""
+    """Return the output that a runtime's shell gives its model for each command, in one turn."""
     tool, key, options = SHELLS[name]
     calls = [{key: command, "description": "look"} for command in commands]
     program.model.reset()

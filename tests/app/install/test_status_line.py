@@ -1,5 +1,4 @@
-"""The status line in the settings of runtimes: put in on request, behind one that is there, and
-taken out to the byte."""
+"""The status line in runtimes' settings: added on request after an existing one, fully removed."""
 
 from __future__ import annotations
 

@@ -87,8 +87,7 @@ def path_with(directory: Path, **commands: str) -> str:
 
 @pytest.fixture
 def sdk_agent(tmp_path: Path, bare_claude: Claude) -> Agent:
-    """An agent on claude-agent-sdk, which only the private environment has, not the `python3` on
-    the PATH."""
+    """An agent on claude-agent-sdk, which only the private environment has, not `python3` on the PATH."""
     machine = prepared_machine(bare_claude.home)
     (site_packages,) = machine.program_dir.glob("env/lib/python*/site-packages")
     (site_packages / "tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
@@ -216,7 +215,7 @@ def test_a_copy_of_an_agent_on_pi_names_itself_as_the_home(
 
 @pytest.fixture
 def copied_template(sdk_agent: Agent) -> Agent:
-    """An agent whose home nothing but `cp -r` made, of the repository's templates."""
+    """An agent whose home is only a copy (`cp -r`) of the repository's templates."""
     home = sdk_agent.home.with_name("bella")
     subprocess.run(["cp", "-r", str(REPOSITORY / "templates/_base"), str(home)], check=True)
     subprocess.run(["cp", "-r", f"{REPOSITORY}/templates/agent-sdk/.", str(home)], check=True)
@@ -335,8 +334,7 @@ def test_an_agent_on_the_sdk_ends_quietly_with_ctrl_c_at_its_prompt(sdk_agent: A
 
 
 def interrupted(child: int, terminal: int) -> int:
-    """The status with which a program ends that gets Ctrl-C, and again every few seconds, as
-    somebody types it."""
+    """Return the exit status of a program after Ctrl-C, repeated every few seconds as a person would."""
     for _ in range(20):
         os.write(terminal, b"\x03")
         for _ in range(30):

@@ -1,5 +1,4 @@
-"""The tools after one install in the real clients: offered to the model, and a call comes back with
-a result."""
+"""The tools after one install, in the real clients: the model gets them, and a call has a result."""
 
 from __future__ import annotations
 

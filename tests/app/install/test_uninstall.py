@@ -1,5 +1,4 @@
-"""What an uninstall takes out, what it leaves and says so, homes that moved, and several at
-once."""
+"""Uninstalls: what they remove, what they leave and report, moved homes, and several at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Upgrades at any moment: what runs goes on with the version that it began with."""
+"""Upgrades at any moment: a running process continues with the version it began with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An upgrade from 0.4.2 in every form in which the pack is installed, while its clients go on."""
+"""Upgrades from 0.4.2 in every form of install, while its clients continue."""
 
 from __future__ import annotations
 

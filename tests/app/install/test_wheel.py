@@ -1,4 +1,4 @@
-"""The wheel that is built from the repository: it makes the homes that the repository makes."""
+"""The wheel built from the repository makes the same homes as the repository."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Clients and models spell arguments as they like: what is meant is read, and what cannot be is
-named."""
+"""Arguments in any usual spelling of clients and models are read; others are named in an error."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The tools as an MCP server: its process, and the real clients: the mcp package's, Claude Code,
-its SDK."""
+"""The tools as an MCP server: its process, and real clients (the mcp package, Claude Code, its SDK)."""
 
 from __future__ import annotations
 

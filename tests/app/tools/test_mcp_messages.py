@@ -1,4 +1,4 @@
-"""The tools as an MCP server: the messages of the protocol, each as it is answered."""
+"""The tools as an MCP server: the answer to each message of the protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools: how they are described, which session is meant, and what is answered to faults."""
+"""The tools: their descriptions, the choice of a session, and the answers to errors."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What an agent gets to read by the tools: its sessions, what was said in them, and what a search
-finds."""
+"""Reading with the tools: an agent's sessions, their messages, and the results of searches."""
 
 from __future__ import annotations
 

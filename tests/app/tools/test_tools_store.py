@@ -1,5 +1,4 @@
-"""What the tools tell of the store and the memories: memories first, within a time and a
-project."""
+"""The tools' results from store and memories: memories first, limited by time and project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools for tasks and groups: what the agent of a group and that of main get from them."""
+"""The tools for tasks and groups, for the agent of a group and the agent of main."""
 
 from __future__ import annotations
 

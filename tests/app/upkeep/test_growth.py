@@ -1,5 +1,4 @@
-"""Nothing grows without limit: what many short sessions leave in the home beside store, archives
-and memories."""
+"""Nothing grows without limit, apart from store, archives and memories, with many short sessions."""
 
 from __future__ import annotations
 
@@ -159,8 +158,7 @@ def test_two_years_of_use_leave_what_a_quarter_leaves(tmp_path: Path) -> None:
 
 
 def _pass_a_fortnight(root: Path, of_runtimes: list[Path]) -> None:
-    """Make all files a fortnight older, and delete those of the runtimes that are older than a
-    month."""
+    """Make all files a fortnight older, and delete those of the runtimes that are older than a month."""
     for folder, _, names in os.walk(root):
         for path in (Path(folder, name) for name in names):
             modified = path.stat().st_mtime - 14 * 86_400

@@ -1,5 +1,4 @@
-"""Upkeep archives what ended before the install too: a store is not the only copy of what a runtime
-deletes."""
+"""Upkeep also archives conversations from before the install, which a runtime may delete."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Upkeep as sessions start it: a process of its own takes what was said into the store, and
-ends."""
+"""Upkeep as sessions start it: a separate process ingests new content, and ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`session-memory watch` as a process: what is written while it runs is in the store soon after."""
+"""`session-memory watch` as a process: new content is soon in the store."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What an agent did not get is told again, and what it got is not: its own transcript shows which,
-in every runtime."""
+"""Updates are repeated if the agent did not get them, judged by its transcript, in every runtime."""
 
 from __future__ import annotations
 
@@ -107,7 +106,9 @@ class Told:
             raise KeyboardInterrupt
 
     def prompt(self, *, arrives: bool = True, is_answered: bool = True) -> str:
-        """What a prompt is told; '' for nothing. The agent gets it, or not, and answers, or not."""
+        """Return the text that a prompt gets, or ''.
+
+        The agent gets it or not, and answers or not."""
         with self.open() as update:
             text = update.text or ""
             update.commit_first()

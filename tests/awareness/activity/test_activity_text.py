@@ -1,5 +1,4 @@
-"""What is told of other sessions: one readable snapshot a situation, and the rules that hold for
-all of them."""
+"""The text about other sessions: a readable snapshot per situation, and rules for all of them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What a session is told of its collisions while many others are at work, of which a prompt reads
-only a few."""
+"""Collisions are reported while many other sessions are active, of which a prompt reads only a few."""
 
 from __future__ import annotations
 

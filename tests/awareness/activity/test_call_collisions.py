@@ -1,5 +1,4 @@
-"""What an agent is told with the result of an edit: what others did to that file since its last
-prompt, each once."""
+"""The text with an edit's result: others' changes to the file since the last prompt, each once."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""What rules leave to be told of a collision: each kind of line, of a session without text and of
-an excluded one."""
+"""Collision lines under privacy rules, for each kind of line.
+
+The other session is excluded, or shown without its text.
+"""
 
 from __future__ import annotations
 

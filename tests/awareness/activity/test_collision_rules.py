@@ -1,5 +1,4 @@
-"""The rules that hold for all collisions: what is none, what is told again, what nobody may be
-told, what is kept."""
+"""Rules for all collisions: which do not count, are repeated, must not be told, or are stored."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What sessions that share a clone are told of their collisions: one readable snapshot a situation,
-on real git and real files."""
+"""Collisions of sessions that share a clone: a readable snapshot per situation, with real git."""
 
 from __future__ import annotations
 

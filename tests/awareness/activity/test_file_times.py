@@ -1,5 +1,7 @@
-"""Collisions where the times of files are coarse, or come from another clock, as on FAT, exFAT,
-HFS+, NFS and SMB."""
+"""Collisions with file times that are coarse or from another clock.
+
+FAT, exFAT, HFS+, NFS and SMB have such times.
+"""
 
 from __future__ import annotations
 

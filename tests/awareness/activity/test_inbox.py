@@ -1,4 +1,4 @@
-"""The inbox: notes that upkeep keeps for prompts, of which each reaches a session once."""
+"""The inbox: notes from upkeep for prompts, each of which reaches a session once."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The time of a hook may be over at any moment: an edit of another session is told all the same,
-later, and once."""
+"""A hook may run out of time at any moment; another session's edit is then reported later, once."""
 
 from __future__ import annotations
 
@@ -22,8 +21,7 @@ APP = "src/app.py"
 
 
 def is_ready(frame: FrameType | None) -> bool:
-    """Check if the text is about to be printed or was: what is interrupted then may be told
-    twice."""
+    """Check if the text is about to be printed or was; then it may be reported twice."""
     return frame is not None and (
         frame.f_code.co_name in ("__enter__", "__exit__") or is_ready(frame.f_back)
     )
@@ -37,8 +35,9 @@ def free_locks() -> None:
 
 
 def interrupted(work: Callable[[], str], calls: int) -> str:
-    """What `work` returns, '' if its time was over: that is after so many calls of functions in
-    activity/."""
+    """Return the result of `work`, or '' if its time is over.
+
+    The time is over after so many calls of functions in activity/."""
 
     def count(frame: FrameType, event: str, _: object) -> None:
         nonlocal calls

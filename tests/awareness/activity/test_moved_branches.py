@@ -1,5 +1,7 @@
-"""A branch that moves under a session in an unusual way, from another worktree or by a command that
-moves branches alone."""
+"""A branch that moves unusually during a session.
+
+It is moved from another worktree, or by a command that moves only branches.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What the line about a session names: work, not the agent's notes; of several files the one that
-matters to the reader."""
+"""The names in a line about a session: work, not notes, and the file that matters most to the reader."""
 
 from __future__ import annotations
 

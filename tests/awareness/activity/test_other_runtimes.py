@@ -1,5 +1,4 @@
-"""What was done in one runtime is told in every other that the same person uses on the same
-project."""
+"""Work in one runtime is reported in every other one of the same person and project."""
 
 from __future__ import annotations
 
@@ -122,8 +121,7 @@ def test_a_call_of_copilot_that_a_resume_closed_counts_if_the_file_was_written_s
 
 
 def test_copilot_is_told_once_where_it_runs_the_hook_of_claude_code_too(person):
-    """As where the repository's `.claude/settings.json` has it. Hooks of one prompt get the same
-    time."""
+    """As where the repository's `.claude/settings.json` has it. Hooks of one prompt get the same time."""
     person.claude_session(person.app, "tidy the docs")
     for first, second in (((), ("copilot",)), (("copilot",), ())):
         assert "tidy the docs" in person.prompt_in_copilot(

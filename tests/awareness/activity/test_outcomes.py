@@ -1,5 +1,7 @@
-"""Calls that did nothing: refused, interrupted, waiting, failed. The shapes are those of real
-clients."""
+"""Calls without effect: refused, interrupted, waiting, failed.
+
+Their form is that of real clients.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""What any runtime edits, by its edit tool or by its shell, every other one hears of: with its next
-prompt, and before it edits that file itself. The same pairs with the real clients:
-tests/sessions/runtimes/test_all_pairs.py."""
+"""An edit in any runtime, by tool or shell, is reported in every other runtime.
+
+It comes with the next prompt, and before an edit of the same file.
+tests/sessions/runtimes/test_all_pairs.py has the same pairs with the real clients.
+"""
 
 from __future__ import annotations
 
@@ -162,7 +164,7 @@ class Claude(Session):
 
 
 class Codex(Session):
-    """In code mode, where a script calls the tools: an item then says what was done."""
+    """Codex in code mode, where a script calls the tools and an item then describes the work."""
 
     @property
     def path(self) -> Path:

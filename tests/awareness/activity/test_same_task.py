@@ -1,4 +1,4 @@
-"""A session hears with its first prompt of one that is at work on the same task."""
+"""At its first prompt, a session is told about another one on the same task."""
 
 from __future__ import annotations
 

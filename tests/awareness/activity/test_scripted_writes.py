@@ -1,5 +1,4 @@
-"""Files that a command writes though its words do not show it: by a script, a variable, a glob or
-another program."""
+"""Files that a command writes without naming them: by a script, variable, glob or another program."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""What git shares between worktrees: a stash, a branch or a worktree that another session took is
-told once, with the command that brings it back."""
+"""A stash, branch or worktree that another session took away is reported once.
+
+The line has the command that restores it.
+"""
 
 from __future__ import annotations
 

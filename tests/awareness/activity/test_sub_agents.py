@@ -1,5 +1,4 @@
-"""Collisions over what sub-agents do, which have transcripts of their own beside that of their
-session."""
+"""Collisions over the work of sub-agents, which have transcripts beside their session's."""
 
 from __future__ import annotations
 
@@ -98,8 +97,7 @@ def test_where_its_transcript_cannot_be_read_the_rest_is_told(pair: Pair) -> Non
 def test_what_a_running_sub_agent_edits_is_told_before_its_session_writes_anything(
     pair: Pair,
 ) -> None:
-    """A session that waits for its sub-agent, perhaps for many minutes, writes nothing
-    meanwhile."""
+    """A session that waits for its sub-agent, perhaps for many minutes, writes nothing meanwhile."""
     pair.main.read("src/app.py")
     agent = pair.discord.sub_agent()
     told = [pair.main.prompt(), pair.main.prompt()]

@@ -1,4 +1,4 @@
-"""What the sub-agents of a session did in another runtime is told as its own."""
+"""The work of a session's sub-agents in another runtime is reported as the session's own."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""A transcript goes through whatever files go through, and is looked at in between: no line is
-missed, none is cut."""
+"""A changing transcript that is read in between: no line is missed and none is cut.
+
+The changes are everything that happens to files.
+"""
 
 from __future__ import annotations
 
@@ -128,8 +130,9 @@ TestTailed.settings = settings(max_examples=some(200), stateful_step_count=30, d
 
 
 class WithoutTheSeam(Tailed):
-    """The same with an offset alone, as the seed has it: it must fail, or the model could not tell
-    the difference."""
+    """The same with an offset alone, as in the seed.
+
+    It must fail, or the model could not tell the difference."""
 
     @rule()
     def look(self) -> None:

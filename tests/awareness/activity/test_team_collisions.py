@@ -1,5 +1,4 @@
-"""Collisions with another machine's copy of the repository, as upkeep keeps what was done there;
-nothing asks a server."""
+"""Collisions with another machine's copy of the repository, from upkeep's files, without a server."""
 
 from __future__ import annotations
 
@@ -21,8 +20,7 @@ GONE = "team: {url: 'postgresql://bob@127.0.0.1:1/gone', machine: desk}\n"
 
 
 class TeamProject(Project):
-    """The project of somebody who has joined a team, of which another member edits files on their
-    laptop."""
+    """The project of somebody who has joined a team, of which another member edits files on their laptop."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)

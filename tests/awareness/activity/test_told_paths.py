@@ -1,5 +1,4 @@
-"""The paths in an update: those of files in one repository are relative to its root, wherever their
-sessions began."""
+"""Paths in an update are relative to the repository's root, wherever the sessions began."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command that changed no byte of a file is no edit, whoever else has uncommitted edits of it."""
+"""A command that changes no byte of a file is not an edit, whoever else has uncommitted edits."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""What stands before many screenshots and outputs is told all the same: they are skipped, and what
-one prompt cannot read, the next one reads."""
+"""Messages before many screenshots and outputs are reported nevertheless.
+
+Large parts are skipped, and the next prompt reads what one prompt cannot.
+"""
 
 from __future__ import annotations
 
@@ -159,8 +161,7 @@ def reading(deadline):
 
 
 def read_all(sessions, cursors, budget):
-    """The cursors behind what is new in the sessions, and the texts in it, as far as the budget
-    goes."""
+    """Return the cursors after new content of the sessions, and its texts, within the budget."""
     cursors, now = ReadCursors.load(json.loads(json.dumps(cursors.dump()))), time.time()
     deadline = Deadline()
     changed = changed_sessions(sessions, cursors, 0.0, reading(deadline))

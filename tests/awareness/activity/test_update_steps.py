@@ -1,5 +1,7 @@
-"""The steps of an update, each called without its neighbours: resolve, changed, entries, reports,
-collisions, selection, text."""
+"""The steps of an update, each called alone.
+
+They are resolve, changed, entries, reports, collisions, selection and text.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The callback for claude-agent-sdk: with the real SDK and CLI; and alone, against its deadline and
-with all faults."""
+"""The callback for claude-agent-sdk: with the real SDK and CLI, and alone with deadlines and faults."""
 
 from __future__ import annotations
 
@@ -43,8 +42,7 @@ class Host:
     def ask(
         self, session: str, *prompts: str, fork_of: str = "", callback: HookCallback | None = None
     ) -> list[list[str]]:
-        """Sends prompts to a session, which is made, resumed or forked; what each was told of the
-        others."""
+        """Send prompts to a session, new, resumed or forked; return each prompt's text about the others."""
         return asyncio.run(self._ask(session, prompts, fork_of, callback))
 
     async def _ask(
@@ -77,8 +75,7 @@ class Host:
 
 @pytest.fixture
 def host(claude: Claude, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
-    """A host whose environment, which the SDK passes on to the CLI, is that of the temporary
-    machine alone."""
+    """A host whose environment, which the SDK passes on to the CLI, is that of the temporary machine alone."""
     for name in list(os.environ):
         monkeypatch.delenv(name)
     for name, value in claude.environment.items():
@@ -180,8 +177,7 @@ def home(tmp_path: Path) -> NamedHome:
 
 
 def prompt(home: NamedHome, text: str = "hello", prompt_id: str = "") -> dict[str, Any]:
-    """What the SDK hands to a callback for a prompt to discord, by default another one each
-    time."""
+    """Return the SDK's input for a prompt to discord, by default a new one each time."""
     return {
         "prompt_id": prompt_id or new_id(),
         "hook_event_name": "UserPromptSubmit",

@@ -1,5 +1,4 @@
-"""The bundle of what a prompt loads: it is loaded where it fits the interpreter and the sources,
-and nowhere else."""
+"""The bundle of a prompt's modules is loaded only if it fits the interpreter and the sources."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What reaches the agent in the real Claude Code, whatever becomes of a prompt: the next request
-holds what the agent had not seen, and not what it had."""
+"""The real Claude Code's agent gets each update exactly once, even if prompts are interrupted."""
 
 from __future__ import annotations
 
@@ -23,8 +22,7 @@ def disturbed(claude: Claude) -> Disturbed:
 
 
 class Disturbed:
-    """A user's Claude Code whose prompt hook is followed by a command, once, as soon as it has
-    printed."""
+    """A user's Claude Code whose prompt hook is followed by a command, once, as soon as it has printed."""
 
     def __init__(self, claude: Claude) -> None:
         self.claude = claude
@@ -81,8 +79,7 @@ def wait_for(is_so: Callable[[], object]) -> None:
 
 
 def times_told(request: Request | None, answer: str) -> int:
-    """How often all that the model is given with a request tells of another session's last
-    `answer`."""
+    """How often all that the model is given with a request tells of another session's last `answer`."""
     assert request is not None
     return request.text.count(f'last: "{answer}"')
 

@@ -1,5 +1,4 @@
-"""Archives in the real Claude Code: what is kept, what the agent is told of it, what the summariser
-is not."""
+"""Archives in the real Claude Code: their content, the note to the agent, nothing to the summariser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prompt hook in the real Claude Code: what the API receives, and what stays unsaid."""
+"""The prompt hook in the real Claude Code: what the API receives and what it does not."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Two sessions of the real Claude Code in one clone: what the request of the one holds of what the
-other did to it."""
+"""Two sessions of the real Claude Code in one clone: each request reports the other's collisions."""
 
 from __future__ import annotations
 
@@ -20,8 +19,7 @@ def app(claude: Claude) -> Path:
 def works(
     claude: Claude, prompt: str, *tools: tuple[str, dict[str, str]], session: Turn | None = None
 ) -> Turn:
-    """A turn in which the agent calls these tools, each once it has the result of the one
-    before."""
+    """A turn in which the agent calls these tools one after the other."""
     calls = [{"tools": [{"name": name, "input": arguments}]} for name, arguments in tools]
     claude.api.replies = [*calls, "done"]
     options = ("--allowedTools", "Read,Edit,Write,Bash")

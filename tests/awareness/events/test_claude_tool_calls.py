@@ -1,5 +1,4 @@
-"""Sessions of the real Claude Code that edit one file at a time: what the request with an edit's
-result holds of it."""
+"""Sessions of the real Claude Code that edit one file at a time: the text with an edit's result."""
 
 from __future__ import annotations
 
@@ -46,8 +45,7 @@ def works(claude: Claude, prompt: str, *replies: dict[str, object]) -> None:
 def in_the_middle_of_a_turn(
     claude: Claude, before: list[dict[str, object]], after: list[object]
 ) -> Iterator[None]:
-    """A turn that makes the calls `before`, waits until the block is left, and then makes the calls
-    `after`."""
+    """A turn that makes the calls `before`, waits until the block is left, and then makes the calls `after`."""
     waits, goes_on = claude.project / "waits", claude.project / "goes_on"
     command = f"touch {waits}; while [ ! -e {goes_on} ]; do sleep 0.02; done"
     claude.api.replies = [*before, call("Bash", command=command, description="Wait")]
@@ -66,8 +64,7 @@ def in_the_middle_of_a_turn(
 
 
 def told(claude: Claude) -> list[tuple[str, str]]:
-    """What was told with tool results: of each request that holds something its kind, and the
-    text."""
+    """Return the texts that came with tool results, each with the kind of its request."""
     requests = [request for request in claude.api.requests if TOLD in request.news]
     return [
         (request.kind, request.news.partition(TOLD)[2].partition("\n")[0]) for request in requests

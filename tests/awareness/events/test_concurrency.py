@@ -1,5 +1,7 @@
-"""Many prompt hooks at once on one home, and hooks killed at any moment: nothing is lost, nothing
-stays behind."""
+"""Many prompt hooks at once on one home, and hooks killed at any moment.
+
+Nothing is lost, and nothing is left behind.
+"""
 
 from __future__ import annotations
 
@@ -115,8 +117,9 @@ class Crowd:
         return self.start_hook(listener).communicate(timeout=60)[0]
 
     def cursor_offsets(self, listener: str) -> dict[str, int]:
-        """Where the cursors of a listener in the others' transcripts stand; fails where their file
-        is not whole."""
+        """Return the offsets of a listener's cursors in the others' transcripts.
+
+        Fail if the file is incomplete."""
         path = self.state_dir / "cursors" / f"{listener}.json"
         if not path.exists():
             return {}
@@ -143,8 +146,9 @@ def close_stdin(hook: subprocess.Popen[bytes]) -> None:
 
 
 def reports(output: bytes) -> dict[str, Span]:
-    """What a hook told, as session -> (first prompt, prompt behind the last); nothing unless its
-    output is complete."""
+    """Return a hook's report as session -> (first prompt, end of the last one).
+
+    It is empty unless the output is complete."""
     if not output.endswith(b"\n"):
         return {}
     text: Any = json.loads(output)["hookSpecificOutput"]["additionalContext"]
@@ -281,8 +285,9 @@ def test_what_a_hook_was_about_to_say_when_it_was_killed_is_said_by_the_next(
 
 @contextmanager
 def speaking(crowd: Crowd) -> Iterator[tuple[subprocess.Popen[bytes], Callable[[], bytes]]]:
-    """A hook that has a prompt of every session to tell, and stands in the middle of it: nobody
-    reads its pipe, which is full. With it, what reads the rest."""
+    """A hook that reports a prompt of every session and hangs while printing.
+
+    Nobody reads its pipe, which is full. The function that reads the rest comes with it."""
     for transcript in crowd.transcripts.values():
         transcript.append()
     reader, writer = os.pipe()
@@ -326,8 +331,7 @@ def test_many_may_make_the_same_directory_at_once(tmp_path: Path) -> None:
 
 
 def run_seconds(crowd: Crowd, listener: str) -> tuple[float, float]:
-    """After how many seconds a hook that has something to tell speaks here, and ends: medians of
-    some that do."""
+    """Return the seconds until a hook with news prints and until it ends here, as medians."""
     speaks_after, ends_after = [], []
     for _ in range(7):
         for transcript in crowd.transcripts.values():
@@ -344,7 +348,7 @@ def run_seconds(crowd: Crowd, listener: str) -> tuple[float, float]:
 
 
 def assert_spans_meet(spans: list[Span], end: int) -> None:
-    """That the spans cover everything from 0 to `end`, each from where the one before it ended."""
+    """Assert that the spans cover everything from 0 to `end` without gaps or overlaps."""
     position = 0
     for first, behind in spans:
         assert first == position, spans
@@ -353,7 +357,7 @@ def assert_spans_meet(spans: list[Span], end: int) -> None:
 
 
 def assert_nothing_stays_behind(crowd: Crowd) -> None:
-    """That only cursors and their locks are left, and that nobody holds a lock."""
+    """Assert that only cursors and their locks are left, and that nobody holds a lock."""
     cursors = crowd.state_dir / "cursors"
     expected = {f"{name}.json{suffix}" for name in crowd.listeners for suffix in ("", ".lock")}
     assert {path.name for path in cursors.iterdir()} == expected

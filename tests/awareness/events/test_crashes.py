@@ -1,5 +1,4 @@
-"""A share of `python -m bench.crashes`: the store after ingestions that were killed, and refused
-what they asked for."""
+"""A share of `python -m bench.crashes`: the store after killed and failing ingestions."""
 
 from __future__ import annotations
 

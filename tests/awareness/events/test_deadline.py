@@ -1,5 +1,4 @@
-"""The deadline of a hook: at the end of it an agent is told what is ready, and only that counts as
-told."""
+"""The deadline of a hook: the agent then gets what is ready, and only that counts as reported."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ HANGS = {"waits": "os.read(os.pipe()[0], 1)", "computes": "while True: pass"}
 def run(
     user: PlainUser, patch: str, hook: str = "user_prompt_submit", **fields: object
 ) -> tuple[bytes, float]:
-    """What the hook prints in which something hangs, and how many seconds it takes."""
+    """Return the output of a hook with a hanging part, and the seconds it takes."""
     program = HANG.format(root=str(ROOT), patch="import os\n" + patch, hook=hook)
     began = time.monotonic()
     done = subprocess.run(

@@ -1,5 +1,4 @@
-"""What is told with a call that found no file at its path: the one path that is meant, if it is
-there."""
+"""A call with a wrong path gets the one existing path that it means."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A cloned repository that looks like an agent home: none of the person's other sessions end up in
-it."""
+"""A cloned repository that looks like an agent home gets none of the person's other sessions."""
 
 from __future__ import annotations
 

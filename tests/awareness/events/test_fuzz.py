@@ -1,8 +1,8 @@
-"""An odd value in any field that a hook reads costs its own session at most: what the others did is
-told all the same.
+"""An odd value in a field that a hook reads affects at most its own session.
 
-`--fuzz` tries 2,000 of each runtime in this process and 50 as a process, `--all` one in fifty of
-them, a plain run one in 200."""
+Other sessions are still reported. `--fuzz` tries 2,000 values of each runtime in this process and
+50 as a process, `--all` one in fifty of them, a plain run one in 200.
+"""
 
 from __future__ import annotations
 

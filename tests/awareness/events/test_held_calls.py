@@ -1,5 +1,4 @@
-"""Calls that are held back where the settings say `collisions: ask`: which, with what reason, and
-where nobody can be asked."""
+"""Calls that are stopped with `collisions: ask`: which ones, for what reason, and if nobody can be asked."""
 
 from __future__ import annotations
 

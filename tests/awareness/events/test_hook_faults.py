@@ -1,5 +1,4 @@
-"""The prompt hook where something is broken: the prompt goes through, quietly, and nothing is
-lost."""
+"""The prompt hook with something broken: the prompt goes through quietly, and nothing is lost."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What is odd in one session, one runtime or one repository costs that one alone: the prompt tells
-of all others."""
+"""Something odd in one session, runtime or repository affects only that; all others are reported."""
 
 from __future__ import annotations
 

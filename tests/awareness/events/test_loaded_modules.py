@@ -1,7 +1,8 @@
-"""Modules of ours that an installed program loads, by what `sys.modules` has at its end.
+"""Our modules that an installed program loads, by `sys.modules` at its end.
 
-A prompt, an edit and a status line load them from the bundle: the snapshot has each with where it
-came from. Write it anew with --snapshot-update, and say in the commit why one more is needed."""
+A prompt, an edit and a status line load them from the bundle, and the snapshot has each with its
+origin. Renew it with --snapshot-update, and explain an additional module in the commit.
+"""
 
 from __future__ import annotations
 

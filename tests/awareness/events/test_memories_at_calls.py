@@ -1,5 +1,4 @@
-"""Memories told with the tool call that edits what they name: whose words, once a session, and
-nothing else."""
+"""Memories with a tool call that edits a file they name: a person's words, once per session."""
 
 from __future__ import annotations
 

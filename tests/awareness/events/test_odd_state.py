@@ -1,5 +1,4 @@
-"""State of ours that is not as we wrote it: it is healed at the next prompt, and does not fail at
-every one for ever."""
+"""State files with unexpected content are repaired at the next prompt, and do not fail every time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The callback for claude-agent-sdk that tells of collisions with tool calls: alone, many at once,
-and with faults."""
+"""The callback for claude-agent-sdk that reports collisions: alone, many at once, with faults."""
 
 from __future__ import annotations
 
@@ -22,8 +21,7 @@ AT_ONCE = 8
 
 @pytest.fixture
 def home(tmp_path: Path) -> NamedHome:
-    """An agent home with sessions main and discord; main has edited notes.md since discord's last
-    prompt."""
+    """An agent home with sessions main and discord; main has edited notes.md since discord's last prompt."""
     home = NamedHome(tmp_path / "agent")
     main = home.session("main", *exchange("plan the garden", "Beans."))
     home.session("discord", user("hello"))

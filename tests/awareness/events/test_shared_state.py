@@ -1,5 +1,7 @@
-"""A home that a plugin of 0.4.2 and a program of today share: each reads the state that the other
-has written, nothing is lost, and nothing is told twice."""
+"""A home shared by a plugin of 0.4.2 and a present program.
+
+Each reads the other's state. Nothing is lost, and nothing is reported twice.
+"""
 
 from __future__ import annotations
 

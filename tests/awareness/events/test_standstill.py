@@ -1,5 +1,4 @@
-"""What a session is told once all stood still: with the next prompt whatever changed, as if the
-cursors had been read."""
+"""After a standstill, the next prompt reports any change, as if the cursors had been read."""
 
 from __future__ import annotations
 
@@ -18,8 +17,7 @@ HIDDEN = new_id()
 
 @pytest.fixture
 def quiet(plain):
-    """A user who was told of one session, and of another one that is excluded; since then nothing
-    was new."""
+    """A user who was told of one session, and of another one that is excluded; since then nothing was new."""
     plain.config(f"sessions: {{{HIDDEN}: {{ignore: true}}}}\n")
     paths = [
         plain.session(*exchange("hello", "hi")),

@@ -1,5 +1,4 @@
-"""The status line: what the hooks keep for it, and what its command prints with the events of the
-runtimes."""
+"""The status line: what the hooks store for it, and the command's output for runtimes' events."""
 
 from __future__ import annotations
 
@@ -23,8 +22,7 @@ BOTH = f'{AT_WORK} · app also edited by "discord" (…)'
 
 
 class Scene(Project):
-    """A project whose user wants the line. The session at hand and discord both work on the file
-    `app`."""
+    """A project whose user wants the line. The session at hand and discord both work on the file `app`."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)

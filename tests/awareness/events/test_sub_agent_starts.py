@@ -1,4 +1,4 @@
-"""What a sub-agent is told at its start, and that this takes nothing from its session."""
+"""A sub-agent gets facts at its start, without taking any from its session."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ class Delegating(Project):
         append(self.own, assistant(*calls, cwd=self.cwd))
 
     def started(self, agent: str = "a1", kind: str = "general-purpose") -> str:
-        """What a sub-agent is told as it starts, which its transcript then shows; '' for
-        nothing."""
+        """What a sub-agent is told as it starts, which its transcript then shows; '' for nothing."""
         event = self.user.event(
             hook_event_name="SubagentStart",
             agent_id=agent,

@@ -1,5 +1,4 @@
-"""The hook for tool calls, as the runtime starts it: what it prints, what it never does, and many
-of it at once."""
+"""The hook for tool calls as the runtime starts it: its output, its limits, many at once."""
 
 from __future__ import annotations
 

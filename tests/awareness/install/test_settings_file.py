@@ -1,5 +1,4 @@
-"""Our hooks in somebody's settings.json: put in, brought up to date, taken out, and nothing else
-touched."""
+"""Our hooks in somebody's settings.json: added, updated, removed, with nothing else touched."""
 
 from __future__ import annotations
 

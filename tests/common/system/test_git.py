@@ -1,4 +1,4 @@
-"""What is read of git's files, held against what git itself says of the same repositories."""
+"""Reading git's files gives the same results as git itself."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Directories that git works in: what a killed process left is removed by the next run, and nothing
-else is."""
+"""Directories for git: the next run removes only those that a killed process left."""
 
 from __future__ import annotations
 

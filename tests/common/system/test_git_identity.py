@@ -1,4 +1,4 @@
-"""A clone is known again by its origin and by the commit that its history begins with."""
+"""A clone is recognised by its origin and the first commit of its history."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commits have at paths, held against what git itself says of the same repositories."""
+"""Objects of commits at paths, compared with git's own answers."""
 
 from __future__ import annotations
 
@@ -99,8 +99,7 @@ def test_of_a_repository_with_longer_names_it_is_what_git_says(root: Path) -> No
 def test_the_work_done_does_not_grow_with_the_number_of_packs(
     root: Path, monkeypatch: pytest.MonkeyPatch, packs: int
 ) -> None:
-    """Not a pack or an object is opened here, and one process answers every question (issue 28,
-    C8)."""
+    """Not a pack or an object is opened here, and one process answers every question (issue 28, C8)."""
     git(root, "repack", "-q", "-a", "-d")
     folder = root / ".git/objects/pack"
     (index,) = folder.glob("*.idx")

@@ -1,5 +1,7 @@
-"""Another user's repository: it is read where the person's own git would work in it, and refused in
-git's words."""
+"""Another user's repository is read only where the person's own git would work in it.
+
+Otherwise it is refused with git's words.
+"""
 
 from __future__ import annotations
 

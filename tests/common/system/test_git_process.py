@@ -1,5 +1,8 @@
-"""Git runs nothing that a repository names: every argument list that the package has for it, with
-every key that git has for its settings, in every file where a repository can put it."""
+"""Git runs no program that a repository names.
+
+This is tried for every argument list in the package, with every key of git's settings, in every
+file where a repository can put it.
+"""
 
 from __future__ import annotations
 

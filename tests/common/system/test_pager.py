@@ -1,5 +1,4 @@
-"""Long output: broken between words on a terminal, shown in a pager if it is longer than the
-screen."""
+"""Long output is broken between words on a terminal, and shown in a pager if needed."""
 
 from __future__ import annotations
 

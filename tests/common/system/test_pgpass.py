@@ -1,4 +1,4 @@
-"""The password file of libpq: one line is ours, all others stay as they are."""
+"""In the password file of libpq, only our line changes."""
 
 from __future__ import annotations
 

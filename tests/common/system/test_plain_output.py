@@ -1,5 +1,4 @@
-"""What is printed passes one place, which lets nothing but plain characters and our styles
-through."""
+"""All output passes one place, which lets only plain characters and our styles through."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQLite for a prompt: loaded without what its package imports, and the same as that."""
+"""SQLite for a prompt gives the same results as the package, without its imports."""
 
 from __future__ import annotations
 

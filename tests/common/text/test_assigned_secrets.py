@@ -1,5 +1,7 @@
-"""Values of names like DB_PASSWORD go whole wherever they are assigned, commands and prose too;
-what is harmless stays."""
+"""Values of names like DB_PASSWORD are redacted whole wherever they are assigned.
+
+This includes commands and prose. Harmless values stay.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Secrets are out before anything is cut: wherever a token stands, no piece of it is kept or
-shown."""
+"""Secrets are redacted before anything is cut, so no piece of a token is stored or shown."""
 
 from __future__ import annotations
 
@@ -45,8 +44,7 @@ NOW = 1_790_000_000.0
 
 
 class Planted:
-    """Texts with tokens, each with one of its own; and whether a piece of any of them is in
-    something."""
+    """Texts with tokens, each with one of its own; and whether a piece of any of them is in something."""
 
     def __init__(self) -> None:
         self.tokens: list[str] = []

@@ -1,5 +1,4 @@
-"""What real test runners print about passwords, tokens and keys holds no secret: nothing in it is
-redacted."""
+"""Real test runners' output about passwords, tokens and keys has no secrets and is not redacted."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Secrets: that each kind is found wherever it stands, that nothing else is, and what looking for
-them costs."""
+"""Secrets of each kind are found everywhere, nothing else is, and the search is fast."""
 
 from __future__ import annotations
 

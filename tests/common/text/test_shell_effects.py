@@ -1,5 +1,4 @@
-"""What a command line is taken to do to files and to worktrees, held against what the shell and git
-really do."""
+"""The expected effects of command lines, compared with the real effects of shell and git."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An issue is found in a text or a branch's name only where it is surely one."""
+"""An issue is found in a text or a branch's name only if it certainly is one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A word is its letters and digits with the marks on them, in every script: titles, memories and
-file names agree."""
+"""Words are letters and digits with their marks, in every script, for titles, memories and files."""
 
 from __future__ import annotations
 

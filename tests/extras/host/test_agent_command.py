@@ -1,5 +1,7 @@
-"""An agent that the operator's command starts, such as `docker run`: the command, its directories
-and variables, and its prompts by stdin or by files."""
+"""An agent started by the operator's command, such as `docker run`.
+
+It covers the command, its directories and variables, and its prompts by stdin or by files.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A host that serves groups on the real Claude Code: sessions, tasks, and what each agent gets to
-see."""
+"""A host that serves groups with the real Claude Code: sessions, tasks, and each agent's view."""
 
 from __future__ import annotations
 
@@ -460,8 +459,7 @@ def test_an_idle_host_of_seven_groups_takes_three_thousandths_of_a_processor(
         )
 
     def woken() -> int:
-        """How often a thread went to sleep by itself: a number that other programs do not
-        change."""
+        """How often a thread went to sleep by itself: a number that other programs do not change."""
         return sum(
             int(re.findall(r"\d+", (thread / "status").read_text())[-2])
             for thread in threads.iterdir()

@@ -1,5 +1,4 @@
-"""A host from outside: its channels, the practical checks of the seed, and the commands that lead
-from nothing to it."""
+"""A host from outside: its channels, the seed's practical checks, and commands to set one up."""
 
 from __future__ import annotations
 

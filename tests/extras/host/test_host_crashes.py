@@ -1,5 +1,4 @@
-"""A host that dies: nothing is lost, nothing is answered twice; and what the books of such runs
-would show."""
+"""A host that is killed loses nothing and answers nothing twice; the checks would notice if it did."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What a host keeps without a runtime: its ledger, its tasks, what is told to an agent, and the
-channels that bring it."""
+"""A host's records without a runtime: its ledger, its tasks, prompts for an agent, and channels."""
 
 from __future__ import annotations
 

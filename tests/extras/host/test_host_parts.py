@@ -1,4 +1,4 @@
-"""The parts of a host, without a runtime: what a transcript tells, paths, settings, commands."""
+"""The parts of a host, without a runtime: reading a transcript, paths, settings, commands."""
 
 from __future__ import annotations
 

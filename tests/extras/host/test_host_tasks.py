@@ -1,5 +1,4 @@
-"""Tasks that are changed, that are never due, and that go away while they run; and groups that
-are."""
+"""Tasks that are changed, never due, or deleted while they run; and deleted groups."""
 
 from __future__ import annotations
 

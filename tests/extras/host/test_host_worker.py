@@ -1,5 +1,4 @@
-"""A group's worker against a runtime in memory: killed before every single step that it takes, and
-started again."""
+"""A group's worker with a runtime in memory, killed before every single step and restarted."""
 
 from __future__ import annotations
 
@@ -123,8 +122,7 @@ class Scene:
         ledger.close()
 
     def live(self, steps: int | None) -> bool:
-        """One life of the worker, which ends before its step number `steps`; whether it came to its
-        own end."""
+        """One life of the worker, which ends before its step number `steps`; whether it came to its own end."""
         ledger = Ledger(self.layout.database)
         sessions = open_sessions(self.layout)
         left = count(-steps) if steps is not None else iter(())
@@ -182,8 +180,7 @@ def test_whenever_the_host_dies_everything_is_answered_once(tmp_path: Path, surv
 
 
 def check_the_pointer(scene: Scene) -> None:
-    """The group's pointer is the session in which its message was answered, and nothing was lost on
-    the way."""
+    """The group's pointer is the session in which its message was answered, and nothing was lost on the way."""
     sessions = open_sessions(scene.layout)
     session_id = sessions.get("main")
     assert session_id is not None

@@ -1,5 +1,4 @@
-"""The files that an agent without a database shares with its host: snapshots, requests, and one
-answer to each."""
+"""The files between a host and an agent without a database: snapshots, requests, one answer each."""
 
 from __future__ import annotations
 

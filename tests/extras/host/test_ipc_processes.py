@@ -1,5 +1,4 @@
-"""Requests to a host between processes that die, run at once, or talk through a server in a
-sandbox."""
+"""Requests to a host from processes that are killed, run at once, or use a server in a sandbox."""
 
 from __future__ import annotations
 

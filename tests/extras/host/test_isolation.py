@@ -1,9 +1,8 @@
-"""No byte crosses from one group into another, whatever an agent asks for and whatever it puts
-where its files belong.
+"""No byte passes from one group to another, whatever an agent requests or puts in its directory.
 
-Every group holds texts that only it may see. Each tool and each access to files is tried by each
-group against each other one: with hostile names, with links in all places that an agent can write
-to, and with links that come and go while the host is at it.
+Every group has texts that only it may see. Each group tries each tool and each access to files
+against each other group: with hostile names, with links in all places that an agent can write to,
+and with links that come and go during the host's work.
 """
 
 from __future__ import annotations
@@ -54,8 +53,7 @@ def mark(group: str) -> str:
 
 
 def earlier(group: str) -> str:
-    """What a group's earlier session is called: another agent may guess that, so it holds no
-    mark."""
+    """What a group's earlier session is called: another agent may guess that, so it holds no mark."""
     return f"talk of {group}"
 
 
@@ -110,8 +108,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupDir]:
 
 
 def belongings(host: GroupDir, group: str) -> dict[str, Any]:
-    """All files of a group with their content, links as what they say, and its rows in the
-    database."""
+    """All files of a group with their content, links as what they say, and its rows in the database."""
     found: dict[str, Any] = {}
     for top in (f"groups/{group}", f"data/sessions/{group}", f"data/ipc/{group}"):
         for path in sorted((host.root / top).rglob("*")):

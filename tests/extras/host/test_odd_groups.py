@@ -1,5 +1,4 @@
-"""Whatever a group's agent puts into its directory, the host goes on: with that group and with all
-others."""
+"""Whatever a group's agent puts into its directory, the host continues with all groups."""
 
 from __future__ import annotations
 
@@ -82,8 +81,7 @@ class TestARunningHost:
 
 
 class TestTheParts:
-    """What the host does for a group: the update before a prompt, the archive, by settings that are
-    its own."""
+    """What the host does for a group: the update before a prompt, the archive, by settings that are its own."""
 
     @pytest.fixture
     def garden(self, layout: Layout) -> Group:

@@ -1,4 +1,4 @@
-"""What the agent of a group may not run in a shell: what would show that there are other groups."""
+"""Shell commands that would reveal other groups, which a group's agent may not run."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The team's tools for the groups of a host: each agent finds what its group has on other machines,
-and nothing else."""
+"""The team's tools for the groups of a host: each agent finds only its group on other machines."""
 
 from __future__ import annotations
 
@@ -26,8 +25,7 @@ from session_memory.sessions.settings.registry import register_host
 
 @pytest.fixture
 def host(tmp_path: Path, team: Team, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupDir]:
-    """A host of bob's, who reads what groups with the same names said on ann's, and what she said
-    herself."""
+    """A host of bob's, who reads what groups with the same names said on ann's, and what she said herself."""
     ann = Scene(tmp_path / "ann")
     for home in ("family", "work", ""):
         put(

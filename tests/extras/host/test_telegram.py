@@ -1,5 +1,7 @@
-"""The channel `telegram:` against a Bot API server that drops, repeats, refuses and is slow: no
-message is lost, and none is answered twice."""
+"""The channel `telegram:` with an unreliable Bot API server.
+
+It drops, repeats, refuses and is slow. No message is lost, and none is answered twice.
+"""
 
 from __future__ import annotations
 

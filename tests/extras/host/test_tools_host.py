@@ -1,5 +1,4 @@
-"""The tools of a host's group: what the agent of a group sees of its sessions, and how it switches
-between them."""
+"""The tools of a host's group: an agent's view of its sessions, and switching between them."""
 
 from __future__ import annotations
 

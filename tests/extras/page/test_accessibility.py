@@ -1,5 +1,7 @@
-"""The views of the past in a real Chromium: without a fault for a screen reader in both themes and
-three widths, by keys alone, and live."""
+"""The views of the past in a real Chromium: accessible in both themes and three widths.
+
+They work with a screen reader and with keys alone, and update live.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The page's branches in a real Chromium: who works on which, what would not merge, and both sides
-of it."""
+"""The page's branches in a real Chromium: who works where, and both sides of conflicts."""
 
 from __future__ import annotations
 
@@ -23,8 +22,7 @@ HOSTILE = "<script>alert(1)</script>"
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[ServedPage]:
-    """The page of somebody with a session in each of two worktrees, whose changes of line 20 do not
-    merge."""
+    """The page of somebody with a session in each of two worktrees, whose changes of line 20 do not merge."""
     person = StoreUser(tmp_path / "home")
     main, fix = tmp_path / "shop", tmp_path / "shop-fix"
     repository(main, cart=CART)

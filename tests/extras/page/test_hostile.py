@@ -1,5 +1,4 @@
-"""What was said, named or run may hold anything: none of it is markup on the page, and none of it
-breaks the page."""
+"""Text from sessions is never markup on the page, and never breaks it, whatever it contains."""
 
 from __future__ import annotations
 

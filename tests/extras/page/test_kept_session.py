@@ -1,5 +1,4 @@
-"""The page offers the command that resumes a session only if that works, else the one that restores
-it."""
+"""The page offers the command that resumes a session only if it works, else the one to restore it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memories on the page: shown with where they come from, forgotten, and taken back."""
+"""Memories on the page: shown with their sources, forgotten, and restored."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ FACT = "# Facts\n\n## The bakery opens at five ^bcdefghijk\n"
 
 @pytest.fixture
 def user(tmp_path: Path) -> StoreUser:
-    """A user with a repository, in which a file was changed since a decision about it, and a
-    fact."""
+    """A user with a repository, in which a file was changed since a decision about it, and a fact."""
     user = StoreUser(tmp_path)
     shop = repository(tmp_path / "shop")
     (shop / "src").mkdir()

@@ -1,5 +1,4 @@
-"""Now: what each session was told and what waits for it, in the very words, and whose hands
-meet."""
+"""Now: the exact texts that each session got and will get, and files that several have in hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search on the page: what the command finds, in its order, limited by what one chooses."""
+"""Search on the page: the same hits as the command in the same order, within the chosen limits."""
 
 from __future__ import annotations
 

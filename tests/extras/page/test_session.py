@@ -1,4 +1,4 @@
-"""A session on the page: read as a dialogue, with what its tools did, followed live."""
+"""A session on the page: a dialogue with its tools' results, followed live."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A session and the files in a real Chromium: what is folded, at three widths, in both themes, by
-mouse and by keys."""
+"""A session and files in a real Chromium: folding, three widths, both themes, mouse and keys."""
 
 from __future__ import annotations
 
@@ -64,8 +63,7 @@ def page(owner: StoreUser) -> Iterator[ServedPage]:
 
 
 def each_width(tab: Page) -> Iterator[int]:
-    """The widths, at each of which nothing is wrong; the colours of both themes are the same in all
-    of them."""
+    """The widths, at each of which nothing is wrong; the colours of both themes are the same in all of them."""
     for width, height in WIDTHS:
         tab.set_viewport_size({"width": width, "height": height})
         for theme in ("light", "dark") if width == WIDTHS[0][0] else ("light",):

@@ -1,5 +1,4 @@
-"""What the page says where there is no store, or none that it can read; and how much memory it
-takes."""
+"""The page without a store, or with an unreadable one; and its memory use."""
 
 from __future__ import annotations
 

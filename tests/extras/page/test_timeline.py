@@ -1,4 +1,4 @@
-"""The timeline: bars that stand on nothing else, the right days, and a year at a glance."""
+"""The timeline: bars that do not overlap, the right days, and a year at a glance."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""`session-memory team`, and what upkeep shares: machines with homes of their own, and a real
-server between them."""
+"""`session-memory team` and upkeep's sharing: machines with separate homes, and a real server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conflicts between two machines, found by what each shares with a team on a real server."""
+"""Conflicts between two machines, found in what each shares through a real server."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A session handed over to a team: by a person, under the rules, offered once on its branch on
-another machine."""
+"""A session handed over to a team: by a person, under the rules, offered once on its branch."""
 
 from __future__ import annotations
 
@@ -23,8 +22,7 @@ NEXT = f"Next step: show the times in the cart, with the key {SECRET}."
 
 @pytest.fixture
 def machines(tmp_path: Path, team: Team) -> tuple[Machine, Machine]:
-    """Ann and Bob are on the branch fix/login; Bob's directory is known to the team by an earlier
-    session."""
+    """Ann and Bob are on the branch fix/login; Bob's directory is known to the team by an earlier session."""
     origin = repository(tmp_path / "origin", cart="1\n")
     ann, bob = Machine(tmp_path, origin, team, "ann"), Machine(tmp_path, origin, team, "bob")
     for one in (ann, bob):

@@ -1,5 +1,4 @@
-"""Memories that a team shares: pushed from pages by the rules of their sessions, found with who and
-where, and taken back."""
+"""A team's memories: pushed by the rules of their sessions, found with owner and place, withdrawn."""
 
 from __future__ import annotations
 

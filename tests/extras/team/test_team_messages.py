@@ -1,5 +1,4 @@
-"""What `session-memory team` says to whoever types it: what is wrong and what to do, with exit
-codes as documented."""
+"""Messages of `session-memory team`: the problem and the remedy, with the documented exit codes."""
 
 from __future__ import annotations
 

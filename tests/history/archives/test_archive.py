@@ -1,4 +1,4 @@
-"""Archives: where they lie, what they hold, and that they are never less than they were."""
+"""Archives: their places, their content, and that they never lose any."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Archives of what is excluded: in a private folder, out of every list, and back when the rule is
-gone."""
+"""Archives of excluded sessions: private and unlisted, and back when the rule is gone."""
 
 from __future__ import annotations
 

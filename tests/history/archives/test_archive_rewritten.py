@@ -1,5 +1,4 @@
-"""An archive whose transcript was truncated or rewritten gets each message that is new, and none
-twice."""
+"""The archive of a truncated or rewritten transcript gets each new message, and none twice."""
 
 from __future__ import annotations
 

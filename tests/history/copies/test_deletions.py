@@ -1,5 +1,4 @@
-"""It is said which runtimes delete sessions and when, how these are kept, and which settings are
-traps."""
+"""Reports on runtimes that delete sessions: when, how these are kept, and traps in settings."""
 
 from __future__ import annotations
 

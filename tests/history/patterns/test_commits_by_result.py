@@ -1,5 +1,4 @@
-"""Which session made a commit, by what git printed to it; and whose a line is if others amended,
-moved or squashed it."""
+"""The session of a commit, known from git's output, and of lines that others amended, moved or squashed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What a sub-agent edits is its session's, for everybody who asks: `why`, the handoff, the page,
-conflicts and reports."""
+"""A sub-agent's edits are its session's for `why`, the handoff, the page, conflicts and reports."""
 
 from __future__ import annotations
 
@@ -25,8 +24,7 @@ def authors(tmp_path: Path) -> Authors:
 
 @pytest.fixture
 def session(authors: Authors) -> Author:
-    """A session whose sub-agent edits by a tool and by a command, and commits; another one does
-    nothing."""
+    """A session whose sub-agent edits by a tool and by a command, and commits; another one does nothing."""
     next_second()
     found = authors.session(CLAUDE, "Ask an agent", ago=5)
     agent = found.sub_agent("Write nine")

@@ -1,5 +1,4 @@
-"""Files that a program converts on their way into git (git-lfs, encryption): it is not run, and
-they do not look changed."""
+"""Files that a program converts for git (git-lfs, encryption): it is not run, and they look unchanged."""
 
 from __future__ import annotations
 

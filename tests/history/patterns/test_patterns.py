@@ -1,5 +1,4 @@
-"""Habits: what fails and what helps, which steps follow each other, what was seen before; without a
-model."""
+"""Habits without a model: failures and their fixes, sequences of steps, earlier occurrences."""
 
 from __future__ import annotations
 

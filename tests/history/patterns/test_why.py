@@ -1,4 +1,4 @@
-"""`session-memory why`: the request behind a line, a commit or what is staged."""
+"""`session-memory why`: the request behind a line, a commit or staged changes."""
 
 from __future__ import annotations
 

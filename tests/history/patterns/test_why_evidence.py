@@ -1,5 +1,8 @@
-"""Which session `why` names: one that provably wrote the line or made the commit, or, as a guess,
-the only one at work. Real git, and sessions that really do what their transcripts say."""
+"""The session that `why` names.
+
+It provably wrote the line or made the commit, or is a guess: the only one at work. Git is real, and
+the sessions do what their transcripts say.
+"""
 
 from __future__ import annotations
 

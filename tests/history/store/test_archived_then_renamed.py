@@ -1,5 +1,4 @@
-"""A session that was archived, and whose transcript is renamed before it is ingested: each message
-is there once."""
+"""A session whose transcript is renamed between archiving and ingesting: each message is there once."""
 
 from __future__ import annotations
 

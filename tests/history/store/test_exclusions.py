@@ -1,5 +1,4 @@
-"""What rules exclude of a store, below the commands: parts of sessions, forks, groups, the queue,
-readers and writers."""
+"""Excluded parts of a store, below the commands: sessions, forks, groups, queue, readers and writers."""
 
 from __future__ import annotations
 

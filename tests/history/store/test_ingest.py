@@ -1,5 +1,4 @@
-"""Transcripts go into the store: whatever becomes of a file, nothing is lost and nothing is there
-twice."""
+"""Ingesting transcripts: nothing is lost or doubled, whatever happens to a file."""
 
 from __future__ import annotations
 

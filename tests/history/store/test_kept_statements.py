@@ -1,5 +1,4 @@
-"""Statements that a connection keeps for their next use hold no list of ids: it would stay in
-memory."""
+"""Cached statements of a connection have no lists of ids, which would stay in memory."""
 
 from __future__ import annotations
 

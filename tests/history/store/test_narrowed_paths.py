@@ -1,5 +1,7 @@
-"""`store.watch_path` narrowed to a part of a runtime's directory: the same keys, nothing twice, also in
-stores of earlier versions, which named files relative to that part."""
+"""`store.watch_path` narrowed to a part of a runtime's directory: same keys, nothing twice.
+
+This also holds for stores of earlier versions, which named files relative to that part.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Another program reads and writes our databases with a plain connection while the page, the
-watcher, upkeep and the host are at work."""
+"""Another program uses our databases with a plain connection.
+
+Meanwhile the page, the watcher, upkeep and the host are at work.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The store as a plain database: what anybody reads in it with SQLite alone, and what becomes of
-one of an earlier commit."""
+"""The store as a plain database, readable with SQLite alone; and stores of earlier commits."""
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ def fill(scene: Scene) -> None:
 
 
 def read(scene: Scene, sql: str) -> list[tuple[object, ...]]:
-    """What Python's own SQLite, in which nothing of ours is registered, gives for a statement."""
+    """Return the result of a statement in Python's own SQLite, without our functions."""
     with closing(sqlite3.connect(f"file:{scene.database}?mode=ro", uri=True)) as connection:
         return connection.execute(sql).fetchall()
 

@@ -1,5 +1,4 @@
-"""What a rule excludes is in nothing that is read of the store: every surface by every way of
-naming what is excluded."""
+"""Nothing excluded is readable in the store, on any surface and by any name."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""The queue and the token accounts lie in a file of their own: a store that is rebuilt does not
-cost them, and one that cannot be read is neither replaced nor taken for an empty one."""
+"""The queue and the token accounts in their own file, which survives a rebuilt store.
+
+An unreadable one is neither replaced nor treated as empty.
+"""
 
 from __future__ import annotations
 
@@ -73,8 +75,7 @@ class Paying(Scripted):
 
 
 def fill(machine: QueueScene) -> None:
-    """A conversation for each of NAMES, in the state that the name tells. 200 tokens are spent
-    today."""
+    """A conversation for each of NAMES, in the state that the name tells. 200 tokens are spent today."""
     for number, name in enumerate(NAMES[:4]):
         machine.stored.add(*talk(name), name=name, at=START + number * HOUR)
     machine.run(Paying("scripted"), limit=1)

@@ -1,5 +1,4 @@
-"""A read that the disk refuses says nothing of what is on the disk: the store stays where it is,
-and nothing of it is lost."""
+"""A read that the disk refuses does not prove damage: the store stays and loses nothing."""
 
 from __future__ import annotations
 

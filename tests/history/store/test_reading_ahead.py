@@ -1,5 +1,4 @@
-"""Much that is new is read by other processes: what comes into the store is the same, whatever
-becomes of these."""
+"""Much new content is read by other processes, with the same result, whatever happens to these."""
 
 from __future__ import annotations
 
@@ -61,8 +60,7 @@ store.close()
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
-    """Files of several extracts each, one of which brings the result of a call in the one
-    before."""
+    """Files of several extracts each, one of which brings the result of a call in the one before."""
     scene = Scene(tmp_path)
     for number in range(FILES):
         call = assistant(("Bash", {"command": f"make {number}"}))

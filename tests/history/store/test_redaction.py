@@ -1,5 +1,4 @@
-"""What was stored before secrets were found as well as now is redacted in place, a bit at a
-time."""
+"""Secrets stored before the present rules are redacted in place, a few at a time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Opening a store and bringing it up to date, as commands and tools do it: what it has to say comes
-as calls."""
+"""Opening a store and updating it, as commands and tools do; its messages are calls."""
 
 from __future__ import annotations
 

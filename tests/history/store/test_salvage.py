@@ -1,5 +1,4 @@
-"""One damaged page of the store costs what that page held, at most; and nothing if archives or
-transcripts have it."""
+"""A damaged page loses at most its own content, and nothing that archives or transcripts have."""
 
 from __future__ import annotations
 
@@ -46,8 +45,7 @@ def talk(number: int) -> list[dict[str, object]]:
 
 
 def built(home: Path, *, is_archived: bool) -> StoreUser:
-    """A user whose runtime has deleted all transcripts but two; one that is there was rewritten,
-    one copied."""
+    """A user whose runtime has deleted all transcripts but two; one that is there was rewritten, one copied."""
     machine = StoreUser(home)
     talks = {number: talk(number) for number in range(SESSIONS)}
     for number, records in talks.items():

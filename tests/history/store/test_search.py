@@ -1,4 +1,4 @@
-"""Search in a store: what is found, in which order, how it is shown, and what is never found."""
+"""Search in a store: the hits, their order, their form, and what is never found."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What a query asks for, which piece of a text is shown for it, and the questions that recall is
-measured with."""
+"""The parts of a query, the snippet of a text, and the questions for measuring recall."""
 
 from __future__ import annotations
 

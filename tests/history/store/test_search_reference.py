@@ -1,8 +1,8 @@
-"""Search against a brute-force reference: random texts and queries, of which the reference knows
-the words.
+"""Search compared with a brute-force reference, which knows the words of random texts and queries.
 
 `--queries N` tries N queries with a machine's own engine, and a quarter with a team's; without it
-200, and 1,000 with `--all`."""
+200, and 1,000 with `--all`.
+"""
 
 from __future__ import annotations
 
@@ -103,8 +103,7 @@ class Story:
             put(scene, None, state(name, **times), *entries)
 
     def text(self) -> tuple[tuple[str, ...], str]:
-        """Some words and separators, or a query as typed or as its words: the terms and the
-        text."""
+        """Some words and separators, or a query as typed or as its words: the terms and the text."""
         if self.chance.random() < 0.15:
             pieces = self.pieces()
             self.typed.append(pieces)

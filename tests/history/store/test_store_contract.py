@@ -1,5 +1,7 @@
-"""What every engine of the store does that is read from: SqliteStore's reading methods, whatever
-database is behind them. What is written to is in test_store_ingest.py."""
+"""The contract of every engine for reading: SqliteStore's reading methods, on any database.
+
+test_store_ingest.py has the methods that write.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""Whatever has become of memory.db and the files beside it: a command says it in one line, heals or
-sets aside, and answers; what no transcript tells is kept."""
+"""Commands with a damaged memory.db or neighbouring files.
+
+They report it in one line, repair it or set it aside, and answer. Content that no transcript has is
+kept.
+"""
 
 from __future__ import annotations
 

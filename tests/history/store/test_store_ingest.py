@@ -1,5 +1,7 @@
-"""What the engine does that takes transcripts in: each machine's own, SQLite. What of it every
-engine does is in test_store_contract.py."""
+"""The writing methods of each machine's own engine, SQLite.
+
+test_store_contract.py has the part that every engine shares.
+"""
 
 from __future__ import annotations
 

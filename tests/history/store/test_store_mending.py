@@ -1,5 +1,4 @@
-"""Stores that are corrupt, of a newer version, or cut by another gap: what the commands make of
-them."""
+"""Stores that are corrupt, from a newer version, or cut by another gap, used by the commands."""
 
 from __future__ import annotations
 

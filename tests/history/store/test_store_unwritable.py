@@ -1,6 +1,7 @@
-"""Where nothing can be written - another process is at it, the device is full, the directory is
-read-only - questions are answered from what is there, soon, and say so; what takes something in
-fails and says why."""
+"""A store that cannot be written: by another process's work, a full device, or permissions.
+
+Questions are answered soon from its content, and say so; commands that ingest fail with the reason.
+"""
 
 from __future__ import annotations
 
@@ -101,8 +102,7 @@ def written_by_another(machine: StoreUser) -> Iterator[None]:
 
 @contextmanager
 def full(machine: StoreUser) -> Iterator[None]:
-    """Nothing more fits on the device of the store; where none can be mounted, no process may write
-    a byte."""
+    """Nothing more fits on the device of the store; where none can be mounted, no process may write a byte."""
     if can_mount():
         on_a_device_of_its_own(
             machine, f"cat /dev/zero > {machine.home}/.session-memory/fill 2> /dev/null; true"

@@ -1,5 +1,7 @@
-"""Rows that no program of ours writes: a member's may cost others that member's rows, and nothing
-else."""
+"""Invalid rows in a team's store, which no program of ours writes.
+
+A member's bad rows may hide only that member's rows from others.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""What a push does when the server goes away, has no room, or is not heard any more: nothing is
-lost, and what was under way goes the next time."""
+"""A push while the server goes away, has no room, or is unreachable.
+
+Nothing is lost, and unfinished content is pushed the next time.
+"""
 
 from __future__ import annotations
 
@@ -143,8 +145,7 @@ def items(team: Team) -> int:
 
 
 class Network:
-    """Between a member and the server; when no bytes are `left`, it passes nothing on and says
-    nothing."""
+    """Between a member and the server; when no bytes are `left`, it passes nothing on and says nothing."""
 
     def __init__(self, team: Team) -> None:
         given = conninfo_to_dict(team.url())

@@ -1,8 +1,9 @@
-"""Random histories of machines in two teams: after each push, a member reads exactly what is shared
-with them.
+"""Random histories of machines in two teams: after each push, a member reads exactly the shared
+part.
 
-What is stored here is what the machine's own store tells; what is shared of it is judged again, by
-simpler means."""
+The stored part is read from the machine's own store, and its sharing is judged again by simpler
+means.
+"""
 
 from __future__ import annotations
 
@@ -170,8 +171,7 @@ class Machine:
     # -----------------------------------------------------------------------------------------
 
     def stored(self, *, rules: bool = True) -> Texts:
-        """What the store tells, in the order of the transcript; without `rules`, all that it
-        has."""
+        """What the store tells, in the order of the transcript; without `rules`, all that it has."""
         os.environ["HOME"] = str(self.user.home)
         location = find_location(None, os.environ)
         found: Texts = {}

@@ -1,5 +1,4 @@
-"""A row belongs to its owner: what a member can do with a login and SQL of their own, row by row
-and operation by operation."""
+"""A row belongs to its owner: a member's possible actions with a login and SQL, row by row."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Pushing to a team: what goes, what goes once, what is taken back, and what a process that is
-killed leaves."""
+"""Pushing to a team: what is pushed, only once, what is withdrawn, and pushes by killed processes."""
 
 from __future__ import annotations
 
@@ -58,8 +57,7 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def content(team: Team) -> dict[str, list[str]]:
-    """All that the team has, without the numbers that it gave to sessions and the times of
-    pushes."""
+    """All that the team has, without the numbers that it gave to sessions and the times of pushes."""
     name = "SELECT s.owner, s.machine, s.file_path"
     of_session = {
         "session": f"{name}, s.share, s.title, s.cwd, s.next_number, s.mark, s.open_calls, s.item_count, s.text_count, "

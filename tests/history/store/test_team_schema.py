@@ -1,5 +1,4 @@
-"""The schema of a team's database: of earlier versions, of two teams on one server, and by
-administrators who are no superusers."""
+"""The schema of a team's database: from earlier versions, for two teams, by limited administrators."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A team's store answers as a machine's own does: the same query, the same hits, in the same
-order."""
+"""A team's store answers like a machine's own: the same hits in the same order."""
 
 from __future__ import annotations
 
@@ -23,8 +22,7 @@ from session_memory.memory.memory_index import MemoryFilter
 
 
 class Prose(Texts):
-    """What the benchmark's texts are, of a thousand words in place of 24,000, which are made in a
-    moment."""
+    """What the benchmark's texts are, of a thousand words in place of 24,000, which are made in a moment."""
 
     def __init__(self, seed: int) -> None:
         chance = Random(seed)

@@ -1,4 +1,4 @@
-"""A store of an earlier version gets the words of a person that this left out."""
+"""A store of an earlier version gets a person's words that this version had left out."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""The lines that items wrote: hashed by ingest, found by their text, gone with what is forgotten,
-hidden with what is excluded."""
+"""Hashes of the lines that items wrote: made by ingest, found by text.
+
+They are gone with forgotten items, and hidden with excluded ones.
+"""
 
 from __future__ import annotations
 
@@ -306,8 +308,7 @@ def rollout(session: str, **header: object) -> list[dict[str, object]]:
 
 
 def of_helper(scene: Scene) -> list[tuple[str, str]]:
-    """Which sessions the lines of a sub-agent with a rollout of its own are found in, and in which
-    file."""
+    """Which sessions the lines of a sub-agent with a rollout of its own are found in, and in which file."""
     some = writers(scene.store, line_hashes([f"{LINE} # helper"], known_key(str(scene.database))))
     return [(one.session_id, one.argument) for one in some]
 

@@ -1,5 +1,7 @@
-"""What of a config.yaml holds: a wrong key costs that key alone, and what may have excluded
-something hides it."""
+"""The valid part of a config.yaml: a wrong key affects only itself.
+
+A key that may have excluded something hides it.
+"""
 
 from __future__ import annotations
 

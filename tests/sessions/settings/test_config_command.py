@@ -1,4 +1,4 @@
-"""`session-memory config`: what is in force and where it comes from, and setting a key."""
+"""`session-memory config`: values in force with their sources, and setting a key."""
 
 from __future__ import annotations
 

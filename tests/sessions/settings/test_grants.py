@@ -1,4 +1,4 @@
-"""What an agent home's own file may set, and what the person has to grant it."""
+"""The keys that an agent home's own file may set, and those that the person must grant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows from the table of keys: the sample file and the reference in the documentation."""
+"""The sample file and the reference in the documentation follow from the table of keys."""
 
 from __future__ import annotations
 

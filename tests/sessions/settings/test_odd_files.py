@@ -1,5 +1,4 @@
-"""A config.yaml that is anything but settings: it is refused at once, with its line, and hides
-every session meanwhile."""
+"""A config.yaml that is not settings is refused at once, with its line, and hides every session."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Which rules count for a session: the person's, those of whoever asks, those of the agent home it
-was started in."""
+"""The rules for a session: the person's, the asking homes', and its own agent home's."""
 
 from __future__ import annotations
 

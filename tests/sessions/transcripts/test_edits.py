@@ -1,4 +1,4 @@
-"""What an edit took out and put in, by the record of each runtime that made it."""
+"""The removed and added texts of an edit, from each runtime's record."""
 
 from __future__ import annotations
 

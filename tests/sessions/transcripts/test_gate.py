@@ -1,5 +1,4 @@
-"""What is hidden in one way or another is told by no reader: each way of hiding by each of those
-who read transcripts."""
+"""No reader of transcripts shows hidden content: each way of hiding with each reader."""
 
 from __future__ import annotations
 
@@ -71,8 +70,7 @@ class Machine(StoreUser):
         super().config(text)
 
     def before_hiding(self) -> None:
-        """Has the session at hand be told of all, if it is asked for, and its transcript show
-        that."""
+        """Has the session at hand be told of all, if it is asked for, and its transcript show that."""
         if self.is_told_first and not self.last_told:
             event = self.event(hook_event_name="UserPromptSubmit", prompt="hi")
             self.last_told = told_at(run_hook(event, self.home))
@@ -282,8 +280,7 @@ def fork(machine: Machine, rule: str = HIDDEN_ID, *, marked: bool = False, title
 
 
 def foreign(machine: Machine) -> None:
-    """Records of a hidden session in the transcript of another, and a title of it; its own is
-    gone."""
+    """Records of a hidden session in the transcript of another, and a title of it; its own is gone."""
     path = machine.talk(FORK_ID, "apricot", at=time.time() - 300)
     records = [
         user(f"Please tell me all about {SECRET}", at=time.time() - 200),

@@ -1,5 +1,4 @@
-"""What an agent looked up in our memory is no content: it is recognised in one place, for every
-runtime."""
+"""Lookups in our memory are not content; one place recognises them for every runtime."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Two projects whose directories a runtime names alike, such as `my-app` and `my/app`, share a
-folder of transcripts, but not what is told, listed and found."""
+"""Two projects to which a runtime gives the same folder, such as `my-app` and `my/app`.
+
+They share the folder of transcripts, but not updates, lists and search results.
+"""
 
 from __future__ import annotations
 

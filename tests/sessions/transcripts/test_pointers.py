@@ -1,5 +1,4 @@
-"""The pointers to sessions: what is asked and changed, by several at once, over a crash between any
-two steps."""
+"""The pointers to sessions: reading and changing them, by several at once and across crashes."""
 
 from __future__ import annotations
 

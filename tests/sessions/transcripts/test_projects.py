@@ -1,5 +1,4 @@
-"""What one project is: a repository with all its worktrees and subdirectories, whatever folders the
-runtime has for them."""
+"""A project is a repository with all its worktrees and subdirectories, whatever its folders."""
 
 from __future__ import annotations
 

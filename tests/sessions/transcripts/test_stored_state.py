@@ -1,5 +1,7 @@
-"""The index of a project and the state beside mirrors: random ones survive a round trip, in the form
-that 0.4.2 wrote and reads."""
+"""The index of a project and the state beside mirrors survive a round trip.
+
+Their form is the one that 0.4.2 wrote and reads.
+"""
 
 from __future__ import annotations
 

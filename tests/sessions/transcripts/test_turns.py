@@ -1,5 +1,4 @@
-"""A session is at work while a turn is running, and not from its end on, or once the user has ended
-it."""
+"""A session is at work while a turn is running, until it ends or its user ends it."""
 
 from __future__ import annotations
 
