@@ -88,7 +88,7 @@ def test_a_person_reads_a_table_with_a_sum_and_the_model_that_has_no_price(machi
         ["rye-1", "7", "3", "0", "0", "unknown"],
         ["all", "2,000,007", "100,003", "2,000,000", "0", "13.50+"],
     ]
-    assert "no price is known of rye-1" in said
+    assert "no price is known for rye-1" in said
     machine.config("memories: {prices: {rye-1: {input: 1000000, output: 0}}}")
     assert rows(machine, "model")["rye-1"] == (7, 3, 7.0)
 

@@ -272,7 +272,7 @@ def test_it_takes_the_whole_id_or_what_only_one_session_goes_by(person: Person) 
     person.run("ingest")
     done = person.run("forget", "old-", "--yes")
     assert done.returncode == 1
-    assert [name in done.stderr for name in ("2 sessions go by 'old-'", OLD, "old-town", NEW)] == [
+    assert [name in done.stderr for name in ("2 sessions match 'old-'", OLD, "old-town", NEW)] == [
         True,
         True,
         True,

@@ -187,7 +187,7 @@ def test_without_a_name_it_lists_and_names_that_fit_several_are_offered(person: 
     person.keep()
     assert {one["session"] for one in person.result("restore")["gone"]} == {"aa", "ab"}
     done = person.run("restore", "a")
-    assert "2 kept sessions go by 'a'" in done.stderr
+    assert "2 kept sessions match 'a'" in done.stderr
     assert "no kept session is called 'x'" in person.run("restore", "x").stderr
 
 

@@ -64,7 +64,7 @@ def test_a_number_is_read_in_any_usual_spelling(value: object) -> None:
 )
 def test_what_is_no_number_is_refused_by_its_name(value: object) -> None:
     told = REACHED.ask_with("search_sessions", {"query": "a", "limit": value})
-    assert told.text == "search_sessions: `limit` is a whole number. Call it again"
+    assert told.text == "search_sessions: `limit` must be a whole number. Call it again"
 
 
 @pytest.mark.parametrize("value", [0, "0", -1, 51, "51", "9" * 5000])

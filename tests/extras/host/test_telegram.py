@@ -472,7 +472,7 @@ class TestTheToken:
             (0o644, TOKEN, "chmod 600"),
             (0o640, TOKEN, "chmod 600"),
             (None, TOKEN, "TELEGRAM_BOT_TOKEN"),
-            (0o600, "not a token", "the form 123456:ABC-DEF"),
+            (0o600, "not a token", "such as 123456:ABC-DEF"),
         ],
     )
     def test_a_wrong_token_file_is_refused_with_what_to_do(
