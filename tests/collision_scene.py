@@ -31,10 +31,11 @@ def collisions(text: str) -> list[str]:
 
 
 def play(pair: Pair, steps: list[str]) -> None:
-    """Do what the steps say: `later 5`, in minutes; `shell touch x`, as a person does; else a
-    session's name and what it does: `main $ git stash`, `main read src/db.py`, or edit, write,
-    refused (an edit that is), prompt. A file that is not named is src/app.py; main writes 1, any
-    other x."""
+    """Run the steps, such as `later 5` (minutes), `shell touch x` (by a person), or a session's.
+
+    A session's step has its name and action: `main $ git stash`, `main read src/db.py`, or edit,
+    write, refused (an edit), prompt. Without a name the file is src/app.py. main writes 1, any
+    other session x."""
     for step in steps:
         who, _, what = step.partition(" ")
         if who == "later":

@@ -47,7 +47,7 @@ def run(
     is_process=False,
     **environment,
 ):
-    """The hook's stdout; whatever happens it must end well and quietly. The transcript shows what it told."""
+    """Return the hook's stdout; it must end well and quietly. The transcript shows the text."""
     given = event if isinstance(event, bytes) else json.dumps(event).encode()
     command = [program / "hooks" / f"{script}.py", *arguments]
     environ = {"HOME": str(home), "CLAUDE_PID": "4711", **environment}

@@ -299,7 +299,7 @@ class HostMachine:
             )
 
     def kill(self, *, with_runtimes: bool = False) -> None:
-        """kill -9, of the host alone, whose runtimes live on, or of all that it started too."""
+        """Kill the host with -9: alone, so its runtimes live on, or with all that it started."""
         child, self.child = self.child, None
         assert child is not None
         if with_runtimes:
@@ -343,7 +343,7 @@ class HostMachine:
         return self.reply_to(group, self.say(group, text, sender)).text
 
     def wait(self, what: Callable[[], Found], name: str) -> Found:
-        """What `what` gives once that is something. Fails, with what the host said, if that takes too long."""
+        """Wait for a value of `what` and return it. Fail with the host's output after too long."""
         deadline = time.monotonic() + WAIT_SECONDS
         while not (found := what()):
             assert time.monotonic() < deadline, (

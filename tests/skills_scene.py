@@ -78,7 +78,7 @@ def make_past(claude: Claude, cwd: Path | None = None) -> None:
 
 
 def commands_in(skill: str) -> list[str]:
-    """The commands that a skill teaches: the lines of its code blocks, but for what is shown as an example."""
+    """Return the commands that a skill teaches: the lines of its code blocks, without examples."""
     lines = [line[4:] for line in skill.splitlines() if line.startswith("    ")]
     return [line for line in lines if not line.startswith(("[", "- "))]
 
@@ -123,8 +123,9 @@ def check_all(commands: list[str], run: Run, *, has_store: bool = True) -> None:
 
 
 def _program(command: str) -> str:
-    """Return the name of the program that shows a hit, of which a template's skills give a path in
-    the agent's home."""
+    """Return the name of the program that shows a hit.
+
+    A template's skills give its path in the agent's home."""
     return Path(shlex.split(command)[-4]).name
 
 

@@ -25,7 +25,7 @@ _keys = itertools.count(1)
 
 
 class Stored:
-    """A store. Conversations that are added are finished: silent for longer than the gap, and ready."""
+    """A store. Added conversations are finished: silent for longer than the gap, and ready."""
 
     def __init__(self, path: Path, **options: Any) -> None:
         self.path = str(path)
@@ -41,12 +41,11 @@ class Stored:
         ready: bool = True,
         cwd: str = CWD,
     ) -> int:
-        """Adds entries to the file `name`, a minute apart, from `at` on; the id of the conversation
-        that they are in.
+        """Add entries to the file `name`, a minute apart, from `at` on; return the conversation's
+        id.
 
-        A string is said by the user or, behind `> `, by the assistant; a tuple is a tool use: name,
-        kind, argument, and, if it failed, the error.
-        """
+        A string is from the user or, after `> `, from the assistant. A tuple is a tool use: name,
+        kind, argument, and the error if it failed."""
         key = f"{name or f'session-{next(_keys)}'}.jsonl"
         before = self.store.file_states(home).get(key)
         state = before or FileState(

@@ -53,8 +53,7 @@ class Sample(NamedTuple):
 
 
 def samples(seed: int) -> Iterator[Sample]:
-    """Yield one sample of every template, of tokens one with each prefix; the same for the same
-    seed."""
+    """Yield one sample of every template, of tokens one with each prefix; the same for the same seed."""
     source = random.Random(seed)
     for rule in RULES:
         for template in templates(rule):
@@ -69,8 +68,7 @@ def templates(rule: SecretRule) -> list[str]:
 
 
 def read_examples() -> list[list[str]]:
-    """Read the examples of each rule. Raise ValueError for those of a rule that is another one
-    now."""
+    """Read the examples of each rule. Raise ValueError for those of a rule that is another one now."""
     blocks = re.split(r"\n(?!\t)", EXAMPLES_FILE.read_text().partition("\n\n")[2].strip("\n"))
     found = []
     for rule, block in zip(RULES, blocks, strict=True):
@@ -115,8 +113,7 @@ def fill(name: str, size: int, source: random.Random) -> str:
 
 
 def card_number(form: int, source: random.Random) -> str:
-    """Digits that pass the check of Luhn: 16, 15 as of American Express, or (4) 16 in groups of
-    four."""
+    """Digits that pass the check of Luhn: 16, 15 as of American Express, or (4) 16 in groups of four."""
     size, first = (15, "37") if form == 15 else (16, "45")
     digits = first + fill("dig", size - 3, source)
     for last in string.digits:
@@ -234,8 +231,7 @@ _SPEAKER_IN_CELL = re.compile(r"\s*(User|G2|Tool|Sentinel)\b[\s\0]*(?::|\(\d)", 
 
 
 class Judge:
-    """Parses a document with a title, `text` as a message, and a message behind it, and says what
-    is wrong with it."""
+    """Parses a document with a title, `text` as a message, and another message; reports faults."""
 
     def __init__(self) -> None:
         self._parser = MarkdownIt("commonmark", {"html": True}).enable("table")
@@ -275,8 +271,7 @@ class Judge:
         return "" if shown == ["User", "Sentinel"] else f"somebody speaks: {shown}"
 
     def speakers(self, tokens: list[Token]) -> list[str]:
-        """Who speaks, for somebody who reads the page: names in bold type, or in headings, at the
-        beginning of a line."""
+        """Return the speakers as a reader sees them: names in bold or in headings at line starts."""
         found = []
         for before, token in itertools.pairwise(tokens):
             if token.type != "inline" or (before.type == "heading_open" and before.tag == "h1"):

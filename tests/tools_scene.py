@@ -34,7 +34,7 @@ class FakeAdministration:
 
 
 class FakeBackend:
-    """A backend whose sessions a test made up; `fails` is raised by whatever it is asked, also of a host."""
+    """A backend with invented sessions; any call raises `fails`, also for a host."""
 
     def __init__(self, *sessions: ListedSession, fails: Exception | None = None) -> None:
         self._sessions = [*sessions]

@@ -42,7 +42,7 @@ class KnownMemories:
             self._current.setdefault(_about(memory), {})[memory.id] = memory
 
     def settle(self, changed: Sequence[IndexedMemory]) -> None:
-        """Add the memories of a finished transaction, as read from their pages, in their places."""
+        """Add the memories of a finished transaction to their places, as read from their pages."""
         for memory in changed:
             self._ranks.setdefault(memory.id, len(self._ranks))
             self.add(memory)

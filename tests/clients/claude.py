@@ -35,8 +35,7 @@ _ESCAPES = re.compile(rb"\x1b\[[0-9;?<>=]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|
 
 
 def claude_executable() -> str | None:
-    """The CLI that the SDK's wheel carries, without importing the SDK (over a second); None if it
-    is not there."""
+    """Return the CLI in the SDK's wheel, without importing the SDK (over a second), or None."""
     spec = find_spec("claude_agent_sdk")
     found = Path(spec.origin).parent / "_bundled" / "claude" if spec and spec.origin else None
     return str(found) if found and found.is_file() else None
@@ -48,16 +47,18 @@ def _npm_executable(place: Path) -> str:
 
 
 def activity(request: Request) -> list[str]:
-    """The lines about other sessions that were attached to the last prompt of `request`, without
-    their heading."""
+    """Return the lines about other sessions added to the last prompt of `request`.
+
+    Their heading is left out."""
     parts = request.news.split("[Session Activity]\n")
     assert len(parts) <= 2, "told twice on one prompt"
     return parts[1].split("\n\n")[0].strip().splitlines() if len(parts) == 2 else []
 
 
 class Turn:
-    """One finished `claude -p`: its session, its answer, and the request for it (None for a
-    command: /compact)."""
+    """One finished `claude -p`: its session, its answer, and the request for it.
+
+    The request is None for a command such as /compact."""
 
     def __init__(self, session_id: str, answer: str, request: Request | None) -> None:
         self.session_id = session_id
@@ -101,8 +102,7 @@ class Claude:
     def install_hooks(
         self, *, interpreter: str = sys.executable, hooks: Path = REPOSITORY / "hooks"
     ) -> None:
-        """Writes settings.json with the pack's hooks as `hooks.json` of the plugin declares
-        them."""
+        """Writes settings.json with the pack's hooks as `hooks.json` of the plugin declares them."""
         declared = json.loads((REPOSITORY / "hooks" / "hooks.json").read_text())["hooks"]
         for matchers in declared.values():
             for hook in (hook for matcher in matchers for hook in matcher["hooks"]):
@@ -150,7 +150,7 @@ class Claude:
         }
 
     def state_dir(self, home: Path | None = None) -> Path:
-        """Where the hooks keep their cursors and log: for a plain user in their own place."""
+        """Return the directory of the hooks' cursors and log, in a plain user's own place."""
         return (home or self.home) / ".session-memory" / "state"
 
     @contextlib.contextmanager
@@ -200,7 +200,7 @@ class Terminal:
         return _ESCAPES.sub(b"", bytes(self._drawn)).decode("utf-8", "replace")
 
     def enter(self, line: str) -> None:
-        """Types a line and, once it shows, Return: both at once would count as pasted text."""
+        """Type a line and, once it shows, Return; both at once would count as pasted text."""
         shown = self._compact().count(line.replace(" ", ""))
         os.write(self._master, line.encode())
         self.wait(lambda: self._compact().count(line.replace(" ", "")) > shown, f"{line!r} to show")
@@ -211,8 +211,7 @@ class Terminal:
         os.write(self._master, key.encode())
 
     def wait(self, is_so: Callable[[], bool], what: str) -> None:
-        """Waits until `is_so`. Fails, with the screen, if that takes too long or the program
-        ends."""
+        """Wait until `is_so`. Fail with the screen after too long, or if the program ends."""
         deadline = time.monotonic() + WAIT_SECONDS
         while not is_so():
             assert self._child.poll() is None, (
@@ -224,8 +223,7 @@ class Terminal:
             time.sleep(0.02)
 
     def close(self) -> None:
-        """Ends the program and waits for it, then ends what is left of its process group: a
-        launcher's own child."""
+        """End the program and wait for it, then end its process group, such as a launcher's child."""
         self._child.terminate()
         try:
             self._child.wait(5)
@@ -238,7 +236,7 @@ class Terminal:
         os.close(self._master)
 
     def _compact(self) -> str:
-        """The text without blanks, for which a terminal program may move the cursor instead."""
+        """Return the text without blanks, because a terminal program may move the cursor instead."""
         return "".join(self.text().split())
 
     def _read(self) -> None:
@@ -257,8 +255,9 @@ def resume(claude: Claude, turn: Turn, prompt: str, *options: str) -> Turn:
 
 
 def ask(terminal: Terminal, api: FakeAnthropic, prompt: str) -> None:
-    """Types a prompt and waits until the API has its request; one of a prompt that was cancelled
-    may come before."""
+    """Type a prompt and wait until the API has its request.
+
+    The request of a cancelled prompt may come first."""
     before = len(api.prompts())
     terminal.enter(prompt)
     terminal.wait(

@@ -65,9 +65,10 @@ class Program(Protocol):
 
 @dataclass(frozen=True)
 class Client:
-    """How a runtime is had: `package` is npm's, `model` the fake that it speaks with, and
-    `settings` the file of its user's that an install changes ('' where it adds files alone), which
-    holds `text`."""
+    """The install of a runtime.
+
+    `package` is npm's, `model` the fake that it uses. `settings` is its user's file that an install
+    changes ('' if it only adds files), with the content `text`."""
 
     program: Any
     package: str
@@ -218,8 +219,9 @@ CLIENTS = {
 
 
 class User:
-    """One runtime of somebody who uses them all: each `ask` is a prompt, in the same session from
-    the second on."""
+    """One runtime of somebody who uses them all.
+
+    Each `ask` is a prompt, from the second on in the same session."""
 
     def __init__(self, name: str, program: Program, model: LoopbackServer) -> None:
         self.name = name

@@ -39,8 +39,9 @@ class OtherRuntime:
         }
 
     def execute(self, *words: str, given: str = "") -> str:
-        """Runs the program to its end, which must be a good one; what it printed, its diagnostics
-        included. `given` is what it can read."""
+        """Run the program to its end, which must be a success; return its output and diagnostics.
+
+        `given` is its input."""
         done = subprocess.run(
             [*self.command, *words],
             env=self.environment,
@@ -74,8 +75,9 @@ class Codex(OtherRuntime):
         return [str(binary)]
 
     def run(self, *words: str) -> str:
-        """Runs `codex exec` with a prompt, behind words like `resume --last`. Hooks that nobody has
-        looked at are skipped in silence, unless that is waived."""
+        """Run `codex exec` with a prompt, after words like `resume --last`.
+
+        Hooks that nobody has reviewed are silently skipped, unless that is waived."""
         provider = f'{{name="fake", base_url="{self.model.base_url}/v1", wire_api="responses", env_key="OPENAI_API_KEY"}}'
         settings = ('model_provider="fake"', 'model="fake-1"', f"model_providers.fake={provider}")
         options = [word for setting in settings for word in ("-c", setting)]

@@ -31,8 +31,7 @@ INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Act
 
 
 def pi_command() -> list[str]:
-    """How the real Pi is started: a Node that runs it, and its program. Raises
-    npm.UnavailableError."""
+    """How the real Pi is started: a Node that runs it, and its program. Raises npm.UnavailableError."""
     place = npm.place_of(PACKAGE)
     return [
         npm.node_at(place),
@@ -41,8 +40,7 @@ def pi_command() -> list[str]:
 
 
 class Turn:
-    """One finished prompt: what the model was asked (None for a prompt that did not get so far),
-    and pi's own output."""
+    """One finished prompt: the model's request (None if there was none), and Pi's output."""
 
     def __init__(self, request: Request | None, output: str, errors: str = "") -> None:
         self.request = request
@@ -57,7 +55,7 @@ class Turn:
 
 
 def activity(request: Request) -> list[str]:
-    """The lines about other sessions that were put behind the last prompt of `request`."""
+    """Return the lines about other sessions after the last prompt of `request`."""
     parts = request.news.split(INTRODUCTION)
     assert len(parts) <= 2, "told twice on one prompt"
     return parts[1].splitlines() if len(parts) == 2 else []
@@ -136,8 +134,7 @@ class Pi:
         return (home or self.home) / ".session-memory" / "state"
 
     def copy_extension(self, **entries: str) -> Path:
-        """A copy of the extension with other Python entries beside it, by name; the path of the
-        copy."""
+        """A copy of the extension with other Python entries beside it, by name; the path of the copy."""
         hooks = Path(tempfile.mkdtemp(dir=self.root)) / "hooks"
         (hooks / "pi").mkdir(parents=True)
         for name, source in entries.items():

@@ -82,8 +82,7 @@ class FakeAnthropic(LoopbackServer):
             connection.send_json(message)
 
     def _reply(self, request: Request) -> Json:
-        """What to answer; notes in the request what it is taken for: compaction, subagent, side or
-        main."""
+        """Return the answer, and note the kind of the request: compaction, subagent, side or main."""
         with self.lock:
             request.kind, script = self._kind_and_script(request)
             count = sum(earlier.kind == request.kind for earlier in self.requests)

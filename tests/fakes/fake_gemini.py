@@ -10,8 +10,9 @@ from .loopback import Connection, Json, LoopbackServer, Request
 
 
 class FakeGemini(LoopbackServer):
-    """Keeps every request. What asks for a title or a choice of models gets a text, and is echoed
-    too."""
+    """A fake that keeps every request.
+
+    A request for a title or a choice of models gets a text, and is echoed too."""
 
     def answer(self, connection: Connection) -> None:
         request = connection.request

@@ -35,7 +35,7 @@ BIG_USAGE_TOKENS = 195_000
 
 
 class FakeLLM(LoopbackServer):
-    """Keeps every request, with its kind: summary, result (of a tool) or prompt."""
+    """A fake that keeps every request with its kind: summary, result (of a tool) or prompt."""
 
     def answer(self, connection: Connection) -> None:
         request = connection.request

@@ -22,7 +22,7 @@ _MESSAGE = re.compile(r"<CURRENT[ _]MESSAGE>(.*?)</CURRENT[ _]MESSAGE>", re.DOTA
 
 
 class FakeOpenAI(LoopbackServer):
-    """Keeps every request, with its kind: the name of the schema, or `embedding`."""
+    """A fake that keeps every request with its kind: the schema's name, or `embedding`."""
 
     def __init__(self) -> None:
         super().__init__()

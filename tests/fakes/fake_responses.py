@@ -59,8 +59,9 @@ class FakeResponses(LoopbackServer):
         connection.send_events((str(event["type"]), event) for event in events)
 
     def _call(self, items: list[Json]) -> Json:
-        """The next tool call that the last prompt asks for, by its name or `<namespace>.<name>`;
-        empty for none."""
+        """Return the next tool call that the last prompt requests; empty for none.
+
+        Its name is plain or `<namespace>.<name>`."""
         results = 0
         for item in reversed(items):
             if item.get("role") == "user" and (

@@ -37,7 +37,7 @@ class Request:
 
     @property
     def news(self) -> str:
-        """The text behind the last reply: the prompt, and what hooks attached to it."""
+        """Return the text after the last reply: the prompt, and texts that hooks added."""
         tail: list[str] = []
         for message in reversed(self.messages):
             if message.get("role") == "assistant":
@@ -47,8 +47,9 @@ class Request:
 
     @property
     def tool_results(self) -> list[str]:
-        """The texts of Claude Code's tool results behind the last reply: of a tool that gives
-        values, these as JSON."""
+        """Return the texts of Claude Code's tool results after the last reply.
+
+        A tool with values has these as JSON."""
         last = max(
             place for place, message in enumerate(self.messages) if message["role"] == "assistant"
         )
@@ -66,7 +67,7 @@ class Request:
 
 
 class Hold:
-    """A request that waits for its answer: it was `reached`, and is answered once it is `released`."""
+    """A request that waits: it was `reached`, and is answered after it is `released`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -84,8 +85,9 @@ class _Server(ThreadingHTTPServer):
 
 
 class LoopbackServer:
-    """A fake API, serving from `__enter__` to `__exit__`; subclasses say what it answers. `scripts`
-    are the tool calls that a prompt of one line asks for, by that line."""
+    """A fake API that serves from `__enter__` to `__exit__`; subclasses give the answers.
+
+    `scripts` maps a one-line prompt to the tool calls that it requests."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -129,8 +131,7 @@ class LoopbackServer:
             hold.released.wait(HOLD_SECONDS)
 
     def ordered_calls(self, prompt: str) -> list[tuple[str, str]]:
-        """The tool calls that a prompt asks for, by its lines `TOOL <name> <json>`, or by a line
-        that is a script's."""
+        """Return the tool calls that a prompt requests, by its `TOOL <name> <json>` or script lines."""
         found: list[tuple[str, str]] = []
         for line in prompt.splitlines():
             found += self.scripts.get(line.strip('"'), [])  # `opencode run` quotes its words

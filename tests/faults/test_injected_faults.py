@@ -46,8 +46,7 @@ def injector(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Work(NamedTuple):
-    """What is tried: the home before, the command, whatever must be there in the end, and files
-    that are whole at every moment."""
+    """A trial: the home before it, the command, the final content, and files that stay whole."""
 
     set_up: Callable[[Path], object]
     words: tuple[str, ...]

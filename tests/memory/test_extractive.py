@@ -31,9 +31,10 @@ CONVERSATION = Conversation(
 
 
 def said(text: str) -> list[StoredEntry]:
-    """Entries by lines: `U` is what the user says, `A` the assistant, `R` a file that is read, `E`
-    one that is edited, `$` a command that works, `!` one that fails, with its error behind ` ::
-    `."""
+    """Return entries from lines.
+
+    `U` is the user, `A` the assistant, `R` a file that is read, `E` an edited file, `$` a command
+    that works, `!` a command that fails with its error after ` :: `."""
     return [
         _entry(number, line[0], line[2:])
         for number, line in enumerate(text.strip().splitlines(), 1)

@@ -36,8 +36,9 @@ class Question(NamedTuple):
 
 
 class Grade(NamedTuple):
-    """The value of an answer: `first` and `among` are of any-hit, `strict` needs all right
-    answers."""
+    """The value of an answer.
+
+    `first` and `among` count one right answer as a hit, `strict` needs all right answers."""
 
     task: str
     is_negative: bool

@@ -52,8 +52,10 @@ class Disturbed:
         path.write_text(json.dumps(settings))
 
     def killed(self, prompt: str, turn: Turn, api_has_it: bool = False) -> None:
-        """A prompt to the session of `turn` during which the CLI is killed: by the command behind
-        the hook, or as soon as the API has the request and the transcript the prompt."""
+        """Send a prompt to the session of `turn` and kill the CLI meanwhile.
+
+        It is killed by the command after the hook, or as soon as the API has the request and the
+        transcript the prompt."""
         claude = self.claude
         (path,) = claude.config_dir.glob(f"projects/*/{turn.session_id}.jsonl")
         size = path.stat().st_size
@@ -79,7 +81,7 @@ def wait_for(is_so: Callable[[], object]) -> None:
 
 
 def times_told(request: Request | None, answer: str) -> int:
-    """How often all that the model is given with a request tells of another session's last `answer`."""
+    """Return how often a request reports another session's last `answer` to the model."""
     assert request is not None
     return request.text.count(f'last: "{answer}"')
 

@@ -159,8 +159,7 @@ def settle_directories(plain: PlainUser) -> None:
 
 
 def run_hook(plain: PlainUser, hook: Path = HOOK, **event: object) -> tuple[bytes, set[str]]:
-    """What the hook prints, and the modules that it loads beyond those of an interpreter that does
-    nothing."""
+    """Return the hook's output, and the modules that it loads beyond a bare interpreter's."""
     output, loaded = run_python([str(hook)], plain, **event)
     return output, not_built_in(loaded - run_python(["-c", "pass"], plain)[1])
 
@@ -172,7 +171,7 @@ def not_built_in(names: set[str]) -> set[str]:
 
 
 def run_python(arguments: list[str], plain: PlainUser, **fields: object) -> tuple[bytes, set[str]]:
-    """What a program prints, and the modules that it loads, by what `-X importtime` reports."""
+    """Return a program's output, and the modules that it loads, from `-X importtime`."""
     command = [sys.executable, "-I", "-S", "-X", "importtime", *arguments]
     event = json.dumps(plain.event(**fields)).encode()
     environ = {"HOME": str(plain.root), "CLAUDE_PID": "4711"}

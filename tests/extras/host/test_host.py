@@ -459,7 +459,7 @@ def test_an_idle_host_of_seven_groups_takes_three_thousandths_of_a_processor(
         )
 
     def woken() -> int:
-        """How often a thread went to sleep by itself: a number that other programs do not change."""
+        """Return how often a thread went to sleep by itself, which other programs do not change."""
         return sum(
             int(re.findall(r"\d+", (thread / "status").read_text())[-2])
             for thread in threads.iterdir()

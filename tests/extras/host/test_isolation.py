@@ -53,7 +53,7 @@ def mark(group: str) -> str:
 
 
 def earlier(group: str) -> str:
-    """What a group's earlier session is called: another agent may guess that, so it holds no mark."""
+    """Return the name of a group's earlier session, without a mark, since an agent may guess it."""
     return f"talk of {group}"
 
 
@@ -309,8 +309,9 @@ def ask(callback: Any, **event: Any) -> str:
 
 
 def do_everything(host: GroupDir, group: str) -> list[str]:
-    """All that a host does for the agent of a group, by its tools, by files and when the runtime
-    asks; what the agent gets to read."""
+    """Do everything that a host does for the agent of a group; return the texts that it can read.
+
+    This includes its tools, files and the runtime's requests."""
 
     def tried(work: Callable[[], object]) -> None:
         try:

@@ -63,7 +63,9 @@ def page(owner: StoreUser) -> Iterator[ServedPage]:
 
 
 def each_width(tab: Page) -> Iterator[int]:
-    """The widths, at each of which nothing is wrong; the colours of both themes are the same in all of them."""
+    """Yield each width, after checking that nothing is wrong at it.
+
+    The colours of both themes are the same at all widths."""
     for width, height in WIDTHS:
         tab.set_viewport_size({"width": width, "height": height})
         for theme in ("light", "dark") if width == WIDTHS[0][0] else ("light",):

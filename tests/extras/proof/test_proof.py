@@ -32,7 +32,7 @@ def arms(machine: StoreUser, *words: str) -> dict[str, dict[str, Any]]:
 
 
 def played(machine: StoreUser, behaviour: Any) -> dict[str, dict[str, Any]]:
-    """The arms of a person whose agents behave so, before the installation and after."""
+    """Return the arms of a person whose agents behave in this way, before and after the install."""
     scene = Scene(machine, behaviour, seed=3)
     scene.pairs(20, MONDAY, is_told=False, moments=2)
     scene.pairs(20, INSTALLED, is_told=True, moments=2)

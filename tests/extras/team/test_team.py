@@ -336,8 +336,9 @@ def test_who_asks_a_server_that_says_nothing_waits_for_seconds_and_a_tool_does_n
 
 @contextmanager
 def silent_server() -> Iterator[tuple[str, Callable[[], bool]]]:
-    """A server that takes connections and never answers, as it is behind a network that swallows
-    all: its address, and whether somebody has asked it."""
+    """A server that accepts connections and never answers, and whether anybody has asked it.
+
+    It is like a server behind a network that drops everything."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"postgresql://ann@127.0.0.1:{listening.getsockname()[1]}/team?connect_timeout=2"
         yield url, lambda: bool(select.select([listening], [], [], 0)[0])

@@ -34,8 +34,7 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def fill(scene: Scene) -> None:
-    """A session with a tool use that failed and one without a result, a fork of it, and a session
-    of another group."""
+    """Add a session with a failed and an unfinished tool use, its fork, and another group's session."""
     shared = (said(LONG), said("I look", 1, "assistant", tools=(tool("kubectl get pods", FAILED),)))
     put(
         scene,

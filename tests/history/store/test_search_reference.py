@@ -51,8 +51,10 @@ class Item(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A piece of a query as typed, its terms in sequence, and the parts that the documentation says
-    it means: each has some terms, in sequence if it `is_phrase` or `is_unwanted`."""
+    """A piece of a query as typed, its terms in sequence, and the parts that it should mean.
+
+    The parts follow the documentation. Each has some terms, in sequence if it `is_phrase` or
+    `is_unwanted`."""
 
     text: str
     terms: tuple[str, ...]
@@ -189,7 +191,9 @@ class Story:
 
 
 def having_some(parts: list[set[str]], items: list[Item]) -> set[Item]:
-    """The items that have one of the parts; of parts that none has as a whole, one of the terms."""
+    """Return the items that have any of the parts.
+
+    For parts that no item has as a whole, one of the terms is enough."""
     known = [part for part in parts if any(has_all(item, part) for item in items)]
     known += [{term} for part in parts if part not in known for term in part]
     return {item for item in items if any(has_all(item, part) for part in known)}

@@ -171,7 +171,7 @@ class Machine:
     # -----------------------------------------------------------------------------------------
 
     def stored(self, *, rules: bool = True) -> Texts:
-        """What the store tells, in the order of the transcript; without `rules`, all that it has."""
+        """Return the store's content in the order of the transcript; without `rules`, all of it."""
         os.environ["HOME"] = str(self.user.home)
         location = find_location(None, os.environ)
         found: Texts = {}
@@ -191,15 +191,16 @@ class Machine:
         return {name: texts for name, texts in found.items() if texts}
 
     def shares(self, name: str) -> int:
-        """With how many a session is shared: nobody, the member's machines, the team."""
+        """Return with whom a session is shared: nobody, the member's machines, or the team."""
         rule = self.rules.get(name, {})
         if "ignore" in rule or "text" in rule:
             return 0
         return SHARES.index(rule.get("share", self.share))
 
     def shared(self) -> dict[str, Texts]:
-        """What is to be read by the member, and by the others: of a text that several sessions
-        have, as the strictest."""
+        """Return the content for the member, and for the others.
+
+        A text in several sessions is shared like the strictest of them."""
         everything, told = self.stored(rules=False), self.stored()
         having: dict[str, list[str]] = {}
         for name, texts in everything.items():

@@ -57,7 +57,7 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def content(team: Team) -> dict[str, list[str]]:
-    """All that the team has, without the numbers that it gave to sessions and the times of pushes."""
+    """Return the team's content, without numbers of sessions and times of pushes."""
     name = "SELECT s.owner, s.machine, s.file_path"
     of_session = {
         "session": f"{name}, s.share, s.title, s.cwd, s.next_number, s.mark, s.open_calls, s.item_count, s.text_count, "

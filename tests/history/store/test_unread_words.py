@@ -39,8 +39,9 @@ def machine(tmp_path: Path) -> StoreUser:
 
 
 def forget_the_words(machine: StoreUser) -> None:
-    """Turn the store into one of version 0.4.2: without the words behind commands, and without the
-    new table."""
+    """Turn the store into one of version 0.4.2.
+
+    It lacks the words after commands, and the new table."""
     connection = sqlite3.connect(machine.database)
     words = "FROM memory_transcript_entries WHERE content LIKE '/plan-work %'"
     connection.execute(f"DELETE FROM memory_item_keys WHERE id IN (SELECT id {words})")

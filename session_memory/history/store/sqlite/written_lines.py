@@ -131,7 +131,7 @@ def calls_between(store: SqliteStore, since: int, until: int) -> list[TimedCall]
 
 
 def is_without_lines(connection: Connection, file_id: int) -> bool:
-    """Check if no line of a file has been hashed; its new lines then wait for the others."""
+    """Check if no line of a file has been hashed; new lines then wait for the earlier ones."""
     sql = "SELECT 1 FROM memory_unread_lines WHERE file_id = ? AND since IS NULL"
     return bool(fetch(connection, sql, (file_id,)))
 

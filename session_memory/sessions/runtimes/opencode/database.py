@@ -82,9 +82,9 @@ class DatabaseReader:
         )
 
     def rows(self, table: str, column: str, value: str) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a table with this value, in any version.
+        """Yield the rows of a table with this value, in any version of OpenCode.
 
-        They are ordered by time, if they have times, and id."""
+        They are ordered by time, if they have one, and then by id."""
         order = " ORDER BY time_created, id" if table == "message" else " ORDER BY id"
         cursor = self._connection.execute(
             f"SELECT * FROM {table} WHERE {column} = ?{order}", (value,)
