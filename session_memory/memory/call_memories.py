@@ -121,7 +121,8 @@ def _git_commands(command: str) -> list[str]:
 def _keys(command: str) -> list[str]:
     """Return the keys by which the index lists memories about a command."""
     words = [word for act in acts_in(command) for word in (*act.words, *act.names)]
-    return [*_git_commands(command), *[CUE + term for word in words for term in terms(word)]]
+    keys = [*_git_commands(command), *[CUE + term for word in words for term in terms(word)]]
+    return list(dict.fromkeys(keys))
 
 
 def _has_cue(memory: list[Any], command: str) -> bool:

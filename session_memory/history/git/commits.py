@@ -44,6 +44,7 @@ _DIFF = (
 )
 _WITH_BLANKS = tuple(option for option in _DIFF if option not in ("-w", "-M"))
 MOST_REFORMATTED = 200  # lines of which it is looked up who changed their layout
+MOST_FORMATTED = 2000  # characters of a line that is compared without its layout
 LEAST_UNFORMATTED = 4  # characters of a line besides its layout
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
 _OLD_HUNK = re.compile(r"^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
@@ -402,8 +403,8 @@ def without_formatting(text: str) -> str:
 def _reformatted_place(diff: str, line: CodeLine) -> tuple[int, str] | None:
     """Return the number and text of the removed line that a diff made a line of; None if the line
     differs from each in more than the layout."""
-    wanted = without_formatting(line.text)
-    if len(wanted) < LEAST_UNFORMATTED:
+    wanted = without_formatting(line.text[:MOST_FORMATTED])
+    if len(wanted) < LEAST_UNFORMATTED or len(line.text) > MOST_FORMATTED:
         return None
     old = new = 0
     removed: list[tuple[int, str]] = []
@@ -411,7 +412,8 @@ def _reformatted_place(diff: str, line: CodeLine) -> tuple[int, str] | None:
         if hunk := _OLD_HUNK.match(text):
             old, new, removed = int(hunk[1]), int(hunk[2]), []
         elif old and text.startswith("-"):
-            removed.append((old, text[1:]))
+            if len(text) <= MOST_FORMATTED:
+                removed.append((old, text[1:]))
             old += 1
         elif old and text.startswith("+"):
             if new == line.written_at:

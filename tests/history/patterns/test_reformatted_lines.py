@@ -72,3 +72,10 @@ def test_a_list_of_formatting_commits_is_looked_through_and_named(tmp_path: Path
     git(work.root, "commit", "-qm", "Ignore it")
     [reason] = work.reasons("cart.py:2", code=1)
     assert reason["reformatted"]["commit"] == work.formatted
+
+
+def test_a_very_long_line_is_not_compared(tmp_path: Path) -> None:
+    long = f"x = '{'1;' * 200_000}'"
+    work = Formatted(tmp_path, long, long.replace("'", '"'))
+    [reason] = work.reasons("cart.py:2")
+    assert reason["reformatted"] is None
