@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import share
+from fork_server import run_forked
 from records import exchange
 from store_scene import MONDAY, StoreUser
 
@@ -101,9 +102,10 @@ def test_a_read_that_the_disk_refuses_sets_no_store_aside(machine, refusing, wha
     most = 60 if what == "REFUSED" else machine.database.stat().st_size // 4096
     for number in sorted(random.Random(SEED).sample(range(1, most), share.some(most - 1, 8))):
         for command in (("search", "cherry 7 3"), ("doctor", "store")):
-            done = machine.run_process(*command, LD_PRELOAD=str(refusing), **{what: str(number)})
-            where = f"seed {SEED}, {what} {number}: {done.stderr}"
-            assert "Traceback" not in done.stderr, where
+            environ = {**machine.environment, what: str(number)}
+            done = run_forked(command, environ, machine.home, preload=str(refusing))
+            where = f"seed {SEED}, {what} {number}: {done.stderr.decode()}"
+            assert b"Traceback" not in done.stderr, where
             assert done.returncode in (0, 1), where
             assert set_aside(str(machine.database)) == [], where
             assert machine.database.stat().st_ino == inode, where
