@@ -73,7 +73,7 @@ def test_a_preview_says_what_is_not_shared_and_a_project_gets_a_name_and_loses_i
     config.write_text(f"{config.read_text()}  share: off\n")
     assert "Not shared by rules (`share: off`): 1." in ann.run("team", "preview").stdout
     assert (
-        ann.run("team", "project", "", cwd=ann.clone).stdout == "~/work/app has no name any more.\n"
+        ann.run("team", "project", "", cwd=ann.clone).stdout == "~/work/app no longer has a name.\n"
     )
     home = ann.run("team", "project", "mine", cwd=ann.home)
     assert (home.returncode, "all your work is below it" in home.stderr) == (1, True)

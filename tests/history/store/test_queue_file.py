@@ -402,7 +402,7 @@ def test_an_earlier_store_is_renamed_and_stays(earlier):
     assert _spent_in(Path(aside)) == before
     with closing(SqliteStore(str(earlier))) as store:
         [line] = aside_lines(store)
-    assert line.startswith("the store was made by an earlier version once, and the old file is now")
+    assert line.startswith("the store was made by an earlier version, and the old file is now")
     assert "were kept: all that it had. Delete that file if nothing is missing" in line
 
 
