@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from ..common.errors import described
 from ..common.system.files import user_dir
 from ..common.system.git import find_worktree, head_of
 from ..common.text.sanitize import for_people
+from ..common.text.timestamps import midnight
 from ..sessions.states import State
 from ..sessions.transcripts.entries import Entry
 from ..sessions.transcripts.reader import is_request
@@ -81,6 +81,17 @@ class ActiveSession(NamedTuple):
     def is_idle(self, now: float) -> bool:
         return not self.state.is_working and self.last_at < now - IDLE_SECONDS
 
+    @classmethod
+    def of_entries(
+        cls, id: str, name: str, runtime: str, cwd: str, entries: list[Entry], last_at: float
+    ) -> ActiveSession:
+        """Return a session by its last entries, without its state."""
+        return _session_of(id, name, runtime, cwd, entries, last_at)
+
+    def with_delivery(self, state: Callable[[], DeliveryState | None]) -> ActiveSession:
+        """Return the session with its last and its waiting update, and the collisions in that."""
+        return _with_delivery(self, state)
+
     def with_delivery_of(self, earlier: ActiveSession) -> ActiveSession:
         """Return the session with the updates and collisions that were read earlier."""
         return self._replace(
@@ -97,15 +108,7 @@ def active_since(now: float) -> float:
     return min(midnight(now), now - NIGHT_HOURS * 3600)
 
 
-def midnight(at: float, days: int = 0) -> float:
-    """Return the local start of a day `days` after the day of `at`, in seconds since 1970.
-
-    Days of 23 hours count as others."""
-    year, month, day, *_ = time.localtime(at)
-    return time.mktime((year, month, day + days, 0, 0, 0, 0, 0, -1))
-
-
-def session_of(
+def _session_of(
     id: str, name: str, runtime: str, cwd: str, entries: list[Entry], last_at: float
 ) -> ActiveSession:
     """Return a session by its last entries, without its state."""
@@ -128,7 +131,7 @@ def session_of(
     )
 
 
-def with_delivery(card: ActiveSession, state: Callable[[], DeliveryState | None]) -> ActiveSession:
+def _with_delivery(card: ActiveSession, state: Callable[[], DeliveryState | None]) -> ActiveSession:
     """Return the session with its last and its waiting update, and the collisions in that."""
     try:
         delivered, waiting, is_withheld, _ = state() or (None, "", False, ())

@@ -20,7 +20,7 @@ from ..sessions.runtimes.table import all_runtimes
 from ..sessions.state_reader import StateReader
 from ..sessions.states import State
 from ..sessions.transcripts.sessions import FoundSession, UnknownSessionError, find_sessions
-from .active_sessions import ENTRIES, ActiveSession, active_since, session_of, with_delivery
+from .active_sessions import ENTRIES, ActiveSession, active_since
 
 TABLE_SECONDS = 2.0  # the processes are listed again after so long
 LISTING_SECONDS = 60.0  # and the sessions, if no directory has changed
@@ -78,7 +78,9 @@ class _Followed:
         )
         self.directory = next((entry.cwd for entry in reversed(entries) if entry.cwd), "")
         runtime = session.runtime.name
-        shown = session_of(session.id, session.name, runtime, self.directory, entries, last_at)
+        shown = ActiveSession.of_entries(
+            session.id, session.name, runtime, self.directory, entries, last_at
+        )
         self.shown = shown.with_delivery_of(self.shown)
 
 
@@ -191,8 +193,8 @@ class SessionReader:
                 return
             with self._delivering.spending():
                 followed.delivered_at = time.monotonic()
-                followed.shown = with_delivery(
-                    followed.shown, partial(delivery_state, followed.session, self._environ)
+                followed.shown = followed.shown.with_delivery(
+                    partial(delivery_state, followed.session, self._environ)
                 )
 
 

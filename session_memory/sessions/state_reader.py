@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 
 from ..common.errors import described
 from ..common.system.files import status_at
-from ..common.system.process_table import ProcessTable, process_table
+from ..common.system.process_table import ProcessTable
 from ..common.text.sanitize import for_people
+from .runtimes._evidence import Processes, ProcessEvidence, SessionPlace
 from .runtimes.base import Runtime
-from .runtimes.evidence import Processes, ProcessEvidence, SessionPlace
 from .runtimes.table import all_runtimes
-from .states import UNKNOWN, State, state_of
-from .transcripts.last_turn import LastTurn, last_turn
+from .states import UNKNOWN, State
+from .transcripts._last_turn import LastTurn, last_turn
 from .transcripts.sessions import FoundSession
 
 Stamp = tuple[float, int]  # of a transcript: its time and size
@@ -57,7 +57,7 @@ class StateReader:
     def list_processes(self) -> None:
         """List the processes again, if the pause is over."""
         if time.monotonic() - self._listed_at >= self._pause:
-            self._table = process_table(self._table)
+            self._table = ProcessTable.now(self._table)
             self._listed_at = time.monotonic()
 
     def first_began(self, now: float) -> float:
@@ -103,7 +103,7 @@ class StateReader:
         known, of_process = self._turns[path], evidence[path]
         if known.problem and of_process.is_alive:
             return State(UNKNOWN, session.modified, reason=known.problem)
-        state = state_of(session.runtime, known.turn, of_process, directory, now)
+        state = State.of(session.runtime, known.turn, of_process, directory, now)
         # a rule may hide everything else
         return state if session.has_text else State(state.name, state.since)
 

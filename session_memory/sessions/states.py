@@ -7,12 +7,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from .runtimes._evidence import ASKING, IN_BACKGROUND, ProcessEvidence
+from .runtimes._evidence import WAITING as NOTED_WAITING
+from .runtimes._evidence import WORKING as NOTED_WORKING
 from .runtimes.base import Runtime
-from .runtimes.evidence import ASKING, IN_BACKGROUND, ProcessEvidence
-from .runtimes.evidence import WAITING as NOTED_WAITING
-from .runtimes.evidence import WORKING as NOTED_WORKING
+from .transcripts._last_turn import LastTurn
 from .transcripts.entries import ToolUse
-from .transcripts.last_turn import LastTurn
 from .transcripts.turns import ANSWERED_SECONDS
 
 WORKING, WAITS, ASKS = "working", "waits for you", "asks for approval"
@@ -40,6 +40,13 @@ class State:
     tool: str = ""
     argument: str = ""
     reason: str = ""
+
+    @classmethod
+    def of(
+        cls, runtime: Runtime, turn: LastTurn, evidence: ProcessEvidence, directory: str, now: float
+    ) -> State:
+        """Return the state of a session in `directory`, by its last turn and the evidence."""
+        return _state_of(runtime, turn, evidence, directory, now)
 
     @property
     def needs_user(self) -> bool:
@@ -72,7 +79,7 @@ class State:
         return f"{self.name}: {self.tool}" if self.tool else self.name
 
 
-def state_of(
+def _state_of(
     runtime: Runtime, turn: LastTurn, evidence: ProcessEvidence, directory: str, now: float
 ) -> State:
     """Return how a session in `directory` is now, by its last turn and the evidence."""

@@ -17,8 +17,8 @@ import pytest
 from agents_scene import noted_process
 from records import assistant, tool_result, user, write
 
-from session_memory.common.system.process_table import process_table
-from session_memory.sessions.runtimes.evidence import SessionPlace
+from session_memory.common.system.process_table import ProcessTable
+from session_memory.sessions.runtimes._evidence import SessionPlace
 from session_memory.sessions.runtimes.table import all_runtimes, runtime
 from session_memory.sessions.states import (
     ASKS,
@@ -29,9 +29,8 @@ from session_memory.sessions.states import (
     WAITS,
     WORKING,
     State,
-    state_of,
 )
-from session_memory.sessions.transcripts.last_turn import LastTurn, last_turn
+from session_memory.sessions.transcripts._last_turn import LastTurn, last_turn
 
 FIXTURES = Path(__file__).parent / "runtimes" / "fixtures"
 BASH = ("Bash", {"command": "make"})
@@ -53,10 +52,10 @@ class Claude:
     def state(self, directory: Path | None = None) -> State:
         claude = runtime("agent-sdk")
         candidate = SessionPlace(str(self.path), "a", (str(self.project),), time.time())
-        evidence = claude.evidence(str(self.config_dir), [candidate], process_table())
+        evidence = claude.evidence(str(self.config_dir), [candidate], ProcessTable.now())
         turn = last_turn(claude, str(self.path))
         at = str(directory or self.project)
-        return state_of(claude, turn, evidence[str(self.path)], at, time.time())
+        return State.of(claude, turn, evidence[str(self.path)], at, time.time())
 
 
 @pytest.fixture
@@ -149,7 +148,7 @@ def running(program: Path, directory: Path, script: str = "sleep 600") -> Iterat
     try:
         yield process.pid
     finally:
-        for child in process_table().below(process.pid):
+        for child in ProcessTable.now().below(process.pid):
             os.kill(child.pid, signal.SIGKILL)
         process.kill()
         process.wait()
@@ -169,9 +168,9 @@ class Qwen:
             SessionPlace(id, id, (str(self.project),), modified.get(id, time.time()))
             for id in turns
         ]
-        evidence = self.runtime.evidence("", candidates, process_table())
+        evidence = self.runtime.evidence("", candidates, ProcessTable.now())
         return [
-            state_of(self.runtime, turn, evidence[id], str(self.project), time.time()).name
+            State.of(self.runtime, turn, evidence[id], str(self.project), time.time()).name
             for id, turn in turns.items()
         ]
 
@@ -298,7 +297,7 @@ def test_copilot_s_transcript_says_that_it_asks(tmp_path: Path) -> None:
 def test_ps_lists_the_processes_that_proc_has() -> None:
     from session_memory.common.system import process_table as module
 
-    of_ps, of_proc = module._from_ps(), process_table()
+    of_ps, of_proc = module._from_ps(), ProcessTable.now()
     own = os.getpid()
     if of_ps.is_known:
         assert of_ps.processes[own].parent == of_proc.processes[own].parent

@@ -37,6 +37,11 @@ class ProcessTable:
         for process in self.processes.values():
             self._children.setdefault(process.parent, []).append(process)
 
+    @classmethod
+    def now(cls, earlier: ProcessTable | None = None) -> ProcessTable:
+        """Return the processes that run now; command lines of an `earlier` table are used again."""
+        return _read_now(earlier)
+
     def below(self, pid: int) -> Iterator[Process]:
         """Yield the processes that a process started, and the ones that these started."""
         for child in self._children.get(pid, ()):
@@ -50,7 +55,7 @@ class ProcessTable:
         return self._directories[pid]
 
 
-def process_table(earlier: ProcessTable | None = None) -> ProcessTable:
+def _read_now(earlier: ProcessTable | None = None) -> ProcessTable:
     """Return the processes that run now. The command lines of an `earlier` table are used again."""
     try:
         pids = [name for name in os.listdir("/proc") if name.isdigit()]

@@ -324,7 +324,7 @@ class Terminal:
             result.show(self)
         finally:
             self._collected = None
-        self._out.screen("\n".join(lines[: screen_lines() - 1]) + "\n")
+        self._out.screen("\n".join(lines[: _screen_lines() - 1]) + "\n")
 
     def line(self, text: str = "") -> None:
         if self._collected is not None:
@@ -476,7 +476,7 @@ def byte_size(count: float) -> str:
     return f"{count / 1e6:.1f} MB" if count < 1e7 else f"{count / 1e6:,.0f} MB"
 
 
-def screen_lines() -> int:
+def _screen_lines() -> int:
     """Return the height of the terminal in lines; 24 if stdout is not one."""
     try:
         return os.get_terminal_size(sys.stdout.fileno()).lines or 24

@@ -209,3 +209,11 @@ def _instant(date: time.struct_time, clock: str) -> float:
         raise ValueError(zone)
     midnight = _days_from_civil(*date[:3]) * 86400
     return midnight + at[3] * 3600 + at[4] * 60 + at[5] + fraction_seconds - _zone_seconds(zone)
+
+
+def midnight(at: float, days: int = 0) -> float:
+    """Return the local start of a day `days` after the day of `at`, in seconds since 1970.
+
+    Days of 23 hours count as others."""
+    year, month, day, *_ = time.localtime(at)
+    return time.mktime((year, month, day + days, 0, 0, 0, 0, 0, -1))

@@ -11,8 +11,6 @@ from functools import partial
 from ...app.active_sessions import (
     ActiveSession,
     active_since,
-    session_of,
-    with_delivery,
 )
 from ...app.session_reader import SessionReader
 from ...awareness.events.delivery_state import state_in_group
@@ -75,7 +73,7 @@ def _from_store(
             cards_by_session[conversation.session_id] = _of_conversation(store, conversation)
     host = Layout(location.home.root)
     return [
-        with_delivery(card, partial(state_in_group, host.group(card.origin), card.id))
+        card.with_delivery(partial(state_in_group, host.group(card.origin), card.id))
         if card.origin
         else card
         for card in cards_by_session.values()
@@ -85,7 +83,7 @@ def _from_store(
 def _of_conversation(store: SqliteStore, conversation: Conversation) -> ActiveSession:
     last_at = (conversation.last_message_at or 0) / 1000
     entries = [_entry_of(item) for item in store.entries(conversation.id)]
-    card = session_of(
+    card = ActiveSession.of_entries(
         conversation.session_id,
         conversation.title,
         conversation.runtime,

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ...common.system.processes import NotedProcess
     from ..settings.homes import Home
     from ..transcripts.entries import ToolUse
+    from ._evidence import ProcessEvidence, SessionPlace
     from .backup import Backup
-    from .evidence import ProcessEvidence, SessionPlace
     from .install import Install
     from .records import Records
 
@@ -255,7 +255,7 @@ class Runtime:
         """Return the evidence of the processes of sessions, by the paths of their transcripts.
 
         By default, a process in a session's directory is its own."""
-        from .evidence import evidence_by_directory
+        from ._evidence import evidence_by_directory
 
         return evidence_by_directory(self, candidates, table)
 

@@ -4,7 +4,6 @@ earlier_paths: paths of a repository before it was moved or cloned again
 edits: the files that a call edits, with removed and added text
 entries: sessions, entries and tool uses as values
 gate: the permission to show a session, its records and its title
-last_turn: the last turn of a transcript, and its calls without a result
 lines: lines with their byte offsets, from either end
 log: the last entries, as a log
 marks: the marks by which copies of a message are recognised

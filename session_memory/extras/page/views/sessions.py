@@ -9,12 +9,13 @@ import time
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from ....app.active_sessions import NIGHT_HOURS, ActiveSession, active_since, midnight
+from ....app.active_sessions import NIGHT_HOURS, ActiveSession, active_since
 from ....app.labels import project_of
 from ....awareness.activity.collisions.facts import PATH_CHARACTERS
 from ....common.text.format import shorten
 from ....common.text.paths import relative
 from ....common.text.sanitize import for_people
+from ....common.text.timestamps import midnight
 from ....history.store.values import Conversation, Filter
 from .._labels import shown_runtime
 from .._page_request import PageRequest

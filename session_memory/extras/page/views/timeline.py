@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ....app.active_sessions import midnight
 from ....app.labels import project_of
 from ....common.text.sanitize import for_people
+from ....common.text.timestamps import midnight
 from ....history.copies.deletions import (
     deletion_lines,
     deletions,

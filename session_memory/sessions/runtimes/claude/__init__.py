@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from ....common.system.process_table import ProcessTable
     from ....common.system.processes import NotedProcess
+    from .._evidence import ProcessEvidence, SessionPlace
     from ..base import Event, Folders
-    from ..evidence import ProcessEvidence, SessionPlace
 
 MOST_UNITS = 200  # of an encoded path
 # the call that starts a sub-agent may be written to the transcript after its start
@@ -130,9 +130,9 @@ class ClaudeCode(ProjectFolders):
     def evidence(
         self, config_dir: str, candidates: Sequence[SessionPlace], table: ProcessTable
     ) -> Mapping[str, ProcessEvidence]:
-        from .processes import noted_evidence
+        from .processes import _noted_evidence
 
-        noted = noted_evidence(self, config_dir, candidates, table)
+        noted = _noted_evidence(self, config_dir, candidates, table)
         return super().evidence(config_dir, candidates, table) if noted is None else noted
 
     def has_left(self, path: str) -> bool:

@@ -13,8 +13,7 @@ from ....common.system.files import is_directory, names_in, read_each
 from ....common.system.json import as_string, decode
 from ....common.system.process_table import ProcessTable
 from ....common.system.processes import NotedProcess, is_alive, pid_domain
-from ..base import Runtime
-from ..evidence import (
+from .._evidence import (
     ASKING,
     IN_BACKGROUND,
     WAITING,
@@ -23,6 +22,7 @@ from ..evidence import (
     ProcessEvidence,
     SessionPlace,
 )
+from ..base import Runtime
 
 _PROJECTS = "/projects/"
 _STATES = {"busy": WORKING, "idle": WAITING, "shell": IN_BACKGROUND, "waiting": WAITING}
@@ -65,7 +65,7 @@ def has_left(path: str, program: str) -> bool:
     return True
 
 
-def noted_evidence(
+def _noted_evidence(
     runtime: Runtime, config_dir: str, candidates: Sequence[SessionPlace], table: ProcessTable
 ) -> dict[str, ProcessEvidence] | None:
     """Return the evidence of sessions by the notes; None if Claude Code keeps none.

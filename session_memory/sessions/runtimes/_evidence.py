@@ -50,7 +50,7 @@ class ProcessEvidence:
 
     def has_shell(self, at: float) -> bool:
         """Return whether a shell runs that the session started after that time."""
-        return any(child.began > at and is_shell(child.words) for child in self.children)
+        return any(child.began > at and _is_shell(child.words) for child in self.children)
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class SessionPlace:
     modified: float
 
 
-def is_shell(words: Sequence[str]) -> bool:
+def _is_shell(words: Sequence[str]) -> bool:
     """Return whether a command line is of a shell that runs a command."""
     return len(words) > 1 and os.path.basename(words[0]) in _SHELLS and "c" in words[1][:4]
 
 
-def kind_of(runtime: Runtime, words: Sequence[str]) -> str:
+def _kind_of(runtime: Runtime, words: Sequence[str]) -> str:
     """Return what a command line is to a runtime: `session`, `server`, `helper`, or ''."""
     program = os.path.basename(words[0]) if words else ""
     if program in runtime.HELPERS:
@@ -93,7 +93,7 @@ class Processes:
         self._kinds = {
             pid: kind
             for pid, process in table.processes.items()
-            if (kind := kind_of(runtime, process.words))
+            if (kind := _kind_of(runtime, process.words))
         }
 
     def sessions(self) -> Iterator[Process]:
