@@ -210,12 +210,16 @@ class Actor:
         self._call("Bash", {"command": command, "description": "As asked"}, work)
         return code[0]
 
-    def prompt(self, *, limit: int = LIMIT, settings: Settings | None = None) -> str:
-        """Return the hook's text for the next prompt, without its introduction, or ''."""
+    def prompt(
+        self, text: str = "", *, limit: int = LIMIT, settings: Settings | None = None
+    ) -> str:
+        """What the hook tells with the next prompt, without its introduction; '' for nothing."""
         clone = self.clone
         clone.now += 1
         settings = settings or clone.home.settings()
-        observed = Observation(self._own, self._others, settings)
+        own_session = self._own
+        own_session.prompt = text
+        observed = Observation(own_session, self._others, settings)
         with open_update(observed, now=clone.now, limit=limit) as update:
             text = update.text or ""
         self.say("Go on.")

@@ -114,6 +114,9 @@ class SeedForm(UpdateForm):
 
     Each session gets a line with counts of its actions, while there is room."""
 
+    KEEPS_LEFTOVERS = True
+    RECALLS = False
+
     def most_lines(self, limit: int) -> int:
         """Return how many lines have room."""
         return self.most_with_room(limit)
@@ -122,17 +125,23 @@ class SeedForm(UpdateForm):
         """Return the first sessions, as many as get a line."""
         return reports[:most]
 
-    def named_file(self, report: Report) -> tuple[str, int, str]:
-        """Return ("edited", 1, the file) if exactly one file was edited, else ("", 0, "")."""
+    def named_files(self, report: Report) -> list[str]:
+        """Return the edited file if there is only one."""
         edited = report.summary.edited_files
-        return ("edited", 1, edited[0]) if len(edited) == 1 else ("", 0, "")
+        return [*edited] if len(edited) == 1 else []
 
-    def actions(self, report: Report, file: str, ran: list[str], tools: list[str]) -> list[str]:
-        """Return the actions in ever shorter forms; the last form is empty."""
+    def request(self, report: Report) -> str:
+        """Return the first request."""
+        return report.summary.first_request
+
+    def actions(
+        self, report: Report, files: list[str], ran: list[str], tools: list[str]
+    ) -> list[str]:
+        """Return the actions with the one edited file, without it, without the reads."""
         summary = report.summary
         edited = _counted("edited", len(summary.edited_files), "file", report)
-        is_named = file and not report.is_partial
-        edited_file = f"edited {shorten(file, self.FILE_CHARACTERS)}" if is_named else edited
+        is_named = files and not report.is_partial
+        edited_file = f"edited {shorten(files[0], self.FILE_CHARACTERS)}" if is_named else edited
         read = _counted("read", summary.files_read, "file", report)
         commands = _counted("ran", summary.commands, "command", report)
         used = "" if edited or read or commands else self.used(tools)

@@ -156,6 +156,12 @@ class History:
         """Return the history of some of these sessions only, in another home."""
         return History(self.name, self._repository, talks, self._commits, root)
 
+    def relative(self, path: str) -> str:
+        """Return a path of a record relative to its worktree, or as it is outside of all."""
+        path = os.path.normpath(path)
+        root = self._root_of(path)
+        return path[len(root) + 1 :] if root else path
+
     def play(self, program: Path) -> Iterator[Told]:
         """Play it with a program, and yield what its hook tells."""
         order = [
@@ -241,7 +247,7 @@ class History:
             "transcript_path": str(talk.path),
             "hook_event_name": "UserPromptSubmit",
             "cwd": self._here(line.record.get("cwd") or talk.cwd),
-            "prompt": _text(line.record),
+            "prompt": prompt_text(line.record),
         }
         environment = {
             "HOME": str(self._root),
@@ -513,7 +519,8 @@ def _time(stamp: object) -> float:
         return 0.0
 
 
-def _text(record: dict[str, Any]) -> str:
+def prompt_text(record: dict[str, Any]) -> str:
+    """Return what a user typed in a record."""
     return _flat((record.get("message") or {}).get("content"))
 
 
@@ -534,7 +541,7 @@ def is_typed(record: dict[str, Any]) -> bool:
         block.get("type") == "tool_result" for block in content if isinstance(block, dict)
     ):
         return False
-    text = _text(record).strip()
+    text = prompt_text(record).strip()
     return bool(text and record.get("uuid")) and not text.startswith(
         ("<", "[Request interrupted", "Caveat:", "This session is")
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...common.text.format import counted
 from ...common.text.shell_commands import LOOKING, commit_message, family
 from ...sessions.transcripts.entries import FAILED, ToolUse
 from .actions import COMMAND, EDIT, FileAction, sub_agent_actions
@@ -59,22 +58,17 @@ def add_sub_agents(report: Report, new: NewEntries, transcripts: list[str]) -> N
 def names_of(ran: list[ToolUse]) -> list[str]:
     """Return short names of a session's last commands, such as `npm test (failed)`.
 
-    A commit's name includes its message: `git commit "Fix the cart"`. If all commands only look
-    around or keep house, return their number."""
+    A commit's name includes its message: `git commit "Fix the cart"`. Commands that only look or
+    keep house have no name."""
     failed: dict[str, bool] = {}
-    looked = 0
     for tool in reversed(ran):
         parts = [part for part in family(tool.argument).split(" && ") if part not in HOUSEKEEPING]
         message = commit_message(tool.argument) if "git commit" in parts else ""
         name = " && ".join(parts) + (
             f' "{message}"' if message and parts[-1] == "git commit" else ""
         )
-        if name in (LOOKING, ""):
-            looked += 1
-        else:
+        if name not in (LOOKING, ""):
             failed.setdefault(name, tool.outcome == FAILED)
-    if not failed:
-        return [counted(looked, "command")] if looked else []
     names = [f"{name} (failed)" if has_failed else name for name, has_failed in failed.items()]
     more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
     return [*reversed(names[:MOST_NAMED]), *more]

@@ -55,7 +55,7 @@ class WorkSearch:
         self._open = state.open_actions if state else {}
         self._offsets = work.sub_agents
         self._names = {path.rpartition("/")[2] for path in in_hand}
-        self._marks = [*{_needle(name) for name in self._names}]
+        self._marks = [*{needle(name) for name in self._names}]
         has_edits = any([action.kind == EDIT for actions in in_hand.values() for action in actions])
         self._takes = GIT if has_edits or work.heads else ""
         self._is_idle = not (self._names or work.heads)
@@ -225,7 +225,7 @@ def _lines_since(descriptor: int, size: int, since: float, runtime: Runtime) -> 
                 return
 
 
-def _needle(name: str) -> bytes:
+def needle(name: str) -> bytes:
     """Return bytes that every command or JSON text with the name of a file contains.
 
     They are the name's longest part without characters that may be escaped; b"" if there is

@@ -12,8 +12,7 @@ from .session_state import OwnState, SessionState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container
-
+    from .actions import FileAction
     from .changes import OwnSession
     from .collisions._working_set import CollisionState
     from .collisions.ref_notes import RefNotes
@@ -97,9 +96,9 @@ class OwnWork:
         return bool(self.notes.losses) or any([action.kind == GIT for action in commands])
 
     @property
-    def paths(self) -> Container[str]:
-        """The absolute paths of the files in hand."""
-        return self.state.working_set.actions if self.state else ()
+    def actions(self) -> dict[str, list[FileAction]]:
+        """The last actions on the files in hand, by their absolute paths."""
+        return self.state.working_set.actions if self.state else {}
 
     def moved(self) -> SessionState:
         """Return the session's own state and, if they have changed, the collisions to store."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from ...common.system.files import Opened, read_at, read_end, status_at
 from ...common.system.git import USUAL_BRANCHES, Worktree, find_worktree, head_of, is_commit
+from ...common.text.format import shorten
 from ...common.text.sanitize import for_prompt, quotable
 from ...common.text.task_names import branch_stem, issues_in, issues_of_branch, same_issue
 from ...common.text.timestamps import age
 from ...sessions.transcripts.reader import is_request
+from .collisions.facts import PATH_CHARACTERS
 from .report import is_same_prompt
 
 TYPE_CHECKING = False
@@ -62,8 +64,19 @@ def lines_about(
         is_nearby = session.key not in lines and not session.worktree
         if is_nearby and _is_mistaken(reader, report, new, now):
             words = same_prompt_at(reader.prompt, report, now, ", in this directory")
-            nearby[session.key] = f"! {called(report)} {words}"
+            nearby[session.key] = f"! {called(report)} {words}; {_done_so_far(report)}"
     return [*lines.values(), *nearby.values()]
+
+
+def _done_so_far(report: Report) -> str:
+    """Return what a session with the same prompt has done."""
+    verb, number, files = report.named_files
+    if not files:
+        return "it has edited nothing yet"
+    (path,) = quotable(files[:1])
+    more = f" and {number - 1} more" if number > 1 else ""
+    done = f"it {verb} {shorten(path, PATH_CHARACTERS)}{more}"
+    return done if verb == "edited" else f"{done}, and has edited nothing yet"
 
 
 def same_prompt_at(prompt: str, report: Report, now: float, place: str) -> str:

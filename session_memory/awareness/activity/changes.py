@@ -36,6 +36,7 @@ OLD_SECONDS = 6 * 3600
 HEAD_NUMBERS = 9  # of a stamp of HEAD; the later numbers are about shared refs
 RUNNING_SECONDS = 3600  # a session that waits for its sub-agents writes nothing itself
 MOST_RUNNING = 20  # sessions whose sub-agents are checked
+PROMPT_CHARACTERS = 4000  # that are searched for names
 _STANDSTILL_BYTES = 8 * 1024
 _STANDSTILL_START, _STANDSTILL_END = b'{" standstill": ', b'"], "'
 _HEAD_BYTES = 4096
@@ -184,6 +185,13 @@ def _branch_file(git_dir: str) -> str:
     if not head.startswith(_REFERENCE):
         return ""
     return f"{shared_dir(git_dir)}/{head[len(_REFERENCE) :].decode('utf-8', 'surrogateescape')}"
+
+
+def may_name_file(prompt: str) -> bool:
+    """Check if a prompt may name a file: if one of its first words has a dot inside."""
+    if "." not in prompt:
+        return False
+    return any(["." in word[1:-1] for word in prompt[:PROMPT_CHARACTERS].split()])
 
 
 def inbox_stamp(own_session: OwnSession) -> list[int]:

@@ -25,7 +25,7 @@ from ._new_entries import NewEntries, kept_title, read_other_titles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from ...sessions.runtimes.base import Runtime
     from ...sessions.settings.compiled import Settings
@@ -48,9 +48,12 @@ _LISTS = (
         "tasklist",
         "taskget",
     ),
-    *("enterplanmode", "exitplanmode"),
+    *("enterplanmode", "exitplanmode", "askuserquestion", "ask_user"),
+    # how it works, not what it does
+    *("bashoutput", "killshell", "sendmessage", "skill", "taskoutput", "taskstop"),
 )  # the agent's own notes: no work either
 _SPILLED = "/tool-results/"  # in which Claude Code puts results that are too long
+ONE_SHOT_MESSAGES = 4  # of a session with one prompt and nothing done
 SAME_SECONDS = 3600  # within which prompts are compared
 NAME_CHARACTERS = 40
 PLACE_CHARACTERS = 24
@@ -59,6 +62,13 @@ MOST_HEADS = 30  # read to count unread sessions
 # the most unread sessions to count; beyond that the update says only that there are more
 MOST_COUNTED = 10
 MOST_SEARCHED_BYTES = 1024 * 1024  # of a transcript in which a name is searched
+
+# prompts that try if an agent answers
+_PROBES = ("echo hello", "echo hi", "ping", "test", "testing")
+
+SHORT_ID = 8  # characters of an id that stand for it
+_THEN = " → "  # between the first request and the last one
+_UNNAMED = "session "  # before the id of a session without a name
 
 _PLANS = "/.claude/plans/"  # of Claude Code's plan mode
 
@@ -87,17 +97,17 @@ _RULES = tuple([5 * mark for mark in "─━═-=*~_"])  # drawn with characters
 class SessionSummary:
     """Summary of a session's entries.
 
-    `first_request` is the first prompt that says enough, else the most informative one.
-    `last_assistant_text` is complete ('' if there is none). `edited_files` are the distinct paths
-    in their order, relative to the first working directory if below it; so is `last_read`. `ran`
-    are the command calls, `other_tools` the names of further tools. `from_agents` counts the
-    messages of other agents. The times are in seconds since 1970 (None if no entry has one).
-    `calls` are edits, reads and commands, with their entries and paths. `touched` are the files
-    that these edited or read, as path, kind and time; `by_sub_agents` are the paths of files that
-    sub-agents edited. `last` is the last entry."""
+    `first_request` is the first prompt that says enough, else the most informative one;
+    `last_request` likewise the last one. `last_assistant_text` is complete ('' if there is none).
+    `edited_files` are the distinct paths in their order, relative to the first working directory if
+    below it; so is `last_read`. `ran` are the command calls, `other_tools` the names of further
+    tools. `from_agents` counts the messages of other agents. The times are in seconds since 1970
+    (None if no entry has one). `calls` are edits, reads and commands, with their entries and paths;
+    `touched` the files that they edited or read, as path, kind and time; `by_sub_agents` the paths
+    of files that sub-agents edited. `last` is the last entry."""
 
     def __init__(self) -> None:
-        self.first_request = ""
+        self.first_request = self.last_request = ""
         self.last_assistant_text = ""
         self.edited_files: tuple[str, ...] = ()
         self.files_read = 0
@@ -206,6 +216,7 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
     summary.count_calls()
     summary.other_tools = tuple(others)
     summary.first_request = title_of(telling_request(requests))
+    summary.last_request = title_of(telling_request(reversed(requests)))
     return summary if summary.messages else None
 
 
@@ -218,15 +229,16 @@ def _only_writes(command: str) -> bool:
 class Report:
     """Report of one session.
 
-    It has the session's `name` in an agent home, or its `title`, either '' if missing; the `place`
-    named with it; its summary; and when it was last active. `is_request` means that the title is a
-    request, perhaps shortened. `with_text` means that its text may be shown, `may_quote` also its
-    commands.
+    It has the session's `name` in an agent home, or its `title`, either '' if missing, the
+    `short_id` that names it without both. If the title is its first request, it `goes_on` with the
+    last one. It has the `place` named with it, its summary, and when it was last active.
+    `is_request` means that the title is a request, perhaps shortened. `with_text` means that its
+    text may be shown, `may_quote` also its commands.
 
     `entries` are the ones that may be reported; `gate` decides about its sub-agents' activity, None
-    to permit all. `ran` names its commands, None to count them. `preferred` is the edited file that
-    matters most to the reader, '' if unknown. `runtime` is '' if it is this session's. Activity up
-    to `since`, in seconds since 1970, was forgotten."""
+    for all. `ran` names its commands, None if that was not tried. `preferred` are the edited files that
+    matter most to the reader. `runtime` is '' if it is this session's. Activity up to `since`, in
+    seconds since 1970, was forgotten."""
 
     def __init__(
         self,
@@ -254,12 +266,16 @@ class Report:
         self.may_quote = False
         self.runtime = ""
         self.since = 0.0
-        self.preferred = ""
+        self.preferred: list[str] = []
+        self.short_id = self.goes_on = ""
 
     @property
     def texts(self) -> list[str]:
         """Return the texts that name the session, to be sanitized for `label_of`."""
-        return [self.name, self.title, self.place[1]]
+        name = self.name
+        if not (name or self.title) and self.short_id:
+            name = f"{_UNNAMED}{self.short_id}"
+        return [name, self.title, self.goes_on, self.place[1]]
 
     @property
     def is_empty(self) -> bool:
@@ -273,21 +289,26 @@ class Report:
         return bool(self.summary.messages) and not self.is_empty and not self.is_nameless
 
     @property
-    def named_file(self) -> tuple[str, int, str]:
-        """Return a verb, the number of files, and one file that represents them.
+    def named_files(self) -> tuple[str, int, list[str]]:
+        """Return a verb, the number of files, and the files that represent them, the best first.
 
-        The files are the edited ones, else the read ones. The one file is the last in the session's
-        directory, if any, and never a plan; '' if none may be named."""
+        The files are the edited ones, else the read ones. Preferred ones come first, then the one
+        edited most often, then the last ones, those in the session's directory first; a plan is
+        never one. There is none if none may be named."""
         summary = self.summary
         edited = [path for path in summary.edited_files if _PLANS not in path]
-        if self.preferred in edited:
-            return "edited", len(edited), self.preferred
-        for path in (
-            *[path for path in reversed(edited) if not path.startswith("/")],
-            *edited[-1:],
-        ):
-            return "edited", len(edited), path
-        return "read", summary.files_read, summary.last_read
+        if not edited:
+            return "read", summary.files_read, [summary.last_read] if summary.last_read else []
+        times: dict[str, int] = {}
+        for path, kind, _ in reversed(summary.touched):
+            if kind == "edit":
+                path = relative(path, summary.directory)
+                times[path] = times.get(path, 0) + 1
+        last = [path for path in [*times, *reversed(edited)] if path in edited]
+        inside = [path for path in last if not path.startswith("/")] or last[:1]
+        most = max(inside, key=lambda path: times.get(path, 0))
+        preferred = [path for path in self.preferred if path in edited]
+        return "edited", len(edited), [*dict.fromkeys([*preferred, most, *inside])]
 
     def counted(self, number: int, noun: str) -> str:
         """Return `3 files`, or `3+ files` if only a part was read."""
@@ -305,30 +326,31 @@ class Report:
         ]
         return max(times, default=None)
 
-    def prefer(self, names: Collection[str], in_hand: Container[str]) -> int:
-        """Prefer a named or used file among the edited ones, and return the session's rank.
+    @property
+    def is_probe(self) -> bool:
+        """Check if it is a single prompt that tries if an agent answers."""
+        return self.is_one_shot and self.summary.first_request.casefold().strip(" .!?") in _PROBES
 
-        A file with one of the `names` gives 2, else a file `in_hand` (absolute paths) 1, else 0."""
-        rank = 0
-        for path in [path for path, kind, _ in reversed(self.summary.touched) if kind == "edit"]:
-            value = 2 if path.rpartition("/")[2] in names else int(path in in_hand)
-            if value > rank:
-                rank, self.preferred = value, relative(path, self.summary.directory)
-        return rank
+    @property
+    def is_one_shot(self) -> bool:
+        """Check if it is a single prompt that led to no work."""
+        summary = self.summary
+        prompts = sum([bool(entry.role == "user" and entry.text) for entry in self.entries])
+        if self.name or self.is_partial or prompts != 1 or summary.messages > ONE_SHOT_MESSAGES:
+            return False
+        return self.with_text and not (summary.edited_files or summary.from_agents)
 
     @property
     def named_commands(self) -> list[str]:
         """Return the names in `ran`, without the counts."""
         return [
-            name
-            for name in self.ran or ()
-            if not (name[0].isdigit() and name.endswith(("command", "commands", "more")))
+            name for name in self.ran or () if not (name[0].isdigit() and name.endswith(" more"))
         ]
 
     @property
     def is_concrete(self) -> bool:
-        """Check if the session did something that can be named: a file, a command, an answer."""
-        return self.with_text and bool(self.named_file[2] or self.named_commands or self.answer)
+        """Check if something that it did can be named: a file, a command, an answer."""
+        return self.with_text and bool(self.named_files[2] or self.named_commands or self.answer)
 
     @property
     def answer(self) -> str:
@@ -365,15 +387,25 @@ def _says_something(text: str) -> bool:
 def label_of(texts: Sequence[str], before_place: str, characters: int = NAME_CHARACTERS) -> str:
     """Return a session's label in an update, from the sanitized `texts` of its report.
 
-    It is the name, else the title in at most `characters`. The title is in quotation marks, so it
-    does not read as an order."""
-    name, title, place = texts
+    It is the name, else the title in at most `characters`, with the request by which the session
+    goes on. The title is in quotation marks, so it does not read as an order."""
+    name, title, goes_on, place = texts
     called = shorten(name, NAME_CHARACTERS)
-    if not all([character.isalnum() or character in "-._@…" for character in called]):
+    plain = called.removeprefix(_UNNAMED)
+    if not all([character.isalnum() or character in "-._@…" for character in plain]):
         called = f'"{called}"'
     if not name:
-        called = f'"{shorten(title, characters)}"' if title else "a session"
+        called = f'"{_shortened(title, goes_on, characters)}"' if title else "a session"
     return called + (before_place + shorten(place, PLACE_CHARACTERS) if place else "")
+
+
+def _shortened(title: str, goes_on: str, characters: int) -> str:
+    """Return a title in at most `characters`, and of these what it says now."""
+    if not goes_on:
+        return shorten(title, characters)
+    room = characters - len(_THEN)
+    now = shorten(goes_on, max(room * 3 // 5, room - len(title)))
+    return f"{shorten(title, room - len(now))}{_THEN}{now}"
 
 
 def is_same_prompt(prompt: str, report: Report, now: float) -> bool:
@@ -493,7 +525,20 @@ def _report_of(
     report.entries, report.may_quote, report.gate = done, may_quote, gate
     report.since = (until or 0) / 1000
     report.runtime = session.runtime.TITLE if session.runtime else ""
+    report.short_id = session_id[:SHORT_ID] if may_show else ""
+    if report.title and report.is_request and may_show:
+        report.goes_on = _later_request(report.title, summary.last_request)
     return report
+
+
+def _later_request(title: str, request: str) -> str:
+    """Return the last request of a session that is named after its first one; '' if it says little
+    or is the first one."""
+    start = title.rstrip("…")
+    if not says_enough(request) or request.startswith(start):
+        return ""
+    _, request = kept_title((FIRST_PROMPT_RANK, request))  # without secrets, as the title
+    return "" if request.startswith(start) else request
 
 
 def _place(session: Session, cwd: str) -> tuple[str, str]:
@@ -633,3 +678,10 @@ def _from_head(session: Session, runtime: Runtime, by_name: bool) -> list[tuple[
                 head.best_title(max(reader.title, (FIRST_PROMPT_RANK, "")))[1],
             )
         ]
+
+
+def title_in_head(session: Session, runtime: Runtime) -> str:
+    """Return the title at the beginning of a session's transcript, to compare; '' if it has none.
+
+    Raises OSError."""
+    return _from_head(session, runtime, False)[0][2]

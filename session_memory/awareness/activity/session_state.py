@@ -47,6 +47,8 @@ _KEPT = {  # the parts of an OwnState by their names in the file
     "open": "has_open_calls",
     "conflicts": "inbox",
     "conflicts_told": "notes_told",
+    "named": "files_named",
+    "no_room": "no_room",
 }
 
 
@@ -60,8 +62,10 @@ class OwnState:
     seconds since 1970.
 
     `left_out` are sessions that were last active too long ago. `pending` are sessions that could
-    not be compared, each with how often that was late. `inbox` is the stamp of the inbox whose
-    notes were reported, `notes_told` has their keys."""
+    not be compared, with how often that was late. `inbox` is the stamp of the inbox whose notes
+    were reported, `notes_told` has their keys. `files_named` are checksums of the files that an
+    update named because they concerned the prompt, with their sessions. Sessions whose news had
+    `no_room` have the size of their transcript."""
 
     __slots__ = ("cursor", *_KEPT.values())
     VERSION = 1
@@ -77,6 +81,8 @@ class OwnState:
         self.has_open_calls = False
         self.inbox: list[int] = []
         self.notes_told: list[str] = []
+        self.files_named: list[int] = []
+        self.no_room: dict[str, int] = {}
 
     @classmethod
     def load(cls, kept: object) -> OwnState | None:
@@ -99,11 +105,11 @@ class OwnState:
             kept[name] if is_time(get(name)) else 0.0 for name in ("at", "asked")
         ]
         state.stamp, state.inbox = _numbers(get("stamp")), _numbers(get("conflicts"))
+        state.files_named = _numbers(get("named"))
         left_out, conflicts_told, pending = get("left_out"), get("conflicts_told"), get("pending")
         state.left_out = [*map(str, left_out)] if isinstance(left_out, list) else []
         state.notes_told = [*map(str, conflicts_told)] if isinstance(conflicts_told, list) else []
-        if isinstance(pending, dict):
-            state.pending = {key: late for key, late in pending.items() if type(late) is int}
+        state.pending, state.no_room = _counts(pending), _counts(get("no_room"))
         state.has_open_calls = bool(get("open"))
         return state
 
@@ -468,6 +474,13 @@ def _is_of_0_2(key: str, cursors: dict[str, object]) -> bool:
     if not isinstance(parts, dict):
         return False
     return isinstance(parts.get("left_out"), int) or ("tail" in parts and COLLISIONS not in cursors)
+
+
+def _counts(value: object) -> dict[str, int]:
+    """Return the whole numbers in a dump by their names."""
+    if not isinstance(value, dict):
+        return {}
+    return {str(name): number for name, number in value.items() if type(number) is int}
 
 
 def _numbers(value: object) -> list[int]:

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 HEADER = "[Session Activity]"
 QUOTE_CHARACTERS = 100
 SHORTEST_FILE = 24
+LONGEST_NAME = 40  # of a file without its directory
 COMMAND_CHARACTERS = 64
 MOST_COMMANDS = 4
+MOST_FILES = 3
 MOST_TOOLS = 2
 SHORTEST_QUOTE = 24
 SHORTEST_ANSWER = 60
@@ -28,6 +30,9 @@ SHORTEST_TITLE = 40
 SHORTEST_LINE = 96  # in the seed's form, sessions without room for such a line are only counted
 # four lines in 500 characters are each too short to be worth reading (see bench/research/updates)
 MOST_LINES = 3
+
+
+_STARTS = ("agent", "task")  # tools that start sub-agents: their work is told, not their start
 
 
 class Selection:
@@ -56,6 +61,8 @@ class UpdateForm:
     Another form overrides these methods."""
 
     FILE_CHARACTERS = 60
+    KEEPS_LEFTOVERS = False  # for the next prompt, if they had no room
+    RECALLS = True  # what concerns the prompt, even if it was told
 
     def most_lines(self, limit: int) -> int:
         """Return how many sessions get a line in `limit` characters."""
@@ -79,19 +86,27 @@ class UpdateForm:
                 concrete.append((report, new))
         return concrete or reports[:most]
 
-    def named_file(self, report: Report) -> tuple[str, int, str]:
-        """Return the file that a line names, as `Report.named_file`."""
-        return report.named_file
+    def named_files(self, report: Report) -> list[str]:
+        """Return the files that a line names, the best first."""
+        return report.named_files[2]
 
-    def actions(self, report: Report, file: str, ran: list[str], tools: list[str]) -> list[str]:
+    def request(self, report: Report) -> str:
+        """Return the request that a line quotes: what the session is about now."""
+        return report.summary.last_request
+
+    def actions(
+        self, report: Report, files: list[str], ran: list[str], tools: list[str]
+    ) -> list[str]:
         """Return phrases for a session's actions, from long to short.
 
-        `file`, the commands that it `ran` and the other `tools` are sanitized."""
-        return _named_actions(self, report, file, ran, tools)
+        The `files`, the commands that it `ran` and the other `tools` are sanitized."""
+        return _named_actions(self, report, files, ran, tools)
 
     def used(self, tools: list[str]) -> str:
         """Return a phrase for the other tools that a session used, or ''."""
-        names = ", ".join([_command(name) for name in tools if name])
+        names = ", ".join(
+            [_command(name) for name in tools if name and name.lower() not in _STARTS]
+        )
         return f"used {names}" if names else ""
 
     def heard(self, report: Report) -> str:
@@ -175,14 +190,17 @@ def _lines(reports: list[Report], now: float, form: UpdateForm) -> list[_Line]:
 
     All texts are sanitized in one call, which is faster."""
     texts: list[str] = []
+    named: set[str] = set()
     for report in reports:
         summary, has_text = report.summary, report.with_text
+        files = _new_first(form.named_files(report), named, report) if has_text else []
+        named.update(files)
         texts += [
             *report.texts,
             report.runtime,
-            summary.first_request if has_text else "",
-            form.named_file(report)[2] if has_text else "",
+            form.request(report) if has_text else "",
             report.answer if has_text else "",
+            *_filled(files, MOST_FILES),
             *_filled(report.ran or (), MOST_COMMANDS),
             *_filled(summary.other_tools, MOST_TOOLS),
         ]
@@ -192,6 +210,13 @@ def _lines(reports: list[Report], now: float, form: UpdateForm) -> list[_Line]:
         _Line(report, now, list(parts), form)
         for report, parts in zip(reports, zip(*[sanitized] * width))
     ]
+
+
+def _new_first(files: list[str], named: set[str], report: Report) -> list[str]:
+    """Return the first MOST_FILES of a line's files: those that lines before it named come last,
+    unless they concern the prompt."""
+    known = [path for path in files if path in named and path not in report.preferred]
+    return [*[path for path in files if path not in known], *known][:MOST_FILES]
 
 
 def _filled(texts: Sequence[str], number: int) -> list[str]:
@@ -235,8 +260,9 @@ class _Line:
     action, there is no line."""
 
     def __init__(self, report: Report, now: float, texts: list[str], form: UpdateForm) -> None:
-        """Take the `texts` that `_lines` made from `report`, sanitized."""
-        self._label, (runtime, request, file, self._answer) = texts[:3], texts[3:7]
+        """`texts` are those that `_lines` made from `report`, sanitized."""
+        self._label, (runtime, request, self._answer) = texts[:4], texts[4:7]
+        files = [path for path in texts[7 : 7 + MOST_FILES] if path]
         self._before_place = report.place[0]
         messages = report.counted(report.summary.messages, "message")
         about = [runtime, age(now - report.last_active), messages]
@@ -244,12 +270,15 @@ class _Line:
         title = texts[1].rstrip("…") if report.is_request else ""
         if title and request.startswith(title):
             self._label[1], request = request, ""
+        if self._label[2]:
+            request = ""  # the label has it
         name, words = [text.casefold().strip(" .!?…") for text in (texts[0] or texts[1], request)]
         self._request = "" if f" {words} " in f" {name} " else request
-        commands, tools = texts[7 : 7 + MOST_COMMANDS], texts[7 + MOST_COMMANDS :]
-        self._actions = form.actions(report, file, commands, tools) if report.with_text else [""]
+        ran = texts[7 + MOST_FILES :]
+        commands, tools = ran[:MOST_COMMANDS], ran[MOST_COMMANDS:]
+        self._actions = form.actions(report, files, commands, tools) if report.with_text else [""]
         needs_request, needs_answer = form.least(
-            report, has_file=bool(file), has_title=bool(self._label[1])
+            report, has_file=bool(files), has_title=bool(self._label[1])
         )
         self._least_answer = _quoted(self._answer, SHORTEST_ANSWER) if needs_answer else ""
         self._least_request = _quoted(self._request, SHORTEST_QUOTE + 2) if needs_request else ""
@@ -300,44 +329,55 @@ def _quoted(text: str, room: int) -> str:
 
 
 def _named_actions(
-    form: UpdateForm, report: Report, file: str, ran: list[str], tools: list[str]
+    form: UpdateForm, report: Report, files: list[str], ran: list[str], tools: list[str]
 ) -> list[str]:
     """Return phrases for the actions, from long to short.
 
     Each has the name of a file or a command if there is one."""
-    verb, files, _ = report.named_file
-    others = f" and {files - 1}{'+' if report.is_partial else ''} more" if files > 1 else ""
-    whole, short = [
-        f"{verb} {_end_of(file, most)}{others}" if file else ""
-        for most in (form.FILE_CHARACTERS, SHORTEST_FILE)
+    several, brief, two, short = [
+        _files_phrase(report, files[:number], most)
+        for number, most in (
+            (MOST_FILES, form.FILE_CHARACTERS),
+            (MOST_FILES, SHORTEST_FILE),
+            (2, SHORTEST_FILE),
+            (1, SHORTEST_FILE),
+        )
     ]
-    names = _names_of_commands(report, file, ran)
+    file = files[0] if files else ""
+    names = _names_of_commands(report, ran)
     commands = f"ran {', '.join(names)}" if names else ""
     named = names[: len(report.named_commands)]
     last = f"ran {_most_telling(named)}" if named else ""
     used = form.used(tools) if not (file or names) else ""
     choices = (
-        (form.heard(report), whole, commands, used),
-        (whole, commands),
-        (whole, last),
-        (short, last),
-        (whole,),
+        (form.heard(report), several, commands, used),
+        (several, commands),
+        (several, last),
+        (brief, last),
+        (brief,),
+        (two,),
         (short,),
-        (last,),
+        ("" if report.preferred else last,),
     )
     phrases = [", ".join([part for part in parts if part]) for parts in choices]
     return [words for words in phrases if words] + ([] if file or report.named_commands else [""])
 
 
-def _names_of_commands(report: Report, file: str, ran: list[str]) -> list[str]:
-    """Return the names of the commands, or their number if they have no names.
+def _files_phrase(report: Report, files: list[str], most: int) -> str:
+    """Return `edited src/a.py, …/b.py and 3 more`, with the first path in about `most` characters
+    and only the ends of the others."""
+    if not files:
+        return ""
+    verb, number, _ = report.named_files
+    further = number - len(files)
+    others = f" and {further}{'+' if report.is_partial else ''} more" if further > 0 else ""
+    ends = [_end_of(files[0], most), *[_end_of(path, SHORTEST_FILE) for path in files[1:]]]
+    return f"{verb} {', '.join(ends)}{others}"
 
-    If there is a `file`, the number is left out."""
-    if report.summary.ran and report.ran is None:
-        return [report.counted(report.summary.commands, "command")]
-    if file and not report.named_commands:
-        return []
-    return [_command(name) for name in ran if name]
+
+def _names_of_commands(report: Report, ran: list[str]) -> list[str]:
+    """Return the names of the commands, [] if they have none."""
+    return [_command(name) for name in ran if name] if report.named_commands else []
 
 
 def _most_telling(names: list[str]) -> str:
@@ -358,4 +398,6 @@ def _command(name: str) -> str:
 def _end_of(path: str, most: int) -> str:
     """Return the end of a path, its most informative part, in about `most` characters."""
     at = path.find("/", len(path) - most + 1) if len(path) > most else 0
-    return f"…{path[at:]}" if at > 0 else shorten(path if not at else path.rpartition("/")[2], most)
+    if at > 0:
+        return f"…{path[at:]}"
+    return shorten(path.rpartition("/")[2], LONGEST_NAME) if at else path

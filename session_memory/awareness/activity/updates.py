@@ -10,18 +10,26 @@ from __future__ import annotations
 
 from ...common.system.files import is_file
 from ...sessions.transcripts.read_cursor import ReadCursor, ReadCursors
-from .changes import OLD_SECONDS, inbox_stamp, is_head_known, seen_until, standstill
+from .changes import (
+    OLD_SECONDS,
+    inbox_stamp,
+    is_head_known,
+    may_name_file,
+    seen_until,
+    standstill,
+)
 from .delivery import Delivery, resolved, with_last
 from .session_state import KnownState, OwnState, SessionState, StateFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from ...common.system.deadline import Deadline
-    from ...sessions.transcripts.entries import Session
-    from ._new_entries import NewEntries
+    from ...sessions.transcripts.entries import Entry, Session
+    from ._new_entries import Budget, NewEntries
     from ._own_work import OwnWork
+    from ._relevance import PromptWords
     from .changes import Changed, Observation, OwnSession
     from .collisions.search import Known
     from .report import Report
@@ -29,7 +37,8 @@ if TYPE_CHECKING:
     from .update_text import Reports, Selection, UpdateForm
 
 MOST_LEFT_OUT = 20  # sessions that are noted
-PROMPT_CHARACTERS = 4000  # that are searched for names of files
+MOST_WITHOUT_ROOM = 200  # sessions that are noted
+MOST_NAMED = 64  # files named to a session that are noted
 SHORT_BYTES = 64 * 1024  # of a session that is seen first so many are read in any case
 
 
@@ -125,12 +134,13 @@ class UpdateContext:
         self.now = now
         self.limit = limit
         self._form = form
+        self.work: OwnWork | None = None
+        self._words: PromptWords | None = None
         self.seen = seen_until(state.own, now)
         self.recent = now - OLD_SECONDS
         self.is_start = now - self.seen >= 2 * OLD_SECONDS
         self.oldest = max(now - observed.settings.first_sight_seconds, self.seen)
         self.waiting = state.own.pending if state.own else {}
-        self.work: OwnWork | None = None
 
     def after(self, state: SessionState, limit: int | None = None) -> UpdateContext:
         """Return the context with another state, and another limit if given."""
@@ -145,6 +155,22 @@ class UpdateContext:
 
             self._form = UpdateForm()
         return self._form
+
+    @property
+    def words(self) -> PromptWords:
+        """The words of this session's prompt."""
+        if self._words is None:
+            from ._relevance import PromptWords
+
+            self._words = PromptWords(self.reader.prompt)
+        return self._words
+
+    def is_leftover(self, changed: Changed) -> bool:
+        """Check if a session had no room in the last update and wrote nothing since."""
+        session, status = changed
+        if self.state.own is None or self.is_start or session.key in self.waiting:
+            return False
+        return self.state.own.no_room.get(session.key) == status.st_size
 
     def own_work(self) -> OwnWork | None:
         """Return this session's side of the collisions, read once; None if it is unreadable."""
@@ -212,8 +238,10 @@ def _changed_since(context: UpdateContext) -> list[Changed]:
 
 
 def _is_at_rest(context: UpdateContext) -> bool:
-    """Check that all notes were told, and HEAD has not moved."""
+    """Check that all notes were told, HEAD has not moved, and the prompt names no file."""
     reader, state = context.reader, context.state.own
+    if context.form.RECALLS and may_name_file(reader.prompt):
+        return False
     if _has_notes(reader, state):
         return False
     return not reader.directory or is_head_known(state, reader.directory)
@@ -272,6 +300,8 @@ def _compose(context: UpdateContext, changed: list[Changed]) -> UpdateParts:
     silent = [new for report, new in pairs if report is None]
     for new in [*silent, *choice.reported(shown)]:
         moved.cursors.set(new.session.key, new.cursor)
+    if news.dropped:
+        moved.cursors = _dropped(context, news.dropped).merged(moved.cursors)
     left_out = [*news.left_out, *choice.left_out(shown)]
     parts = UpdateParts(text, collisions.edit, moved.merged(collisions.moved))
     has_postponed = bool(left_out) or collisions.pending != context.waiting
@@ -279,8 +309,38 @@ def _compose(context: UpdateContext, changed: list[Changed]) -> UpdateParts:
     own_state = (collisions.moved.own or context.state.own or OwnState()).copy()
     own_state.asked, own_state.pending = context.now, collisions.pending
     own_state.left_out = left_out[:MOST_LEFT_OUT]
+    own_state.no_room = _without_room(context, changed, parts.moved)
+    own_state.files_named = [*own_state.files_named, *choice.files_named(shown)][-MOST_NAMED:]
     parts.moved.own = own_state
     return parts
+
+
+def _without_room(
+    context: UpdateContext, changed: list[Changed], moved: SessionState
+) -> dict[str, int]:
+    """Return the sizes of the transcripts whose news had no room, by session.
+
+    There are none if some could not be read in time."""
+    deadline = context.reader.deadline
+    if context.form.KEEPS_LEFTOVERS or deadline.failed or deadline.is_over:
+        return {}
+    left = [pair for pair in changed if moved.cursors.get(pair[0].key) is None]
+    return {session.key: status.st_size for session, status in left[:MOST_WITHOUT_ROOM]}
+
+
+def _dropped(context: UpdateContext, dropped: list[Changed]) -> ReadCursors:
+    """Return cursors at the end of the sessions that are dropped."""
+    from ._new_entries import cursors_at_end
+
+    cursors = cursors_at_end(dropped, context.now, context.reader.deadline)
+    for session, _ in dropped:
+        cursor, before = cursors.get(session.key), context.state.cursors.get(session.key)
+        if cursor is not None:
+            cursor.sub_agents = session.sub_agent_bytes
+            if before is not None:
+                cursor.title = before.title
+                cursor.take_beginning(before)
+    return cursors
 
 
 def _has_moved(context: UpdateContext, moved: SessionState) -> bool:
@@ -296,15 +356,20 @@ def _has_moved(context: UpdateContext, moved: SessionState) -> bool:
 class ReadNews:
     """News of the sessions that were `read`.
 
-    `pairs` has each session with its report, None if it has nothing to report. Of the `further`
-    sessions only the number is known. `are_more` means that others may have news. Sessions
-    `left_out` were last active before OLD_SECONDS. `pending` sessions may have affected this
-    session's work, but could not be compared with it; each has how often that was late."""
+    `pairs` has each with its report, None if there is nothing to report. Of `further` ones only the
+    number is known; if there `are_more`, others may have news. Sessions `left_out` were last active
+    before OLD_SECONDS. The `leftovers` had no room in the last update; of these, the `dropped` ones
+    do not concern this session. The `recalled` ones have no news, but edited a file that the prompt
+    names. The `pending` ones may have done something to this session's work, and could not be
+    compared with it; each has how often that was late."""
 
     def __init__(self) -> None:
         self.read: list[NewEntries] = []
         self.pairs: list[tuple[Report | None, NewEntries]] = []
         self.left_out: list[str] = []
+        self.dropped: list[Changed] = []
+        self.leftovers: set[str] = set()
+        self.recalled: Reports = []
         self.pending: dict[str, int] = {}
         self.further = 0
         self.are_more = False
@@ -313,28 +378,95 @@ class ReadNews:
 def _read_news(context: UpdateContext, changed: list[Changed]) -> ReadNews:
     """Return the new entries of the sessions to report.
 
-    Sessions that may concern this session's work come first, however old and many, then the most
-    recent ones. Other sessions that were last active before OLD_SECONDS are included only at the
-    first prompt, or the first one after such a pause, and if there is room."""
+    Sessions that may concern this session's work come first, however old and many, then those that
+    concern the prompt, then the most recent ones. Of the others, sessions that were last active
+    before OLD_SECONDS are left out, and sessions that had no room in the last update are dropped,
+    unless this is the first prompt, or the first one after such a pause, and there is room."""
     news = ReadNews()
     most = context.form.most_with_room(context.limit) + 1
     concerned, active = _concerned_sessions(context, changed, most, news)
+    edits, alike = _named_edits(context), _alike_sessions(context, changed, most)
     if not context.is_start:
+        news.leftovers = {pair[0].key for pair in changed if context.is_leftover(pair)}
+        wanted = {*concerned, *edits, *alike, *news.pending}
         young = [
             pair
             for pair in changed
-            if pair[1].st_mtime >= context.recent or pair[0].key in concerned
+            if pair[0].key in wanted
+            or (pair[1].st_mtime >= context.recent and pair[0].key not in news.leftovers)
         ]
-        news.left_out = _keys_without(changed, young)
+        others = _without(changed, young)
+        news.left_out = [pair[0].key for pair in others if pair[0].key not in news.leftovers]
+        news.dropped = [pair for pair in others if pair[0].key in news.leftovers]
         changed = young
-    if concerned:
-        changed = sorted(changed, key=lambda pair: pair[0].key not in concerned)
-    unread = _read_enough(context, changed, concerned, most + len(concerned), news)
+    if concerned or edits or alike:
+        changed = sorted(
+            changed,
+            key=lambda pair: (
+                pair[0].key not in concerned,
+                pair[0].key not in edits,
+                -alike.get(pair[0].key, 0),
+            ),
+        )
+    unread = _read_enough(context, changed, concerned, most + len(concerned), news, edits)
+    if edits:
+        _recall(context, edits, news)
     if unread:
         _count_unread(context, changed[-unread:], active, news)
         left = [session.key for session, _ in changed[-unread:] if session.key in concerned]
         news.pending.update(dict.fromkeys(left, 0))
     return news
+
+
+def _named_edits(context: UpdateContext) -> dict[str, list[Entry]]:
+    """Return the entries of all sessions that edit a file which the prompt names, by session."""
+    if not (context.form.RECALLS and context.words.files):
+        return {}
+    from ._named_edits import named_edits
+
+    observed = context.observed
+    since = context.now - observed.settings.first_sight_seconds
+    return named_edits(context.reader, observed.statuses, context.words, since)
+
+
+def _alike_sessions(context: UpdateContext, changed: list[Changed], most: int) -> dict[str, int]:
+    """Return how many words sessions share with the prompt, for those that are about its subject.
+
+    They are judged by their titles. If all can be read anyway, return {}."""
+    is_decided = len(changed) <= most and not any(map(context.is_leftover, changed))
+    if is_decided or not context.form.RECALLS:
+        return {}
+    from ._relevance import ALIKE_WORDS, titles_of
+
+    if len(context.words.stems) < ALIKE_WORDS:
+        return {}
+    titles = titles_of(context.reader, changed, context.state.cursors)
+    counts = zip(changed, context.words.shared_words(titles))
+    return {pair[0].key: count for pair, count in counts if count >= ALIKE_WORDS}
+
+
+def _recall(context: UpdateContext, edits: dict[str, list[Entry]], news: ReadNews) -> None:
+    """Add sessions without news that edited a file which the prompt names, unless this session was
+    told so, or has read or edited the file since."""
+    from ._named_edits import MOST_RECALLED, unknown_edits
+    from ._new_entries import FIRST_SIGHT_BYTES, Budget
+
+    keys = {new.session.key for new in news.read if new.entries}
+    work = context.own_work() if edits.keys() - keys else None
+    in_hand = work.actions if work else {}
+    edits = {
+        key: unknown
+        for key, entries in edits.items()
+        if key not in keys and (unknown := unknown_edits(entries, in_hand))
+    }
+    left = [pair for pair in context.observed.statuses if pair[0].key in edits]
+    left.sort(key=lambda pair: -pair[1].st_mtime_ns)
+    if left:
+        recalled = ReadNews()
+        oldest = context.now - context.observed.settings.first_sight_seconds
+        until = (context.now, oldest, MOST_RECALLED, Budget(first_sight=FIRST_SIGHT_BYTES))
+        _read_reports(context, left[:MOST_RECALLED], ReadCursors(), until, recalled, edits)
+        news.recalled = [(report, new) for report, new in recalled.pairs if report is not None]
 
 
 def _read_enough(
@@ -343,40 +475,64 @@ def _read_enough(
     concerned: set[str],
     most: int,
     news: ReadNews,
+    edits: dict[str, list[Entry]],
 ) -> int:
-    """Read new entries into `news`, and return how many sessions were not read.
+    """Read the new entries of the first `most` sessions that have some into `news`, except those
+    that forks copied. If none has something to say, read the next: sessions with nothing but copies
+    or a "yes" would keep the news of others waiting. Return how many were not read."""
+    from ._new_entries import FIRST_SIGHT_BYTES, Budget
 
-    The first `most` sessions with new entries are read, without entries that forks copied. If none
-    of them says anything, the next ones are read, because otherwise sessions with only copies or a
-    "yes" would hold up the news of others."""
-    from ._forks import drop_copies
-    from ._new_entries import FIRST_SIGHT_BYTES, Budget, read_changed
-    from .report import reports_of
-
-    reader, cursors, settings = context.reader, context.state.cursors, context.observed.settings
-    budget = Budget(first_sight=FIRST_SIGHT_BYTES)
+    until = (context.now, context.oldest, most, Budget(first_sight=FIRST_SIGHT_BYTES))
     left = changed
-    while left and not (news.pairs and reader.deadline.is_over):
-        until = (context.now, context.oldest, most, budget)
-        read, unread = read_changed(reader, left, cursors, *until, all_of=concerned)
+    while left and not (news.pairs and context.reader.deadline.is_over):
+        known = len(news.pairs)
+        cursors = context.state.cursors
+        unread = _read_reports(context, left, cursors, until, news, edits, all_of=concerned)
         if unread == len(left):
             break
         left = left[len(left) - unread :]
-        read = drop_copies(read, context.observed.sessions, cursors, reader)
-        pairs = reports_of(read, reader, settings, context.now)
-        news.read += read
-        news.pairs += pairs
-        if any([report and report.says_something for report, _ in pairs]):
+        if any([report and report.says_something for report, _ in news.pairs[known:]]):
             break
     return len(left)
 
 
-def _keys_without(changed: list[Changed], kept: list[Changed]) -> list[str]:
-    """Return the keys of the changed sessions that are not kept."""
+def _read_reports(
+    context: UpdateContext,
+    sessions: list[Changed],
+    cursors: ReadCursors,
+    until: tuple[float, float, int, Budget],
+    news: ReadNews,
+    edits: dict[str, list[Entry]],
+    all_of: Collection[str] = (),
+) -> int:
+    """Read the new entries of the first sessions, with their `edits`, and report them in `news`.
+
+    `until` says how far: see `read_changed`. Return how many were not read."""
+    from ._forks import drop_copies
+    from ._new_entries import read_changed
+    from .report import reports_of
+
+    reader = context.reader
+    read, unread = read_changed(reader, sessions, cursors, *until, all_of=all_of)
+    if edits:
+        from ._named_edits import add_entries
+
+        for new in read:
+            if new.entries:
+                add_entries(new, edits.get(new.session.key, []))
+    if unread < len(sessions):
+        read = drop_copies(read, context.observed.sessions, cursors, reader)
+        news.read += read
+        news.pairs += reports_of(read, reader, context.observed.settings, context.now)
+    return unread
+
+
+def _without(changed: list[Changed], kept: list[Changed]) -> list[Changed]:
+    """Return the changed sessions that are not kept."""
     if len(kept) == len(changed):
         return []
     keys = {session.key for session, _ in kept}
-    return [session.key for session, _ in changed if session.key not in keys]
+    return [pair for pair in changed if pair[0].key not in keys]
 
 
 def _concerned_sessions(
@@ -658,43 +814,106 @@ class ChosenSessions:
         keys = self._shown(shown)
         return [new.session.key for _, new in self.old if new.session.key not in keys]
 
+    def files_named(self, shown: int) -> list[int]:
+        """Return checksums of the files that were named because they concern the prompt."""
+        from .update_text import MOST_FILES
+
+        return [
+            file_checksum(new.session.key, path)
+            for report, new in self.listed[:shown]
+            for path in report.preferred[:MOST_FILES]
+        ]
+
     def _shown(self, shown: int) -> set[str]:
         return {new.session.key for _, new in self.listed[:shown]}
+
+
+def file_checksum(key: str, path: str) -> int:
+    """Return a checksum of a session and a file that it edited."""
+    from ...sessions.transcripts.lines import id_checksum
+
+    return id_checksum(f"{key} {path}")
 
 
 def _select(context: UpdateContext, reports: Reports, news: ReadNews) -> ChosenSessions:
     """Return the sessions for the text.
 
-    Sessions that edited a file named in the prompt come first, then sessions that edited a file in
-    hand, then the last active. Old ones are included only at the start."""
+    Sessions that concern the prompt come first, then the last active. Old ones are listed at the
+    start; otherwise sessions without news since the last prompt only if they concern this one."""
     from .update_text import Selection
 
-    reader, work = context.reader, context.work
-    names, in_hand = _named_files(reader.prompt), work.paths if work else ()
-    ranks = {new.session.key: report.prefer(names, in_hand) for report, new in reports}
-    ranked = sorted(reports, key=lambda pair: (-ranks[pair[1].session.key], -pair[0].last_active))
-    spoken = [pair for pair in ranked if pair[0].summary.messages and not pair[0].is_empty]
+    recalled, ranks = _rank(context, [*reports, *news.recalled], news)
+
+    def order(pair: tuple[Report, NewEntries]) -> tuple[float, ...]:
+        return *ranks[pair[1].session.key], pair[0].last_active
+
+    ranked = sorted(reports, key=order, reverse=True)
+    spoken = _spoken(context, ranked)
     named = [pair for pair in spoken if not pair[0].is_nameless]
     new = [pair for pair in named if pair[0].last_active >= context.recent]
-    choice = ChosenSessions(ranked, new, named[len(new) :])
+    old = [pair for pair in named if pair[0].last_active < context.recent]
+    new = [
+        pair
+        for pair in new
+        if pair[1].session.key not in news.leftovers or ranks[pair[1].session.key][0]
+    ]
+    choice = ChosenSessions(ranked, new, old)
     form, most = context.form, context.form.most_with_room(context.limit)
-    listed = form.worth_a_line(reader, new, most)
+    candidates = sorted([*new, *recalled], key=order, reverse=True) if recalled else new
+    reader = context.reader
+    listed = form.worth_a_line(reader, candidates, most)
     old = form.worth_a_line(reader, choice.old, most) if context.is_start else []
     choice.listed = listed + old
-    further = news.further + len(spoken) - len(named) + len(new) - len(listed)
+    further = news.further + len(spoken) - len(named) + len(candidates) - len(listed)
     choice.selection = Selection(
         [report for report, _ in choice.listed], further, are_more=news.are_more, old=len(old)
     )
     return choice
 
 
-def _named_files(prompt: str) -> set[str]:
-    """Return the names of files that a prompt seems to mention: its words with a dot inside."""
-    words = [
-        word.strip("\"'`()[]{}<>,;:!?.@*").rpartition("/")[2]
-        for word in prompt[:PROMPT_CHARACTERS].split()
+def _spoken(context: UpdateContext, ranked: Reports) -> Reports:
+    """Return the sessions that did or said something.
+
+    Of single prompts by a program that led to no work, only the first one counts."""
+    spoken = [pair for pair in ranked if pair[0].summary.messages and not pair[0].is_empty]
+    if context.form.KEEPS_LEFTOVERS:
+        return spoken
+    spoken = [pair for pair in spoken if not pair[0].is_probe]
+    automated = [
+        new.session.key
+        for report, new in spoken
+        if report.is_one_shot and _is_automated(context, new)
     ]
-    return {word for word in words if "." in word[1:-1]}
+    return [pair for pair in spoken if pair[1].session.key not in automated[1:]]
+
+
+def _is_automated(context: UpdateContext, new: NewEntries) -> bool:
+    path, deadline = new.session.path, context.reader.deadline
+    return not new.session.is_remote and bool(
+        deadline.attempt(path, new.runtime.is_automated, path)
+    )
+
+
+def _rank(
+    context: UpdateContext, reports: Reports, news: ReadNews
+) -> tuple[Reports, dict[str, tuple[int, int]]]:
+    """Return the recalled sessions with a file that the prompt names and no update named yet, and
+    the ranks of all sessions by their keys."""
+    from ._relevance import NAMED, rank_reports
+
+    work, state = context.work, context.state.own
+    values = rank_reports(
+        [report for report, _ in reports], context.words, work.actions if work else ()
+    )
+    ranks = {new.session.key: value for (_, new), value in zip(reports, values)}
+    known = set(state.files_named if state else ())
+    recalled = [
+        (report, new)
+        for report, new in news.recalled
+        if ranks[new.session.key][0] == NAMED
+        and not {file_checksum(new.session.key, path) for path in report.preferred} <= known
+    ]
+    return recalled, ranks
 
 
 def _cursors_from(

@@ -67,6 +67,7 @@ _PARTS = (
     ("common.text.sanitize",),
     (
         "awareness.activity._forks",
+        "awareness.activity._relevance",
         "awareness.activity.report",
         "awareness.activity._new_entries",
         "awareness.activity.update_text",
@@ -91,6 +92,7 @@ _PARTS = (
     ("awareness.activity._same_task", "common.text.task_names", "sessions.transcripts.turns"),
     ("common.text.shell_effects", "common.text.shell_names"),
     ("awareness.activity.status_line",),
+    ("awareness.activity._named_edits",),
     ("awareness.events._session_start", "awareness.events.upkeep_start"),
 )
 

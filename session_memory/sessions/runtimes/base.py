@@ -8,7 +8,7 @@ loaded on first use.
 
 from __future__ import annotations
 
-from ...common.system.files import is_file, names_in, path_text, user_dir
+from ...common.system.files import Opened, is_file, names_in, path_text, read_at, user_dir
 from ...common.system.json import as_string
 from ..transcripts.entries import Session, called
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     # has the name of its worktree, '' for the current one.
     Folders = Sequence[tuple[str, str]]
     Event = Mapping[str, Any]
+
+
+MARK_BYTES = 16 * 1024  # of a transcript, searched for the marks of programs
 
 
 class Runtime:
@@ -73,6 +76,8 @@ class Runtime:
     FAILING_TOOLS: Mapping[str, tuple[str, str]] = {}
     # whether the `systemMessage` that a hook prints is shown to the user, and not to the agent
     SHOWS_NOTICES = False
+    # bytes in the first records of a session that a program started, not a person
+    AUTOMATED_MARKS: tuple[bytes, ...] = ()
     SHOWS_WHAT_WAS_TOLD = True  # whether its transcripts show the text that a hook gave the agent
     # whether a session has files other than its transcript and the folder beside it
     HAS_BACKUP = False
@@ -206,6 +211,14 @@ class Runtime:
     def session_id_of(self, path: str) -> str:
         """Return the id of the session whose transcript is at `path`."""
         return path_text(path.rpartition("/")[2].removesuffix(".jsonl"))
+
+    def is_automated(self, path: str) -> bool:
+        """Check if a program started the session of a transcript, not a person. Raises OSError."""
+        if not self.AUTOMATED_MARKS:
+            return False
+        with Opened(path) as descriptor:
+            head = read_at(descriptor, 0, MARK_BYTES)
+        return any([mark in head for mark in self.AUTOMATED_MARKS])
 
     def given_name(self, path: str) -> str:
         """Return the user's name for a session, if it is not in the transcript at `path`."""

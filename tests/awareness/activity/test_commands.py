@@ -11,7 +11,7 @@ from session_memory.sessions.transcripts.entries import ToolUse
 @pytest.mark.parametrize(
     ("commands", "named"),
     [
-        (["mkdir -p out && rm -r old", "cd app; ls; cat a"], ["2 commands"]),
+        (["mkdir -p out && rm -r old", "cd app; ls; cat a"], []),
         (["mkdir -p out && npm test", "rm -r out"], ["npm test"]),
         (["time rtk git push", "sudo env A=1 make build"], ["git push", "make build"]),
         (
@@ -22,9 +22,9 @@ from session_memory.sessions.transcripts.entries import ToolUse
             ["git commit -am wip", "git commit --amend --no-edit"],
             ['git commit "wip"', "git commit"],
         ),
-        (["export A=1", "echo done; sleep 3", "source .env"], ["3 commands"]),
+        (["export A=1", "echo done; sleep 3", "source .env"], []),
     ],
 )
-def test_commands_that_keep_house_are_counted_and_wrappers_looked_through(commands, named):
+def test_commands_that_keep_house_have_no_name_and_wrappers_are_looked_through(commands, named):
     ran = [ToolUse("Bash", command, "command") for command in commands]
     assert names_of(ran) == named

@@ -58,7 +58,7 @@ def test_a_file_that_the_session_holds_is_named_before_others(pair: Pair) -> Non
     pair.discord.edit("src/db.py", "x\n")
     text = pair.main.prompt()
     assert collisions(text)
-    assert line(text).endswith("edited src/ui/main.ts and 1 more")
+    assert line(text).endswith("edited src/ui/main.ts, src/db.py")
 
 
 class TestAPrompt:

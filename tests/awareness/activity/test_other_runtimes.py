@@ -199,8 +199,7 @@ def test_opencode_hears_of_the_others_and_they_of_it(person):
     person.opencode.turn(person.opencode_id, "and the window", "Done.")
     for prompt in (person.prompt_in_claude, person.prompt_in_codex, person.prompt_in_qwen):
         assert '- "paint the door" (OpenCode, ' in prompt(person.app)
-        assert prompt(person.app).count("\n- ") == 1  # the fourth session
-        assert prompt(person.app) == ""
+        assert prompt(person.app) == ""  # the fourth session had no room
 
 
 def test_opencode_hears_of_other_sessions_of_its_own_and_of_what_is_new_in_them(person):

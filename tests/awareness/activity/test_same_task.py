@@ -190,7 +190,9 @@ def test_a_later_prompt_hears_of_the_same_in_its_directory_and_spaces_do_not_cou
     desk.working(REQUEST, minutes=3)
     desk.working(REQUEST, desk.worktree("one"), minutes=3)
     (line,) = desk.warnings(REQUEST.replace(", ", ",\n"), session=session)
-    assert line.endswith(" got the same prompt 3m ago, in this directory")
+    assert line.endswith(
+        " got the same prompt 3m ago, in this directory; it has edited nothing yet"
+    )
 
 
 def test_an_answer_with_the_words_of_a_prompt_is_not_a_prompt(desk: Desk) -> None:

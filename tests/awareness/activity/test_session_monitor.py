@@ -147,7 +147,7 @@ def test_a_corrupt_state_costs_nothing_of_what_happened_since_it_was_written(hom
     assert told == '[Session Activity]\n- email (just now, 2 messages): "later"; last: "three"'
 
 
-def test_what_does_not_fit_after_a_corrupt_state_is_told_next(home, tmp_path):
+def test_what_does_not_fit_after_a_corrupt_state_is_counted_and_nothing_old_is_told(home, tmp_path):
     names = [f"session-{number}" for number in range(12)]
     paths = [home.session(name, *exchange("old", "one")) for name in names]
     sessions = [Session(name, str(path), name) for name, path in zip(names, paths)]
@@ -157,8 +157,9 @@ def test_what_does_not_fit_after_a_corrupt_state_is_told_next(home, tmp_path):
     time.sleep(0.02)
     for number, path in enumerate(paths):
         append(path, *exchange(f"fresh {number}", "two"))
-    told = "".join(told_to_main(sessions, tmp_path) for _ in range(4))
-    assert [f'"fresh {number}"' in told for number in range(12)] == [True] * 12
+    told = told_to_main(sessions, tmp_path)
+    assert told.count('"fresh ') == 3
+    assert told.endswith("+9 more")
     assert "old" not in told
     assert told_to_main(sessions, tmp_path) is None
 

@@ -36,7 +36,7 @@ HOOKS = 50
 ROUNDS = some(3, 2)
 KILLS = some(120, 25)
 SEED = 20261121
-# `- blue (just now, 3 messages): "prompt 12"`: from its 13th prompt on, three were told of.
+# `- blue (just now, 3 messages): "prompt 12"`: three were told of, the last one is its 13th.
 NOT_NOW = re.compile(
     "held by another process|it took too long and was left out$|not done within"
 )  # the next prompt tells it
@@ -153,7 +153,8 @@ def reports(output: bytes) -> dict[str, Span]:
         return {}
     text: Any = json.loads(output)["hookSpecificOutput"]["additionalContext"]
     found = {
-        name: (int(first), int(first) + int(count)) for name, count, first in REPORT.findall(text)
+        name: (int(last) + 1 - int(count), int(last) + 1)
+        for name, count, last in REPORT.findall(text)
     }
     assert len(found) == text.count("\n- "), text
     return found

@@ -25,13 +25,16 @@ class TestPlainUser:
         assert plain.log() == []
 
     def test_is_told_one_block_where_a_plugin_s_hook_runs_beside_an_installed_one(self, plain):
-        for number in range(12):
+        paths = [
             plain.session(
                 *exchange(f"question {number} about the deployment " * 3, "An answer. " * 9)
             )
+            for number in range(12)
+        ]
         first = told(plain.run(prompt_id="p1"))
         assert len(first) <= 500
         assert plain.run(prompt_id="p1") == b""
+        append(paths[0], *exchange("and the garden gate, which is open", "An answer."))
         second = told(plain.run(prompt_id="p2"))
         assert second.splitlines()[2:3] != first.splitlines()[2:3]
 
@@ -149,7 +152,7 @@ class TestPlainUser:
         line = told(plain.run()).split("\n- ")[1]
         assert (
             line
-            == '"fix the login, please" (just now, 19 messages): edited src/15.py and 15 more, ran make; last: "Committed."'
+            == '"fix the login, please" (just now, 19 messages): edited src/15.py, src/14.py, src/13.py and 13 more, ran make; last: "Committed."'
         )
 
     def test_says_where_it_did_not_read_all_of_a_long_day(self, plain):
@@ -170,7 +173,7 @@ class TestPlainUser:
         quoted, _, did = did.partition(" -> ")
         assert quoted == '"now the logout, as well"'
         edited, _, last = did.partition("; ")
-        assert edited.startswith("edited src/59.py and ")
+        assert edited.startswith("edited src/59.py, src/58.py, src/57.py and ")
         assert edited.endswith("+ more")
         assert last == 'last: "Done."'
 
@@ -181,19 +184,19 @@ class TestPlainUser:
             plain.run()
         )
         append(path, *exchange("and now with a key ring", "Done, too."))
-        assert '\n- "Log in with a passkey" (just now, 2 messages): "and now with a key' in told(
-            plain.run()
-        )
+        name = "Log in with a… → and now with a key ring"
+        assert f'\n- "{name}" (just now, 2 messages)' in told(plain.run())
 
-    def test_gives_no_name_to_a_session_that_was_asked_nothing(self, plain):
+    def test_names_a_session_that_was_asked_nothing_by_its_id(self, plain):
         edit = {
             "type": "tool_use",
             "id": "toolu_1",
             "name": "Edit",
             "input": {"file_path": "/srv/agent/a.py"},
         }
-        plain.session(assistant(edit, at=time.time() - 7200), tool_result())
-        assert "\n- a session (2h ago, 1 message): edited a.py" in told(plain.run())
+        path = plain.session(assistant(edit, at=time.time() - 7200), tool_result())
+        name = f"session {path.stem[:8]}"
+        assert f"\n- {name} (2h ago, 1 message): edited a.py" in told(plain.run())
 
     def test_leaves_out_a_session_of_which_there_is_nothing_to_say(self, plain):
         path = plain.session(*exchange("plan the garden", "Where?"))

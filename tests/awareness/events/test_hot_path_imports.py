@@ -70,6 +70,7 @@ SOMETHING_NEW = {
     "session_memory.common.text.secrets.redaction",
     "session_memory.common.text.secrets.rules",
     "session_memory.awareness.activity._forks",
+    "session_memory.awareness.activity._relevance",
     "session_memory.awareness.activity.report",
     "session_memory.awareness.activity.update_text",
     "session_memory.common.text.format",

@@ -30,6 +30,7 @@ class ClaudeCode(ProjectFolders):
 
     name = "claude-code"
     TITLE = "Claude Code"
+    AUTOMATED_MARKS = (b'"entrypoint":"sdk-',)
     USUAL_DIR = ".claude"
     CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
     TRANSCRIPTS = "projects"

@@ -31,6 +31,7 @@ class Codex(CopiedSessions):
 
     name = "codex"
     TITLE = "Codex"
+    AUTOMATED_MARKS = (b'"originator":"codex_exec"',)
     USUAL_DIR = ".codex"
     CONFIG_VARIABLE = "CODEX_HOME"
     TRANSCRIPTS = "sessions"
