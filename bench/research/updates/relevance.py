@@ -106,13 +106,13 @@ def _occasions(repository: Path, wanted: set[tuple[str, str, int]]) -> Iterator[
                     }
                     after = prompts[number + MOST_PROMPTS - 1 :][:1]
                     until = after[0].time if after else float("inf")
-                    own = {path for time, path in edits[talk.session] if line.time <= time < until}
+                    done = {path for time, path in edits[talk.session] if line.time <= time < until}
                     names = _names_in(prompt_text(line.record))
                     yield Occasion(
                         history.name,
                         talk.session,
                         number,
-                        frozenset(recent & own),
+                        frozenset(recent & done),
                         frozenset([path for path in recent if path.rpartition("/")[2] in names]),
                     )
 

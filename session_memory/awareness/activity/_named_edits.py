@@ -62,7 +62,7 @@ def named_edits(
 
 
 def add_entries(new: NewEntries, edits: list[Entry]) -> None:
-    """Add to new entries those of the `edits` that were not read with them."""
+    """Add the `edits` to new entries, unless they were read with them."""
     ids = {entry.id or entry.offset for entry in new.entries}
     new.entries = [entry for entry in edits if (entry.id or entry.offset) not in ids] + new.entries
 

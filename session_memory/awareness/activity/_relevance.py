@@ -1,4 +1,4 @@
-"""Relevance: what a prompt names, compared with what other sessions did."""
+"""Relevance: the words of a prompt, compared with the reports of other sessions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .changes import PROMPT_CHARACTERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Collection, Sequence
 
     from ...sessions.transcripts.read_cursor import ReadCursors
     from .changes import Changed, OwnSession
@@ -60,9 +60,11 @@ class PromptWords:
         """Return how many telling words of the prompt are in each text.
 
         A word in more than a third of several texts tells nothing."""
+        counts = [0] * len(texts)
+        if not self.stems:
+            return counts
         plain = [f" {text.casefold().translate(_SIGNS)}" for text in texts]
         most = max(2, len(texts) // 3)
-        counts = [0] * len(plain)
         for stem in self.stems:
             word = f" {stem}"
             places = [at for at, text in enumerate(plain) if word in text]
@@ -84,12 +86,13 @@ def stems_of(text: str) -> list[str]:
 
 
 def rank_reports(
-    reports: Sequence[Report], words: PromptWords, in_hand: Container[str]
+    reports: Sequence[Report], words: PromptWords, in_hand: Collection[str]
 ) -> list[tuple[int, int]]:
     """Return how much each report concerns a prompt: a rank, and the number of shared words.
 
     Each report prefers its files that the prompt names, then those `in_hand` (absolute paths)."""
-    shared = words.shared_words([_text_of(report) for report in reports])
+    texts = [_text_of(report) if words.stems else "" for report in reports]
+    shared = words.shared_words(texts)
     ranks = []
     for report, count in zip(reports, shared):
         rank = _prefer(report, words, in_hand)
@@ -105,8 +108,10 @@ def _text_of(report: Report) -> str:
     return " ".join([report.name, report.title, summary.first_request, *summary.edited_files])
 
 
-def _prefer(report: Report, words: PromptWords, in_hand: Container[str]) -> int:
+def _prefer(report: Report, words: PromptWords, in_hand: Collection[str]) -> int:
     """Note the files of a report that concern the prompt, and return the best one's rank."""
+    if not (words.files or in_hand):
+        return 0
     edited = [path for path, kind, _ in reversed(report.summary.touched) if kind == "edit"]
     edited = [*dict.fromkeys([*edited, *report.summary.by_sub_agents])]
     named = [path for path in edited if words.names_file(path)]

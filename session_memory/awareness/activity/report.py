@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...common.system.files import Opened, os, status_at
-from ...common.text.format import counted, shorten
+from ...common.text.format import counted, one_line, shorten
 from ...common.text.paths import relative, resolved
 from ...common.text.sanitize import for_people
 from ...sessions.transcripts.entries import FROM_AGENTS, NOTHING, Entry, Session, ToolUse
@@ -66,7 +66,7 @@ MOST_SEARCHED_BYTES = 1024 * 1024  # of a transcript in which a name is searched
 # prompts that try if an agent answers
 _PROBES = ("echo hello", "echo hi", "ping", "test", "testing")
 
-SHORT_ID = 8  # characters of an id that stand for it
+SHORT_ID = 8  # characters of a shortened id
 _THEN = " → "  # between the first request and the last one
 _UNNAMED = "session "  # before the id of a session without a name
 
@@ -123,6 +123,13 @@ class SessionSummary:
         self.messages = 0
         self.first_timestamp: float | None = None
         self.last_timestamp: float | None = None
+
+    def take_requests(self, requests: list[str]) -> None:
+        """Note the requests that describe the session, the first and the last one."""
+        first = last = telling_request(requests)
+        if len(requests) > 1:
+            last = telling_request(reversed(requests))
+        self.first_request, self.last_request = title_of(first), title_of(last)
 
     def relate_to(self, root: str) -> None:
         """Name the files relative to `root`, a directory at or above the first working
@@ -215,8 +222,7 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
     summary.directory = directory
     summary.count_calls()
     summary.other_tools = tuple(others)
-    summary.first_request = title_of(telling_request(requests))
-    summary.last_request = title_of(telling_request(reversed(requests)))
+    summary.take_requests(requests)
     return summary if summary.messages else None
 
 
@@ -350,7 +356,12 @@ class Report:
     @property
     def is_concrete(self) -> bool:
         """Check if something that it did can be named: a file, a command, an answer."""
-        return self.with_text and bool(self.named_files[2] or self.named_commands or self.answer)
+        return self.with_text and bool(
+            self.summary.edited_files
+            or self.summary.last_read
+            or self.named_commands
+            or self.answer
+        )
 
     @property
     def answer(self) -> str:
@@ -525,20 +536,22 @@ def _report_of(
     report.entries, report.may_quote, report.gate = done, may_quote, gate
     report.since = (until or 0) / 1000
     report.runtime = session.runtime.TITLE if session.runtime else ""
-    report.short_id = session_id[:SHORT_ID] if may_show else ""
-    if report.title and report.is_request and may_show:
-        report.goes_on = _later_request(report.title, summary.last_request)
+    if may_show:
+        report.short_id, report.goes_on = session_id[:SHORT_ID], _later_request(report)
     return report
 
 
-def _later_request(title: str, request: str) -> str:
+def _later_request(report: Report) -> str:
     """Return the last request of a session that is named after its first one; '' if it says little
     or is the first one."""
-    start = title.rstrip("…")
-    if not says_enough(request) or request.startswith(start):
+    request = report.summary.last_request
+    if not (report.title and report.is_request) or not says_enough(request):
         return ""
-    _, request = kept_title((FIRST_PROMPT_RANK, request))  # without secrets, as the title
-    return "" if request.startswith(start) else request
+    start = report.title.rstrip("…")
+    head = one_line(request[: 2 * len(start)])
+    if "[redacted" in start:  # the title is without secrets
+        _, head = kept_title((FIRST_PROMPT_RANK, request))
+    return "" if head.startswith(start) else request
 
 
 def _place(session: Session, cwd: str) -> tuple[str, str]:

@@ -198,7 +198,7 @@ def _lines(reports: list[Report], now: float, form: UpdateForm) -> list[_Line]:
         texts += [
             *report.texts,
             report.runtime,
-            form.request(report) if has_text else "",
+            form.request(report) if has_text and not report.goes_on else "",
             report.answer if has_text else "",
             *_filled(files, MOST_FILES),
             *_filled(report.ran or (), MOST_COMMANDS),
@@ -270,8 +270,6 @@ class _Line:
         title = texts[1].rstrip("…") if report.is_request else ""
         if title and request.startswith(title):
             self._label[1], request = request, ""
-        if self._label[2]:
-            request = ""  # the label has it
         name, words = [text.casefold().strip(" .!?…") for text in (texts[0] or texts[1], request)]
         self._request = "" if f" {words} " in f" {name} " else request
         ran = texts[7 + MOST_FILES :]
@@ -334,15 +332,7 @@ def _named_actions(
     """Return phrases for the actions, from long to short.
 
     Each has the name of a file or a command if there is one."""
-    several, brief, two, short = [
-        _files_phrase(report, files[:number], most)
-        for number, most in (
-            (MOST_FILES, form.FILE_CHARACTERS),
-            (MOST_FILES, SHORTEST_FILE),
-            (2, SHORTEST_FILE),
-            (1, SHORTEST_FILE),
-        )
-    ]
+    several, brief, two, short = _files_phrases(report, files, form.FILE_CHARACTERS)
     file = files[0] if files else ""
     names = _names_of_commands(report, ran)
     commands = f"ran {', '.join(names)}" if names else ""
@@ -363,16 +353,21 @@ def _named_actions(
     return [words for words in phrases if words] + ([] if file or report.named_commands else [""])
 
 
-def _files_phrase(report: Report, files: list[str], most: int) -> str:
-    """Return `edited src/a.py, …/b.py and 3 more`, with the first path in about `most` characters
-    and only the ends of the others."""
+def _files_phrases(report: Report, files: list[str], most: int) -> list[str]:
+    """Return phrases such as `edited src/a.py, …/b.py and 3 more`, from long to short; the longest
+    has the first path in about `most` characters."""
     if not files:
-        return ""
+        return [""] * 4
     verb, number, _ = report.named_files
-    further = number - len(files)
-    others = f" and {further}{'+' if report.is_partial else ''} more" if further > 0 else ""
-    ends = [_end_of(files[0], most), *[_end_of(path, SHORTEST_FILE) for path in files[1:]]]
-    return f"{verb} {', '.join(ends)}{others}"
+    ends = [_end_of(path, SHORTEST_FILE) for path in files]
+
+    def phrase(paths: list[str]) -> str:
+        further = number - len(paths)
+        others = f" and {further}{'+' if report.is_partial else ''} more" if further > 0 else ""
+        return f"{verb} {', '.join(paths)}{others}"
+
+    longest = [_end_of(files[0], most), *ends[1:]]
+    return [phrase(longest), phrase(ends), phrase(ends[:2]), phrase(ends[:1])]
 
 
 def _names_of_commands(report: Report, ran: list[str]) -> list[str]:

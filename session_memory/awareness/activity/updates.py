@@ -462,10 +462,9 @@ def _recall(context: UpdateContext, edits: dict[str, list[Entry]], news: ReadNew
     left = [pair for pair in context.observed.statuses if pair[0].key in edits]
     left.sort(key=lambda pair: -pair[1].st_mtime_ns)
     if left:
-        recalled = ReadNews()
         oldest = context.now - context.observed.settings.first_sight_seconds
         until = (context.now, oldest, MOST_RECALLED, Budget(first_sight=FIRST_SIGHT_BYTES))
-        _read_reports(context, left[:MOST_RECALLED], ReadCursors(), until, recalled, edits)
+        recalled, _ = _read_reports(context, left[:MOST_RECALLED], ReadCursors(), until, edits)
         news.recalled = [(report, new) for report, new in recalled.pairs if report is not None]
 
 
@@ -485,13 +484,14 @@ def _read_enough(
     until = (context.now, context.oldest, most, Budget(first_sight=FIRST_SIGHT_BYTES))
     left = changed
     while left and not (news.pairs and context.reader.deadline.is_over):
-        known = len(news.pairs)
         cursors = context.state.cursors
-        unread = _read_reports(context, left, cursors, until, news, edits, all_of=concerned)
+        more, unread = _read_reports(context, left, cursors, until, edits, concerned)
         if unread == len(left):
             break
         left = left[len(left) - unread :]
-        if any([report and report.says_something for report, _ in news.pairs[known:]]):
+        news.read += more.read
+        news.pairs += more.pairs
+        if any([report and report.says_something for report, _ in more.pairs]):
             break
     return len(left)
 
@@ -501,18 +501,17 @@ def _read_reports(
     sessions: list[Changed],
     cursors: ReadCursors,
     until: tuple[float, float, int, Budget],
-    news: ReadNews,
     edits: dict[str, list[Entry]],
     all_of: Collection[str] = (),
-) -> int:
-    """Read the new entries of the first sessions, with their `edits`, and report them in `news`.
+) -> tuple[ReadNews, int]:
+    """Return the news of the first sessions, with their `edits`, and how many were not read.
 
-    `until` says how far: see `read_changed`. Return how many were not read."""
+    `until` says how far to read: see `read_changed`."""
     from ._forks import drop_copies
     from ._new_entries import read_changed
     from .report import reports_of
 
-    reader = context.reader
+    reader, news = context.reader, ReadNews()
     read, unread = read_changed(reader, sessions, cursors, *until, all_of=all_of)
     if edits:
         from ._named_edits import add_entries
@@ -521,10 +520,9 @@ def _read_reports(
             if new.entries:
                 add_entries(new, edits.get(new.session.key, []))
     if unread < len(sessions):
-        read = drop_copies(read, context.observed.sessions, cursors, reader)
-        news.read += read
-        news.pairs += reports_of(read, reader, context.observed.settings, context.now)
-    return unread
+        news.read = drop_copies(read, context.observed.sessions, cursors, reader)
+        news.pairs = reports_of(news.read, reader, context.observed.settings, context.now)
+    return news, unread
 
 
 def _without(changed: list[Changed], kept: list[Changed]) -> list[Changed]:
