@@ -9,6 +9,7 @@ is read on, and its branch or commit is noted.
 from __future__ import annotations
 
 from ...common.system.files import is_file
+from ...sessions.settings.compiled import COLLISIONS
 from ...sessions.transcripts.read_cursor import ReadCursor, ReadCursors
 from .changes import (
     OLD_SECONDS,
@@ -294,6 +295,8 @@ def _compose(context: UpdateContext, changed: list[Changed]) -> UpdateParts:
     _add_notes(context, collisions)
     _add_same_task(context, collisions)
     choice = _select(context, collisions.reports, news)
+    if context.observed.settings.updates == COLLISIONS:
+        choice.empty()
     lines = [*first, *collisions.lines]
     text, shown = text_of(choice.selection, context.now, limit, lines, context.form)
     moved = SessionState()
@@ -811,6 +814,13 @@ class ChosenSessions:
         """Return the keys of the old sessions that had no room."""
         keys = self._shown(shown)
         return [new.session.key for _, new in self.old if new.session.key not in keys]
+
+    def empty(self) -> None:
+        """Choose no session, and count none."""
+        from .update_text import Selection
+
+        self.new, self.old, self.listed = [], [], []
+        self.selection = Selection([])
 
     def files_named(self, shown: int) -> list[int]:
         """Return checksums of the files that were named because they concern the prompt."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         alias: str
 
 
+ALL, COLLISIONS = "all", "collisions"  # as `updates`
 TELL, ASK, OFF = "tell", "ask", "off"  # on a collision
 ONLY = "only"  # as `tracking`
 PROMPT_CHARACTERS = 200  # of memories; the default of a key in the section `memories`
@@ -167,6 +168,12 @@ class Settings(Section):
     )
     max_characters: int = key(
         Kind.WHOLE, 500, "The most characters that are added to a prompt or a tool call.", 100, 500
+    )
+    updates: str = key(
+        Kind.ANY_OF,
+        ALL,
+        "Update an agent on all other sessions (all), or only warn it (collisions).",
+        choices=(ALL, COLLISIONS),
     )
     collisions: str = key(
         Kind.ANY_OF,

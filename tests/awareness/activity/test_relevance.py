@@ -153,3 +153,15 @@ class TestALine:
             (True, False)
         ) == 1
         assert plain.run() == b""
+
+
+class TestOnlyCollisions:
+    def test_are_told_if_the_person_wants_that(self, plain: PlainUser) -> None:
+        plain.config("updates: collisions\n")
+        crowd(plain, 8)
+        assert plain.run() == b""
+        request = "Read docs/plans/mail-plan.md and implement the first task"
+        plain.session(*exchange(request, "I will.", cwd="/srv/agent", at=time.time() - 60))
+        (line,) = told(plain.run(prompt=request)).split("\n")[2:]
+        assert line.startswith(f'! "{request[:30]}')
+        assert line.endswith("in this directory; it has edited nothing yet")
