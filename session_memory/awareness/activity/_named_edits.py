@@ -38,7 +38,7 @@ def named_edits(
     first."""
     needles = {needle(name) for name in [*words.files][:MOST_NAMES]} - {b""}
     recent = [pair for pair in statuses if pair[1].st_mtime >= since and not pair[0].is_remote]
-    recent.sort(key=lambda pair: -pair[1].st_mtime_ns)
+    recent.sort(key=lambda pair: -pair[1].st_mtime)
     edits: dict[str, list[Entry]] = {}
     left = TOTAL_BYTES
 

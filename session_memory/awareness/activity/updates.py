@@ -9,7 +9,6 @@ is read on, and its branch or commit is noted.
 from __future__ import annotations
 
 from ...common.system.files import is_file
-from ...sessions.settings.compiled import COLLISIONS
 from ...sessions.transcripts.read_cursor import ReadCursor, ReadCursors
 from .changes import (
     OLD_SECONDS,
@@ -295,7 +294,7 @@ def _compose(context: UpdateContext, changed: list[Changed]) -> UpdateParts:
     _add_notes(context, collisions)
     _add_same_task(context, collisions)
     choice = _select(context, collisions.reports, news)
-    if context.observed.settings.updates == COLLISIONS:
+    if context.observed.settings.only_warns:
         choice.empty()
     lines = [*first, *collisions.lines]
     text, shown = text_of(choice.selection, context.now, limit, lines, context.form)
@@ -463,7 +462,7 @@ def _recall(context: UpdateContext, edits: dict[str, list[Entry]], news: ReadNew
         if key not in keys and (unknown := unknown_edits(entries, in_hand))
     }
     left = [pair for pair in context.observed.statuses if pair[0].key in edits]
-    left.sort(key=lambda pair: -pair[1].st_mtime_ns)
+    left.sort(key=lambda pair: -pair[1].st_mtime)
     if left:
         oldest = context.now - context.observed.settings.first_sight_seconds
         until = (context.now, oldest, MOST_RECALLED, Budget(first_sight=FIRST_SIGHT_BYTES))

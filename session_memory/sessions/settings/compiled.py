@@ -309,6 +309,11 @@ class Settings(Section):
         return self.upkeep_minutes * 60 or 600
 
     @property
+    def only_warns(self) -> bool:
+        """Check if agents are told of collisions only."""
+        return self.updates == COLLISIONS
+
+    @property
     def has_rules(self) -> bool:
         return bool(self._rules or self._projects)
 
