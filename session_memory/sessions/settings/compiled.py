@@ -310,7 +310,7 @@ class Settings(Section):
 
     @property
     def only_warns(self) -> bool:
-        """Check if agents are told of collisions only."""
+        """Check if agents only get warnings."""
         return self.updates == COLLISIONS
 
     @property
