@@ -121,16 +121,16 @@ def test_a_session_is_forgotten_in_its_project_s_group(machine: Machine) -> None
 
 @pytest.mark.parametrize("is_clone", [False, True], ids=["moved", "cloned"])
 def test_a_repository_that_moved_or_was_cloned_again_keeps_its_group(
-    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_clone: bool
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, is_clone: bool
 ) -> None:
     monkeypatch.setenv("HOME", str(machine.root))
     home = person_home({"HOME": str(machine.root)})
-    shop, new = tmp_path / "shop", tmp_path / "shop-2"
+    shop, new = machine.root / "shop", machine.root / "shop-2"
     git(shop, "remote", "add", "origin", "https://git.example/acme/shop.git")
     note_repositories(home.repositories_file, [str(shop)], str(machine.root))
     before = groups(machine, EPISODES)
     if is_clone:
-        git(tmp_path, "clone", "-q", str(shop), str(new))
+        git(machine.root, "clone", "-q", str(shop), str(new))
         git(new, "remote", "set-url", "origin", "https://git.example/acme/shop.git")
         shutil.rmtree(shop)
     else:
