@@ -342,7 +342,8 @@ def reason_of(objection: Objection, directory: str, now: float) -> str:
         return objection.conflict.line(now).removeprefix("! ")
     if objection.report is None:
         return (
-            f"{command or path} could not be checked in time for other sessions' uncommitted edits"
+            f"{command or path} could not be checked in time: other sessions may have edits there "
+            "that are not committed"
         )
     name = called(objection.report)
     if objection.is_possible:

@@ -187,13 +187,6 @@ def _branch_file(git_dir: str) -> str:
     return f"{shared_dir(git_dir)}/{head[len(_REFERENCE) :].decode('utf-8', 'surrogateescape')}"
 
 
-def may_name_file(prompt: str) -> bool:
-    """Check if a prompt may name a file: if one of its first words has a dot inside."""
-    if "." not in prompt:
-        return False
-    return any(["." in word[1:-1] for word in prompt[:PROMPT_CHARACTERS].split()])
-
-
 def inbox_stamp(own_session: OwnSession) -> list[int]:
     """Return a stamp that changes when upkeep stores other notes in the inbox.
 
@@ -291,6 +284,12 @@ class OwnSession:
         self.process = ""
         self.known_sub_agents: Sequence[str] = ()
         self._sub_agents: dict[str, list[str]] = {}
+
+    def may_name_file(self) -> bool:
+        """Check if the prompt may name a file: if one of its first words has a dot inside."""
+        if "." not in self.prompt:
+            return False
+        return any(["." in word[1:-1] for word in self.prompt[:PROMPT_CHARACTERS].split()])
 
     def runtime_of(self, session: Session) -> Runtime:
         """Return the runtime of another session; by default this session's."""

@@ -14,7 +14,6 @@ from .changes import (
     OLD_SECONDS,
     inbox_stamp,
     is_head_known,
-    may_name_file,
     seen_until,
     standstill,
 )
@@ -240,7 +239,7 @@ def _changed_since(context: UpdateContext) -> list[Changed]:
 def _is_at_rest(context: UpdateContext) -> bool:
     """Check that all notes were told, HEAD has not moved, and the prompt names no file."""
     reader, state = context.reader, context.state.own
-    if context.form.RECALLS and may_name_file(reader.prompt):
+    if context.form.RECALLS and reader.may_name_file():
         return False
     if _has_notes(reader, state):
         return False
@@ -826,7 +825,7 @@ class ChosenSessions:
         from .update_text import MOST_FILES
 
         return [
-            file_checksum(new.session.key, path)
+            _file_checksum(new.session.key, path)
             for report, new in self.listed[:shown]
             for path in report.preferred[:MOST_FILES]
         ]
@@ -835,7 +834,7 @@ class ChosenSessions:
         return {new.session.key for _, new in self.listed[:shown]}
 
 
-def file_checksum(key: str, path: str) -> int:
+def _file_checksum(key: str, path: str) -> int:
     """Return a checksum of a session and a file that it edited."""
     from ...sessions.transcripts.lines import id_checksum
 
@@ -918,7 +917,7 @@ def _rank(
         (report, new)
         for report, new in news.recalled
         if ranks[new.session.key][0] == NAMED
-        and not {file_checksum(new.session.key, path) for path in report.preferred} <= known
+        and not {_file_checksum(new.session.key, path) for path in report.preferred} <= known
     ]
     return recalled, ranks
 

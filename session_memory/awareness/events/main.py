@@ -94,9 +94,8 @@ def pi_archive() -> None:
 
 
 def pi_session_start() -> None:
-    """Run Pi's `session_start`, and answer if the person wants a status line.
-
-    The extension then shows the line."""
+    """Answer Pi's `session_start`: tell the extension to show the status line, if the settings turn
+    it on."""
 
     def answer(context: Context) -> None:
         if context.settings.statusline:

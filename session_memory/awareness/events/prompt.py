@@ -7,7 +7,7 @@ import time
 from ...common.system.files import is_file
 from ...sessions.settings.compiled import OFF
 from ...sessions.transcripts.entries import INTRODUCTION
-from ..activity.changes import Observation, OwnSession, is_standstill, may_name_file
+from ..activity.changes import Observation, OwnSession, is_standstill
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
     notice = "" if context.runtime.START_EVENT else _notice_at_first(context)
     observed = observation(context)
     is_quiet = not notice and not context.features("prompt")
-    if is_quiet and not may_name_file(observed.own.prompt) and is_standstill(observed):
+    if is_quiet and not observed.own.may_name_file() and is_standstill(observed):
         note_status(context, observed, None, is_new=False)
         return
     with open_delivery(context, observed) as delivery:

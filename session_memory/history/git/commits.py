@@ -395,7 +395,7 @@ def _places_before(then: Sequence[str], now: Sequence[str]) -> dict[int, int]:
     return {b + number: a + number for a, b, size in blocks for number in range(1, size + 1)}
 
 
-def without_formatting(text: str) -> str:
+def _without_formatting(text: str) -> str:
     """Return a line without what formatters and package managers change."""
     return _VERSION.sub("0", _FORMATTING.sub("", text).translate(_QUOTES))
 
@@ -403,7 +403,7 @@ def without_formatting(text: str) -> str:
 def _reformatted_place(diff: str, line: CodeLine) -> tuple[int, str] | None:
     """Return the number and text of the removed line that a diff made a line of; None if the line
     differs from each in more than the layout."""
-    wanted = without_formatting(line.text[:MOST_FORMATTED])
+    wanted = _without_formatting(line.text[:MOST_FORMATTED])
     if len(wanted) < LEAST_UNFORMATTED or len(line.text) > MOST_FORMATTED:
         return None
     old = new = 0
@@ -417,7 +417,7 @@ def _reformatted_place(diff: str, line: CodeLine) -> tuple[int, str] | None:
             old += 1
         elif old and text.startswith("+"):
             if new == line.written_at:
-                same = [pair for pair in removed if without_formatting(pair[1]) == wanted]
+                same = [pair for pair in removed if _without_formatting(pair[1]) == wanted]
                 return same[0] if len(same) == 1 else None
             new += 1
     return None

@@ -119,7 +119,8 @@ class Candidates:
         self._allowed = self._those_allowed()
 
     def hits(self) -> Hits:
-        """Return the best item of each of the best conversations, or several if there are few."""
+        """Return the best item of each of the best conversations, and more of each if conversations
+        are few."""
         scores = self._conversations()
         items_by_conversation = {
             conversation: self._items_of(conversation)

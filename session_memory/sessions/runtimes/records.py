@@ -219,7 +219,7 @@ class Records:
     THINKING = b'"thinking":'  # is in each line with the model's thinking
 
     def recognises(self, line: bytes) -> bool:
-        """Return whether a first line of a transcript, perhaps cut off, shows this runtime."""
+        """Return whether the first line of a transcript identifies this runtime; it may be cut."""
         raise NotImplementedError
 
     def owns(self, record: Record) -> bool:

@@ -72,10 +72,10 @@ def _write(index_file: str, index: ProjectIndex) -> None:
 class _Search:
     """One search for the folders of a project.
 
-    `looked_at` are the paths that its result depends on. `directories` has the start directories of
-    transcripts outside a project's folders; for a sub-agent's transcript, a list with its session's
-    id. `found` has the start directories of folders, from which a search that was cut short
-    continues. `before` is the previous index."""
+    `before` is the index of the previous search, and `looked_at` has the paths whose changes make
+    the result outdated. `found` has the start directory of each folder; a search that was cut short
+    continues with it. `directories` has the start directory of each transcript that is in no
+    project's folder; for a transcript of a sub-agent, it has the id of the session, in a list."""
 
     def __init__(
         self, places: Places, start: str, user_dir: str, before: ProjectIndex, notes_file: str

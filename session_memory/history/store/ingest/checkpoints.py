@@ -164,10 +164,10 @@ def _transcript(metadata: bytes, facts: list[str]) -> Transcript | None:
 
 
 class CheckpointDirectory(SourceDirectory):
-    """The sessions of a repository as transcripts to ingest, all in its directory.
+    """The sessions kept in a repository, as transcripts to ingest.
 
-    Sessions that `states` have from elsewhere are left out, because the runtime's own transcript
-    has at least as much."""
+    The repository counts as the directory of each. Sessions that `states` have from another place
+    are left out, because the runtime's own transcript has at least as much."""
 
     def __init__(self, repository: str, states: Mapping[str, FileState], home: str = "") -> None:
         """Raises GitUnavailableError."""
