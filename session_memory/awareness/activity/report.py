@@ -98,7 +98,8 @@ class SessionSummary:
     """Summary of a session's entries.
 
     `first_request` is the first prompt that says enough, else the most informative one;
-    `last_request` likewise the last one. `last_assistant_text` is complete ('' if there is none).
+    `last_request` likewise the last one, and `edit_request` the last one before the last edit, if
+    files were edited ('' if none was). `last_assistant_text` is complete ('' if there is none).
     `edited_files` are the distinct paths in their order, relative to the first working directory if
     below it; so is `last_read`. `ran` are the command calls, `other_tools` the names of further
     tools. `from_agents` counts the messages of other agents. The times are in seconds since 1970
@@ -107,7 +108,7 @@ class SessionSummary:
     of files that sub-agents edited. `last` is the last entry."""
 
     def __init__(self) -> None:
-        self.first_request = self.last_request = ""
+        self.first_request = self.last_request = self.edit_request = ""
         self.last_assistant_text = ""
         self.edited_files: tuple[str, ...] = ()
         self.files_read = 0
@@ -124,12 +125,16 @@ class SessionSummary:
         self.first_timestamp: float | None = None
         self.last_timestamp: float | None = None
 
-    def take_requests(self, requests: list[str]) -> None:
-        """Note the requests that describe the session, the first and the last one."""
+    def take_requests(self, requests: list[str], before_edit: int) -> None:
+        """Note the requests that describe the session: the first, the last, and the one of the
+        last edit, which had so many requests before it."""
         first = last = telling_request(requests)
         if len(requests) > 1:
             last = telling_request(reversed(requests))
         self.first_request, self.last_request = title_of(first), title_of(last)
+        self.edit_request = self.last_request
+        if before_edit < len(requests):
+            self.edit_request = title_of(telling_request(reversed(requests[:before_edit])))
 
     def relate_to(self, root: str) -> None:
         """Name the files relative to `root`, a directory at or above the first working
@@ -189,6 +194,7 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
     messages: set[str] = set()
     others: dict[str, None] = {}
     requests: list[str] = []
+    before_edit: int | None = None
     directory = ""
     for entry in entries:
         if entry.id in ids:
@@ -207,6 +213,8 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
         elif entry.text:
             summary.last_assistant_text = entry.text
         for tool in entry.tools:
+            if tool.kind == "edit":
+                before_edit = len(requests)
             if tool.kind in ("edit", "read"):
                 summary.calls.append(
                     (entry, tool, resolved(tool.argument, entry.cwd) or tool.argument)
@@ -222,7 +230,7 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
     summary.directory = directory
     summary.count_calls()
     summary.other_tools = tuple(others)
-    summary.take_requests(requests)
+    summary.take_requests(requests, len(requests) if before_edit is None else before_edit)
     return summary if summary.messages else None
 
 

@@ -91,8 +91,9 @@ class UpdateForm:
         return report.named_files[2]
 
     def request(self, report: Report) -> str:
-        """Return the request that a line quotes: what the session is about now."""
-        return report.summary.last_request
+        """Return the request that a line quotes before the actions: what led to the last edit,
+        else what the session is about now."""
+        return report.summary.edit_request
 
     def actions(
         self, report: Report, files: list[str], ran: list[str], tools: list[str]

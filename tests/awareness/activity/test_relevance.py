@@ -139,6 +139,14 @@ class TestALine:
         (line,) = lines(plain.run())
         assert line.startswith('- "Show me how the cart works. → A factor for large orders" (')
 
+    def test_quotes_the_request_that_led_to_the_edits(self, plain: PlainUser) -> None:
+        path = edited(plain, "Give large orders a factor.", "cart.py")
+        append(path, {"type": "ai-title", "aiTitle": "Work on the shop"})
+        append(path, *exchange("Push an empty commit to wrap up the day.", "Pushed."))
+        (line,) = lines(plain.run())
+        assert line.count('"Work on the shop"') == 1
+        assert '"Give large orders a factor." -> edited cart.py' in line
+
     def test_about_a_single_prompt_to_try_an_agent_is_not_told(self, plain: PlainUser) -> None:
         plain.session(*exchange("echo hello", "hello"))
         plain.session(*exchange("test", "It works."))
