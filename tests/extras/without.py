@@ -18,6 +18,7 @@ from session_memory import cli
 from session_memory.extension_points import EXPORT_FORMATS
 
 CALLS = """
+agents
 archive --all --dry-run
 completion bash
 config

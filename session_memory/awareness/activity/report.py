@@ -99,7 +99,8 @@ class SessionSummary:
 
     `first_request` is the first prompt that says enough, else the most informative one;
     `last_request` likewise the last one, and `edit_request` the last one before the last edit, if
-    files were edited ('' if none was). `last_assistant_text` is complete ('' if there is none).
+    files were edited ('' if none was). `last_assistant_text` is complete ('' if there is none); it
+    `is_earlier` if a request came after it.
     `edited_files` are the distinct paths in their order, relative to the first working directory if
     below it; so is `last_read`. `ran` are the command calls, `other_tools` the names of further
     tools. `from_agents` counts the messages of other agents. The times are in seconds since 1970
@@ -110,6 +111,7 @@ class SessionSummary:
     def __init__(self) -> None:
         self.first_request = self.last_request = self.edit_request = ""
         self.last_assistant_text = ""
+        self.is_earlier = False
         self.edited_files: tuple[str, ...] = ()
         self.files_read = 0
         self.last_read = ""
@@ -195,6 +197,7 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
     others: dict[str, None] = {}
     requests: list[str] = []
     before_edit: int | None = None
+    before_text = 0
     directory = ""
     for entry in entries:
         if entry.id in ids:
@@ -211,7 +214,7 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
             if is_request(entry.text):
                 requests.append(entry.text)
         elif entry.text:
-            summary.last_assistant_text = entry.text
+            summary.last_assistant_text, before_text = entry.text, len(requests)
         for tool in entry.tools:
             if tool.kind == "edit":
                 before_edit = len(requests)
@@ -230,6 +233,7 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
     summary.directory = directory
     summary.count_calls()
     summary.other_tools = tuple(others)
+    summary.is_earlier = before_text < len(requests)
     summary.take_requests(requests, len(requests) if before_edit is None else before_edit)
     return summary if summary.messages else None
 

@@ -280,6 +280,7 @@ class _Line:
             report, has_file=bool(files), has_title=bool(self._label[1])
         )
         self._least_answer = _quoted(self._answer, SHORTEST_ANSWER) if needs_answer else ""
+        self._before_answer = "earlier: " if report.summary.is_earlier else "last: "
         self._least_request = _quoted(self._request, SHORTEST_QUOTE + 2) if needs_request else ""
 
     def text(self, width: int, *, with_answer: bool = False) -> str:
@@ -288,21 +289,30 @@ class _Line:
         It includes the last answer if that fits."""
         room = width - len(self.head())
         for actions in self._actions:
-            least = len(_rest(self._least_request, actions, self._least_answer))
+            least = len(self._rest(self._least_request, actions, self._least_answer))
             if least <= room:
                 break
         else:
             return ""
         head = self.head(max(SHORTEST_TITLE, width - len(self.head(0)) - least))
         room = width - len(head)
-        request = _quoted(self._request, room - len(_rest(" ", actions, self._least_answer)) + 1)
+        request = _quoted(
+            self._request, room - len(self._rest(" ", actions, self._least_answer)) + 1
+        )
         has_answer = with_answer or self._least_answer
         answer = (
-            _quoted(self._answer, room - len(_rest(request, actions, " ")) + 1)
+            _quoted(self._answer, room - len(self._rest(request, actions, " ")) + 1)
             if has_answer
             else ""
         )
-        return head + _rest(request, actions, answer)
+        return head + self._rest(request, actions, answer)
+
+    def _rest(self, request: str, actions: str, answer: str) -> str:
+        """Return the line's text after its beginning."""
+        words = f"{request} -> {actions}" if request and actions else request or actions
+        if answer:
+            words += f"; {self._before_answer}" if words else self._before_answer
+        return f": {words}{answer}" if words else ""
 
     def head(self, characters: int = SHORTEST_TITLE) -> str:
         """Return the beginning of the line with so many characters of the title."""
@@ -310,14 +320,6 @@ class _Line:
             f"- "
             f"{label_of(self._label, self._before_place, min(characters, QUOTE_CHARACTERS))}{self._about}"
         )
-
-
-def _rest(request: str, actions: str, answer: str) -> str:
-    """Return the line's text after its beginning."""
-    words = f"{request} -> {actions}" if request and actions else request or actions
-    if answer:
-        words += "; last: " if words else "last: "
-    return f": {words}{answer}" if words else ""
 
 
 def _quoted(text: str, room: int) -> str:

@@ -50,7 +50,7 @@ def test_a_set_up_that_fails_is_not_repeated_with_every_session(plugin: ClaudePl
     note = plugin.note()
     assert plugin.messages("who is there?") == []
     assert (note["is_made"], plugin.note()) == (False, note)
-    assert len(plugin.claude.run("and now?").told) == 2
+    assert plugin.claude.run("and now?").told != []
 
 
 def test_a_newer_list_of_packages_is_set_up_anew(plugin: ClaudePlugin, tmp_path: Path) -> None:

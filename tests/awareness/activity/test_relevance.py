@@ -147,6 +147,20 @@ class TestALine:
         assert line.count('"Work on the shop"') == 1
         assert '"Give large orders a factor." -> edited cart.py' in line
 
+    @pytest.mark.parametrize("calls", [(), ("shops.md",)])
+    def test_marks_an_answer_that_came_before_the_last_request(
+        self, plain: PlainUser, calls: tuple[str, ...]
+    ) -> None:
+        path = edited(plain, "Which shop has the best seeds?")
+        append(path, *exchange("And the best bulbs?", "The one at the mill."))
+        append(path, user("Put its address into the list."))
+        for name in calls:
+            call = ("Write", {"file_path": f"/srv/agent/{name}", "content": "Mill Lane 3"})
+            append(path, assistant(call, cwd="/srv/agent"), tool_result("ok"))
+        (line,) = lines(plain.run())
+        assert "Put its address into the" in line
+        assert ('earlier: "The one at the mill."' in line, "last:" in line) == (True, False)
+
     def test_about_a_single_prompt_to_try_an_agent_is_not_told(self, plain: PlainUser) -> None:
         plain.session(*exchange("echo hello", "hello"))
         plain.session(*exchange("test", "It works."))

@@ -152,7 +152,7 @@ def test_neither_a_compaction_nor_a_fork_keeps_back_what_was_lost_or_repeats_wha
 ) -> None:
     claude = disturbed.claude
     own = claude.run("first")
-    other = claude.run("another")
+    other = resume(claude, claude.run("another"), "and one more")
     disturbed.follow_with('kill -9 "$CLAUDE_PID"\n')
     disturbed.killed("second", own)
     resume(claude, own, "/compact")

@@ -52,7 +52,7 @@ def test_an_unnamed_session_of_an_agent_home_is_told_nothing(claude: Claude) -> 
 
 @pytest.mark.slow
 def test_what_a_session_was_told_is_not_told_onwards(claude: Claude) -> None:
-    claude.run("the word is xylophone")
+    resume(claude, claude.run("think of a word"), "the word is xylophone")
     listener = claude.run("what did I miss?")
     third = claude.run("and I?")
     assert "xylophone" in "\n".join(listener.told)
@@ -178,7 +178,7 @@ def test_a_prompt_typed_while_the_agent_works_is_told_to_others_and_is_told_of_t
         assert '"I am the other one"' in "\n".join(activity(api.prompts()[-1]))
         terminal.wait(lambda: "ok(3)" in "".join(terminal.text().split()), "the answer")
     (line,) = resume(claude, other, "what did you do?").told
-    assert '"stop at the second"' in line
+    assert 'stop at the second"' in line
 
 
 @pytest.mark.slow

@@ -148,9 +148,9 @@ def test_what_an_agent_does_is_said_where_sessions_are_listed(
     with noted_process(plain.root / ".claude", other.stem, "busy"):
         shown = page.until('<span class="badge green">working</span>').text
         assert re.search(r">\d at work<", shown)
-        assert "Gladly." not in shown.partition("water the roses")[2].partition("</article>")[0], (
-            "what was said before that"
-        )
+        [card] = [card for card in shown.split("<article")[1:] if ">working<" in card]
+        assert "water the roses" in card
+        assert ">Gladly.<" not in card, "what was said before that"
         assert '<span class="at-work">at work</span>' in page.view("/list").text
         append(other, assistant(("Bash", {"command": "npm test"}), cwd=str(plain.root)))
         page.until('<span class="badge green">working: Bash</span>')

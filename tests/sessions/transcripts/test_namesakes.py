@@ -84,7 +84,7 @@ def test_a_second_session_of_the_same_project_is_told_though_the_folder_is_share
     person = Person(tmp_path, NAMES[:2], with_git=True)
     first = person.ids.pop("my-app")
     person.talk("my-app")
-    assert "orchard of my-app" in person.prompt("my-app")
+    assert "the orchard of" in person.prompt("my-app")
     assert first not in person.ids.values()
 
 
