@@ -24,7 +24,7 @@ from .scratch import scratch_directory
 from .told_runtimes import ClaudeSession, PiSession, RuntimeSession
 
 EXCHANGES_A_LATE_RECORD = 10_000
-SPEAKERS = 4
+SPEAKERS = 3  # as many as an update has lines: the next prompt drops sessions that had no room
 MOST_TWICE = 1 / 1000
 FATES = {
     "answered": 40,
@@ -104,6 +104,7 @@ class Ledger:
         self._chance = chance
         self._speakers = [kind(root) for _ in range(SPEAKERS)]
         self._said = [0] * SPEAKERS  # exchanges
+        self._said_at_end: list[list[int]] = []  # of each listener
         self._listeners: list[RuntimeSession] = [kind(root)]
         # by a fork, since it begins later
         self._unheard: list[list[set[int]]] = [[set() for _ in range(SPEAKERS)]]
@@ -128,19 +129,24 @@ class Ledger:
             self.result.fates[fate] += 1
             getattr(self, "_" + fate.replace(" ", "_"))(self._listeners[-1])
         for listener in self._listeners:
+            for number in range(SPEAKERS):  # then no other listener is more recent
+                self._exchange(number)
             empty = 0
             while empty < LAST_EMPTY:
                 empty = 0 if self._answered(listener, may_be_late=False) else empty + 1
+            self._said_at_end.append([*self._said])
         self._count()
         return self.result
 
     def _speak(self) -> None:
         for _ in range(self._chance.randrange(1, 7)):
-            number = self._chance.randrange(SPEAKERS)
-            speaker = self._speakers[number]
-            speaker.ask(f"please do number {self._said[number]}")
-            speaker.answer(f"did {self._said[number]}")
-            self._said[number] += 1
+            self._exchange(self._chance.randrange(SPEAKERS))
+
+    def _exchange(self, number: int) -> None:
+        speaker = self._speakers[number]
+        speaker.ask(f"please do number {self._said[number]}")
+        speaker.answer(f"did {self._said[number]}")
+        self._said[number] += 1
 
     # What may become of a prompt.
 
@@ -258,11 +264,13 @@ class Ledger:
         self.result.said = 2 * sum(self._said)
         # what a fork copied was told to its parent twice, and counts once
         twice: set[tuple[int, int]] = set()
-        for session, unheard in zip(self._listeners, self._unheard, strict=True):
+        for session, unheard, at_end in zip(
+            self._listeners, self._unheard, self._said_at_end, strict=True
+        ):
             known = told_in(session)
             due = {
                 (number, n)
-                for number, said in enumerate(self._said)
+                for number, said in enumerate(at_end)
                 for n in set(range(said)) - unheard[number]
             }
             self.result.lost += 2 * len(due - set(known))
