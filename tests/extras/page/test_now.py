@@ -93,10 +93,10 @@ def test_a_file_in_two_hands_is_listed_with_both_until_it_was_told(
     own = plain.project_dir / f"{plain.session_id}.jsonl"
     append(own, assistant(("Read", {"file_path": str(cart)})))
     plain.run()
+    cart.write_text("2\n")  # first: the page may look between the two
     append(
         other, assistant(("Edit", {"file_path": str(cart), "old_string": "1", "new_string": "2"}))
     )
-    cart.write_text("2\n")
     shown = unescape(page.until('aria-label="Collisions"').text)
     [listed] = re.findall(r'aria-label="Collisions">(.*?)</section>', shown, re.S)
     assert "cart.py" in listed
