@@ -138,6 +138,21 @@ class SessionSummary:
         if before_edit < len(requests):
             self.edit_request = title_of(telling_request(reversed(requests[:before_edit])))
 
+    def take_calls(self, entry: Entry, others: dict[str, None]) -> bool:
+        """Note the calls of an entry, those of further tools in `others`; return whether one is an
+        edit."""
+        has_edit = False
+        for tool in entry.tools:
+            if tool.kind in ("edit", "read"):
+                path = resolved(tool.argument, entry.cwd) or tool.argument
+                self.calls.append((entry, tool, path))
+                has_edit = has_edit or tool.kind == "edit"
+            elif tool.kind == "command":
+                self.calls.append((entry, tool, ""))
+            elif tool.name.lower() not in (*SEARCHES, *_LISTS):
+                others[tool.name] = None
+        return has_edit
+
     def relate_to(self, root: str) -> None:
         """Name the files relative to `root`, a directory at or above the first working
         directory."""
@@ -215,17 +230,8 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
                 requests.append(entry.text)
         elif entry.text:
             summary.last_assistant_text, before_text = entry.text, len(requests)
-        for tool in entry.tools:
-            if tool.kind == "edit":
-                before_edit = len(requests)
-            if tool.kind in ("edit", "read"):
-                summary.calls.append(
-                    (entry, tool, resolved(tool.argument, entry.cwd) or tool.argument)
-                )
-            elif tool.kind == "command":
-                summary.calls.append((entry, tool, ""))
-            elif tool.name.lower() not in (*SEARCHES, *_LISTS):
-                others[tool.name] = None
+        if entry.tools and summary.take_calls(entry, others):
+            before_edit = len(requests)
         if entry.timestamp is not None:
             if summary.first_timestamp is None:
                 summary.first_timestamp = entry.timestamp
