@@ -128,8 +128,8 @@ class SessionSummary:
         self.last_timestamp: float | None = None
 
     def take_requests(self, requests: list[str], before_edit: int) -> None:
-        """Note the requests that describe the session: the first, the last, and the one of the
-        last edit, which had so many requests before it."""
+        """Note the first and last request that describe the session, and the last of the first
+        `before_edit` ones, which led to its last edit."""
         first = last = telling_request(requests)
         if len(requests) > 1:
             last = telling_request(reversed(requests))
@@ -139,8 +139,8 @@ class SessionSummary:
             self.edit_request = title_of(telling_request(reversed(requests[:before_edit])))
 
     def take_calls(self, entry: Entry, others: dict[str, None]) -> bool:
-        """Note the calls of an entry, those of further tools in `others`; return whether one is an
-        edit."""
+        """Note the calls of an entry, and the names of further tools in `others`; return whether
+        it edited a file."""
         has_edit = False
         for tool in entry.tools:
             if tool.kind in ("edit", "read"):
