@@ -170,8 +170,6 @@ class TestPlainUser:
         assert name == '"fix the login, please"'
         messages, _, did = did.partition(": ")
         assert messages.endswith("+ messages)")
-        quoted, _, did = did.partition(" -> ")
-        assert quoted == '"now the logout, as well"'
         edited, _, last = did.partition("; ")
         assert edited.startswith("edited src/59.py, src/58.py, src/57.py and ")
         assert edited.endswith("+ more")
