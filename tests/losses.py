@@ -171,6 +171,9 @@ class Stage:
             " git push -q origin main && git branch spare"
         )
         self.victim_root, self.culprit_root = self._roots(place)
+        for root in {self.victim_root, self.culprit_root}:
+            # a file that is put back has another inode, and git would take it for changed
+            self._set_up(f"git -C {root} config core.checkStat minimal")
         # who works in a submodule has mostly begun in the superproject
         begun_in = self.culprit_root if place == "submodule" else self.victim_root
         self.victim = self.clone.session("victim", begun_in, self.victim_root)

@@ -107,6 +107,7 @@ def _interruptible(command: Callable[[], int], how_to_add: Callable[[str], str])
             error.__cause__, KeyboardInterrupt
         ):
             raise
+        _ignore_alarms()
         print(f"\n{NAME}: stopped; run it again to continue from here", file=sys.stderr)
         return 130
 
@@ -164,6 +165,16 @@ def _interrupt_again(dropped: sys.UnraisableHookArgs) -> None:
         return
     signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
     signal.setitimer(signal.ITIMER_REAL, 0.001)  # when the callback is over
+
+
+def _ignore_alarms() -> None:
+    """Ignore an alarm of `_interrupt_again` that is still to come.
+
+    Python takes its handler away at exit, and the alarm would kill the process."""
+    import signal
+
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
 
 
 def print_error(text: str, hint: str = "") -> None:

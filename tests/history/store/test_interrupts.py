@@ -31,6 +31,18 @@ try:
 except KeyboardInterrupt:
     print("interrupted")
 """
+# Ends by an interrupt that is to be raised once more. An exec takes handlers away and keeps the
+# timer, as the end of Python does.
+INTERRUPTED_TWICE = """
+import os, signal
+from session_memory.common.system.terminal import exit_code
+def command():
+    signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.setitimer(signal.ITIMER_REAL, 0.2)
+    raise KeyboardInterrupt
+assert exit_code(command) == 130
+os.execvp("sleep", ["sleep", "0.4"])
+"""
 COMMANDS = (
     ["search", "harbour"],
     ["ingest", "--reimport"],
@@ -53,6 +65,13 @@ def test_an_interrupt_while_orjson_is_imported_waits_until_it_is(tmp_path: Path)
         command, capture_output=True, text=True, cwd=ROOT, timeout=WAIT_SECONDS, check=False
     )
     assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
+
+
+def test_the_second_alarm_of_an_interrupt_does_not_kill_a_command_that_ends() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_TWICE], capture_output=True, cwd=ROOT, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, b""), done.stderr
 
 
 @pytest.mark.timeout(900)
