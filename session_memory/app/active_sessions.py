@@ -86,11 +86,43 @@ class ActiveSession(NamedTuple):
         cls, id: str, name: str, runtime: str, cwd: str, entries: list[Entry], last_at: float
     ) -> ActiveSession:
         """Return a session by its last entries, without its state."""
-        return _session_of(id, name, runtime, cwd, entries, last_at)
+        summary = summarize(entries) or SessionSummary()
+        request, words = _last_request(entries)
+        branch, worktree = _branch_and_worktree(cwd)
+        return cls(
+            id,
+            for_people(name),
+            runtime,
+            project_of(cwd),
+            for_people(cwd),
+            last_at,
+            branch,
+            quoted(request, REQUEST_CHARACTERS),
+            quoted(words, WORDS_CHARACTERS),
+            tuple(for_people(path) for path in summary.edited_files[: -FILES - 1 : -1]),
+            _in_hand(summary.touched),
+            worktree=worktree,
+        )
 
     def with_delivery(self, state: Callable[[], DeliveryState | None]) -> ActiveSession:
         """Return the session with its last and its waiting update, and the collisions in that."""
-        return _with_delivery(self, state)
+        try:
+            delivered, waiting, is_withheld, _ = state() or (None, "", False, ())
+        except Exception as error:  # any error affects only this session
+            return self._replace(problem=for_people(described(error)))
+        update = None
+        if delivered:
+            update = LastUpdate(
+                delivered.at, for_people(delivered.text or ""), delivered.acknowledged, is_withheld
+            )
+        waiting = for_people(waiting)
+        collisions = [
+            line.removeprefix(COLLISION)
+            for line in waiting.splitlines()
+            if line.startswith(COLLISION)
+        ]
+        shown = tuple(_TO_THE_SESSION.sub(r"\1 this session ", line) for line in collisions)
+        return self._replace(update=update, waiting=waiting, collisions=shown)
 
     def with_delivery_of(self, earlier: ActiveSession) -> ActiveSession:
         """Return the session with the updates and collisions that were read earlier."""
@@ -106,48 +138,6 @@ def active_since(now: float) -> float:
     """Return the time since which a session counts as active: the start of today, or at night of
     yesterday. In seconds since the epoch."""
     return min(midnight(now), now - NIGHT_HOURS * 3600)
-
-
-def _session_of(
-    id: str, name: str, runtime: str, cwd: str, entries: list[Entry], last_at: float
-) -> ActiveSession:
-    """Return a session by its last entries, without its state."""
-    summary = summarize(entries) or SessionSummary()
-    request, words = _last_request(entries)
-    branch, worktree = _branch_and_worktree(cwd)
-    return ActiveSession(
-        id,
-        for_people(name),
-        runtime,
-        project_of(cwd),
-        for_people(cwd),
-        last_at,
-        branch,
-        quoted(request, REQUEST_CHARACTERS),
-        quoted(words, WORDS_CHARACTERS),
-        tuple(for_people(path) for path in summary.edited_files[: -FILES - 1 : -1]),
-        _in_hand(summary.touched),
-        worktree=worktree,
-    )
-
-
-def _with_delivery(card: ActiveSession, state: Callable[[], DeliveryState | None]) -> ActiveSession:
-    """Return the session with its last and its waiting update, and the collisions in that."""
-    try:
-        delivered, waiting, is_withheld, _ = state() or (None, "", False, ())
-    except Exception as error:  # any error affects only this session
-        return card._replace(problem=for_people(described(error)))
-    update = None
-    if delivered:
-        update = LastUpdate(
-            delivered.at, for_people(delivered.text or ""), delivered.acknowledged, is_withheld
-        )
-    waiting = for_people(waiting)
-    collisions = [
-        line.removeprefix(COLLISION) for line in waiting.splitlines() if line.startswith(COLLISION)
-    ]
-    shown = tuple(_TO_THE_SESSION.sub(r"\1 this session ", line) for line in collisions)
-    return card._replace(update=update, waiting=waiting, collisions=shown)
 
 
 def _in_hand(calls: Iterable[tuple[str, str, float | None]]) -> tuple[tuple[str, str, float], ...]:

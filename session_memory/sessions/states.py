@@ -46,7 +46,17 @@ class State:
         cls, runtime: Runtime, turn: LastTurn, evidence: ProcessEvidence, directory: str, now: float
     ) -> State:
         """Return the state of a session in `directory`, by its last turn and the evidence."""
-        return _state_of(runtime, turn, evidence, directory, now)
+        if evidence.is_alive is None:
+            return cls(UNKNOWN, turn.at, reason=evidence.reason)
+        if not evidence.is_alive:
+            return cls(ENDED, turn.at)
+        if directory and not os.path.isdir(directory):
+            return cls(GONE, turn.at)
+        if evidence.noted:
+            return _noted_state(turn, evidence)
+        if turn.calls and not turn.has_ended:
+            return _calling_state(runtime, turn, evidence, now)
+        return _quiet_state(turn, evidence, now)
 
     @property
     def needs_user(self) -> bool:
@@ -77,23 +87,6 @@ class State:
         if self.name == ENDED:
             return ""
         return f"{self.name}: {self.tool}" if self.tool else self.name
-
-
-def _state_of(
-    runtime: Runtime, turn: LastTurn, evidence: ProcessEvidence, directory: str, now: float
-) -> State:
-    """Return how a session in `directory` is now, by its last turn and the evidence."""
-    if evidence.is_alive is None:
-        return State(UNKNOWN, turn.at, reason=evidence.reason)
-    if not evidence.is_alive:
-        return State(ENDED, turn.at)
-    if directory and not os.path.isdir(directory):
-        return State(GONE, turn.at)
-    if evidence.noted:
-        return _noted_state(turn, evidence)
-    if turn.calls and not turn.has_ended:
-        return _calling_state(runtime, turn, evidence, now)
-    return _quiet_state(turn, evidence, now)
 
 
 def _noted_state(turn: LastTurn, evidence: ProcessEvidence) -> State:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -293,7 +292,6 @@ def test_copilot_s_transcript_says_that_it_asks(tmp_path: Path) -> None:
     assert not last_turn(runtime("copilot"), str(path)).asks_approval
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no ps")
 def test_ps_lists_the_processes_that_proc_has() -> None:
     from session_memory.common.system import process_table as module
 

@@ -47,9 +47,15 @@ def named_edits(
         session, status = pair
         size = min(status.st_size, SEARCHED_BYTES, left)
         left -= size
+        if not size:
+            return
+        with Opened(session.path) as descriptor:
+            end = os.fstat(descriptor).st_size
+            first = max(0, end - size)
+            content = read_at(descriptor, first, end)
         entries: dict[int, Entry] = {}
-        for mark in needles if size else ():
-            for entry in _entries_with(pair, size, mark, reader.runtime_of(session)):
+        for mark in needles:
+            for entry in _entries_with(mark, content, first, reader.runtime_of(session)):
                 if _is_named(entry, words, since):
                     entries[entry.offset] = entry
         if entries:
@@ -88,13 +94,10 @@ def _is_named(entry: Entry, words: PromptWords, since: float) -> bool:
     return (entry.timestamp or 0.0) >= since and any(map(words.names_file, edited_paths(entry)))
 
 
-def _entries_with(pair: Changed, size: int, mark: bytes, runtime: Runtime) -> Iterator[Entry]:
-    """Yield the entries with a call that have the bytes `mark`, in a transcript's last `size`
-    bytes, the last one first. Raises OSError."""
-    with Opened(pair[0].path) as descriptor:
-        end = os.fstat(descriptor).st_size
-        first = max(0, end - size)
-        content = read_at(descriptor, first, end)
+def _entries_with(mark: bytes, content: bytes, first: int, runtime: Runtime) -> Iterator[Entry]:
+    """Yield the entries with a call that have the bytes `mark`, the last one first.
+
+    `content` is the end of a transcript, from the offset `first` on."""
     number, at = 0, content.rfind(mark)
     while at >= 0 and number < MOST_DECODED:
         start = content.rfind(b"\n", 0, at) + 1

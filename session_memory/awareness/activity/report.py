@@ -292,6 +292,7 @@ class Report:
         self.since = 0.0
         self.preferred: list[str] = []
         self.short_id = self.goes_on = ""
+        self._answer: str | None = None
 
     @property
     def texts(self) -> list[str]:
@@ -383,21 +384,28 @@ class Report:
 
     @property
     def answer(self) -> str:
-        """Return the last answer without leading rules and boxes; '' if it says nothing."""
-        text = self.summary.last_assistant_text.lstrip()
-        while text:
-            line, _, more = text.partition("\n")
-            says = not line.isascii() or any([character.isalnum() for character in line])
-            if says and not any([rule in line for rule in _RULES]):
-                break
-            text = more.lstrip()
-        return text if _says_something(text) else ""
+        """The last answer without leading rules and boxes; '' if it says nothing."""
+        if self._answer is None:
+            self._answer = _telling_answer(self.summary.last_assistant_text)
+        return self._answer
 
     @property
     def is_nameless(self) -> bool:
         """Check if nothing can be said about the session except that it exists."""
         said = self.name or self.title or (self.with_text and self.summary.first_request)
         return not (said or (self.with_text and self.summary.has_actions))
+
+
+def _telling_answer(text: str) -> str:
+    """Return an answer without leading rules and boxes; '' if it says nothing."""
+    text = text.lstrip()
+    while text:
+        line, _, more = text.partition("\n")
+        says = not line.isascii() or any([character.isalnum() for character in line])
+        if says and not any([rule in line for rule in _RULES]):
+            break
+        text = more.lstrip()
+    return text if _says_something(text) else ""
 
 
 def _says_something(text: str) -> bool:

@@ -40,7 +40,18 @@ class ProcessTable:
     @classmethod
     def now(cls, earlier: ProcessTable | None = None) -> ProcessTable:
         """Return the processes that run now; command lines of an `earlier` table are used again."""
-        return _read_now(earlier)
+        try:
+            pids = [name for name in os.listdir("/proc") if name.isdigit()]
+        except OSError:
+            pids = []
+        if not pids:
+            return _from_ps()
+        now = time.time()
+        booted = now - time.clock_gettime(time.CLOCK_BOOTTIME)  # type: ignore[attr-defined,unused-ignore]
+        known = earlier.processes if earlier else {}
+        ticks = os.sysconf("SC_CLK_TCK")
+        listed = [_in_proc(pid, booted, ticks, known.get(int(pid)), now) for pid in pids]
+        return cls([process for process in listed if process])
 
     def below(self, pid: int) -> Iterator[Process]:
         """Yield the processes that a process started, and the ones that these started."""
@@ -53,26 +64,6 @@ class ProcessTable:
         if pid not in self._directories:
             self._directories[pid] = _directory_of(pid)
         return self._directories[pid]
-
-
-def _read_now(earlier: ProcessTable | None = None) -> ProcessTable:
-    """Return the processes that run now. The command lines of an `earlier` table are used again."""
-    try:
-        pids = [name for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:
-        pids = []
-    if not pids:
-        return _from_ps()
-    now = time.time()
-    booted = now - time.clock_gettime(time.CLOCK_BOOTTIME)  # type: ignore[attr-defined,unused-ignore]
-    known = earlier.processes if earlier else {}
-    ticks = os.sysconf("SC_CLK_TCK")
-    processes = []
-    for pid in pids:
-        process = _in_proc(pid, booted, ticks, known.get(int(pid)), now)
-        if process:
-            processes.append(process)
-    return ProcessTable(processes)
 
 
 def _in_proc(
