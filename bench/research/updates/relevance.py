@@ -84,7 +84,11 @@ def _print_miss(occasion: Occasion, texts: dict[tuple[str, str, int], str]) -> N
 def names_any(text: str, paths: frozenset[str]) -> bool:
     """Check if a line of an update names one of `paths`, perhaps by its last parts."""
     lines = [line for line in text.split("\n") if line.startswith(("- ", "! "))]
-    words = {word.strip(_AROUND).lstrip("/") for line in lines for word in line.split()}
+    words = {
+        word.strip(_AROUND).replace("../", "").lstrip("/")
+        for line in lines
+        for word in line.split()
+    }
     return any(f"/{path}".endswith(f"/{word}") for word in words if word for path in paths)
 
 

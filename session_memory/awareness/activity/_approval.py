@@ -15,7 +15,7 @@ from ...common.system.git import Worktree, find_worktree
 from ...common.system.git_refs import STASH
 from ...common.system.json import objects_in
 from ...common.text.format import shorten
-from ...common.text.paths import relative, resolved
+from ...common.text.paths import resolved
 from ...common.text.sanitize import quotable
 from ...common.text.timestamps import age
 from ...sessions.runtimes.records import RESULTS, SUB_AGENTS, CallResult
@@ -31,6 +31,7 @@ from .collisions._lines import called, shown_command
 from .collisions._working_set import KnownFiles
 from .collisions.facts import PATH_CHARACTERS, SLACK_SECONDS
 from .report import Report, reports_of
+from .viewpoint import Viewpoint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -333,13 +334,14 @@ def unjudged(command: str, path: str = "", modified: float = 0.0) -> Objection:
     return objection
 
 
-def reason_of(objection: Objection, directory: str, now: float) -> str:
-    """Return an objection in words for the user. Paths are relative to `directory`."""
-    path = shorten(quotable([relative(objection.path, directory)])[0], PATH_CHARACTERS)
+def reason_of(objection: Objection, own_session: OwnSession, now: float) -> str:
+    """Return an objection in words for the session's user."""
+    viewpoint = Viewpoint(own_session.start, own_session.user_dir)
+    path = shorten(quotable([viewpoint.shown(objection.path)])[0], PATH_CHARACTERS)
     command = shown_command(objection.command) if objection.command else ""
     when = age(now - objection.time)
     if objection.conflict:
-        return objection.conflict.line(now).removeprefix("! ")
+        return objection.conflict.line(now, viewpoint.inside).removeprefix("! ")
     if objection.report is None:
         return (
             f"{command or path} could not be checked in time: other sessions may have edits there "

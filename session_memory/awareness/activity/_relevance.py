@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...common.text.paths import relative
 from .changes import PROMPT_CHARACTERS
 
 TYPE_CHECKING = False
@@ -54,7 +53,9 @@ class PromptWords:
     def names_file(self, path: str) -> bool:
         """Check if the prompt names a file, perhaps by the last parts of its path."""
         named = self.files.get(path.rpartition("/")[2], ())
-        return any([f"/{path}".endswith(f"/{name.lstrip('/')}") for name in named])
+        return any(
+            [f"/{path}".endswith(f"/{name.rpartition('../')[2].lstrip('/')}") for name in named]
+        )
 
     def shared_words(self, texts: Sequence[str]) -> list[int]:
         """Return how many telling words of the prompt are in each text.
@@ -116,8 +117,7 @@ def _prefer(report: Report, words: PromptWords, in_hand: Collection[str]) -> int
     edited = [*dict.fromkeys([*edited, *report.summary.by_sub_agents])]
     named = [path for path in edited if words.names_file(path)]
     held = [path for path in edited if path in in_hand and path not in named]
-    directory = report.summary.directory
-    report.preferred = [relative(path, directory) for path in [*named, *held]]
+    report.preferred = [report.summary.shown(path) for path in [*named, *held]]
     return NAMED if named else HELD * bool(held)
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .collisions.search import Findings, Others
     from .conflicts import KeptConflict
     from .status_line import Edit
+    from .viewpoint import Viewpoint
 
     SettledLine = tuple[str, float, bool]  # the key of a fact, until when, and if it was reported
 
@@ -137,7 +138,8 @@ class CallSearch:
                 from .inbox import lines_about
 
                 room -= sum([len(line) + 1 for line in lines])
-                more, told_keys = lines_about(conflicts, self._log.settled, self._now, room)
+                inside, settled_keys = self._viewpoint().inside, self._log.settled
+                more, told_keys = lines_about(conflicts, settled_keys, self._now, room, inside)
                 lines += more
         except BaseException:
             self._log.release()
@@ -309,11 +311,14 @@ class CallSearch:
             return [], [], None
         from .collisions._lines import lines_of, newest_edit, reports_by_key
 
-        worktree = self._by_worktree()[0][0]
-        directory = worktree.root if worktree and worktree.root else self._own.directory
-        reports = reports_by_key(others)
-        lines, reported = lines_of(facts, reports, directory, self._now, room)
-        return lines, reported, newest_edit(reported, reports, directory)
+        viewpoint, reports = self._viewpoint(), reports_by_key(others)
+        lines, reported = lines_of(facts, reports, viewpoint, self._now, room)
+        return lines, reported, newest_edit(reported, reports, viewpoint)
+
+    def _viewpoint(self) -> Viewpoint:
+        from .viewpoint import Viewpoint
+
+        return Viewpoint(self._own.start, self._own.user_dir)
 
 
 def _settled_lines(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ...common.system.files import os, read_whole
 from ...common.text.format import shorten
+from ...common.text.paths import relative
 from ...common.text.timestamps import age
 from .inbox import Inbox, Note
 
@@ -99,9 +100,9 @@ class KeptConflict(Note):
             return False
         return self.may_be_told(reader.runtime.session_id_of(reader.path), now)
 
-    def line(self, now: float) -> str:
-        """Return the line about the conflict for an agent."""
-        return _line_of(self, now)
+    def line(self, now: float, inside: str = "") -> str:
+        """Return the line about the conflict for an agent that works `inside` a directory, or ''."""
+        return _line_of(self, now, inside)
 
 
 def _judged(own_session: OwnSession, now: float) -> tuple[list[KeptConflict], int]:
@@ -171,8 +172,9 @@ def hit(own_session: OwnSession, path: str, replaced: list[str], now: float) -> 
     return None
 
 
-def _line_of(conflict: KeptConflict, now: float) -> str:
-    path, when = shorten(conflict.path, PATH_CHARACTERS), age(now - conflict.at)
+def _line_of(conflict: KeptConflict, now: float, inside: str) -> str:
+    path = relative(f"/{conflict.path}", "/", inside)
+    path, when = shorten(path, PATH_CHARACTERS), age(now - conflict.at)
     if conflict.commits == 1:
         return (
             f"! {path}: {conflict.branch} has a newer commit that changes files you edited; "

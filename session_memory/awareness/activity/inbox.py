@@ -18,6 +18,7 @@ from ...common.system.json import decode, encode
 from ...sessions.settings.compiled import stamp
 from .call_log import reported_with_calls
 from .changes import OwnSession, inbox_stamp
+from .viewpoint import Viewpoint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,8 +97,8 @@ class Note:
         """Check that the note has not expired and is for a session started in the `worktree`."""
         raise NotImplementedError
 
-    def line(self, now: float) -> str:
-        """Return the line for an agent."""
+    def line(self, now: float, inside: str) -> str:
+        """Return the line for an agent that works `inside` a directory of its worktree, or ''."""
         raise NotImplementedError
 
 
@@ -189,10 +190,10 @@ def start_lines(reader: OwnSession, now: float, room: int) -> list[str]:
     TypeError."""
     if reader.home is None:
         return []
-    lines: list[str] = []
+    lines, inside = [], Viewpoint(reader.start, reader.user_dir).inside
     kinds: set[type[Note]] = set()
     for note in Inbox.read(reader.home).waiting(reader, now, at_start=True) or ():
-        line = note.line(now)
+        line = note.line(now, inside)
         if type(note) not in kinds and len(line) < room:
             kinds.add(type(note))
             lines.append(line)
@@ -210,23 +211,25 @@ def new_lines(reader: OwnSession, state: OwnState, now: float, room: int) -> lis
     if notes is None:
         return []
     told_keys = {*state.notes_told, *reported_with_calls(reader.cursor_file, now)}
-    lines, state.notes_told = lines_about(notes, told_keys, now, room)
+    inside = Viewpoint(reader.start, reader.user_dir).inside
+    lines, state.notes_told = lines_about(notes, told_keys, now, room, inside)
     if len(state.notes_told) == len(notes):
         state.inbox = stamped
     return lines
 
 
 def lines_about(
-    notes: Iterable[Note], told_keys: Container[str], now: float, room: int
+    notes: Iterable[Note], told_keys: Container[str], now: float, room: int, inside: str = ""
 ) -> tuple[list[str], list[str]]:
     """Return lines about notes not in `told_keys`, and the keys of all notes told so far.
 
-    The lines take at most `room` characters, with a line feed each."""
+    The lines take at most `room` characters, with a line feed each. The agent works `inside` a
+    directory of its worktree."""
     lines: list[str] = []
     keys: list[str] = []
     for note in notes:
         if note.key not in told_keys:
-            line = note.line(now)
+            line = note.line(now, inside)
             if len(lines) == MOST_LINES or len(line) >= room:
                 continue
             room -= len(line) + 1

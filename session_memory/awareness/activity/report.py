@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...common.system.files import Opened, os, status_at
+from ...common.system.files import Opened, os
 from ...common.text.format import counted, one_line, shorten
 from ...common.text.paths import relative, resolved
 from ...common.text.sanitize import for_people
@@ -22,6 +22,7 @@ from ...sessions.transcripts.reader import (
     title_of,
 )
 from ._new_entries import NewEntries, kept_title, read_other_titles
+from .viewpoint import Viewpoint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class SessionSummary:
         self.calls: list[tuple[Entry, ToolUse, str]] = []
         self.touched: list[tuple[str, str, float | None]] = []
         self.by_sub_agents: list[str] = []
-        self.directory = ""
+        self.directory = self.inside = ""
         self.last: Entry | None = None
         self.other_tools: tuple[str, ...] = ()
         self.from_agents = 0
@@ -153,12 +154,16 @@ class SessionSummary:
                 others[tool.name] = None
         return has_edit
 
-    def relate_to(self, root: str) -> None:
-        """Name the files relative to `root`, a directory at or above the first working
-        directory."""
-        if root != self.directory:
-            self.directory = root
+    def relate_to(self, root: str, inside: str = "") -> None:
+        """Name the files below `root`, a directory at or above the first working directory, for a
+        reader who is `inside` it or a copy of it."""
+        if (root, inside) != (self.directory, self.inside):
+            self.directory, self.inside = root, inside
             self.count_calls()
+
+    def shown(self, path: str) -> str:
+        """Return the path of a file as the summary names it."""
+        return relative(path, self.directory, self.inside)
 
     def count_calls(self) -> None:
         """Count the calls, except those that are known to have done nothing."""
@@ -180,9 +185,9 @@ class SessionSummary:
         edited = dict.fromkeys(
             [path for path, kind, _ in self.touched if kind == "edit"] + self.by_sub_agents
         )
-        self.edited_files = tuple([relative(path, self.directory) for path in edited])
+        self.edited_files = tuple([self.shown(path) for path in edited])
         self.files_read = len(read)
-        self.last_read = relative(next(reversed(read)), self.directory) if read else ""
+        self.last_read = self.shown(next(reversed(read))) if read else ""
 
     @property
     def first_user_text(self) -> str:
@@ -327,7 +332,7 @@ class Report:
         times: dict[str, int] = {}
         for path, kind, _ in reversed(summary.touched):
             if kind == "edit":
-                path = relative(path, summary.directory)
+                path = summary.shown(path)
                 times[path] = times.get(path, 0) + 1
         last = [path for path in [*times, *reversed(edited)] if path in edited]
         inside = [path for path in last if not path.startswith("/")] or last[:1]
@@ -481,7 +486,8 @@ def reports_of(
     Sessions for which this fails are left out."""
     rules = _rules_for(settings, own_session.home, [new.cursor.start or "" for new in read])
 
-    roots: dict[str, str] = {}
+    viewpoint = Viewpoint(own_session.start, own_session.user_dir)
+    roots = {own_session.start: viewpoint.root}
 
     def report(new: NewEntries) -> tuple[Report | None, NewEntries]:
         if is_elsewhere(new.session, new.cursor, own_session):
@@ -490,8 +496,10 @@ def reports_of(
         if made is not None:
             directory = made.summary.directory
             if directory not in roots:
-                roots[directory] = _root_of(directory, own_session.user_dir)
-            made.summary.relate_to(roots[directory])
+                roots[directory] = Viewpoint(directory, own_session.user_dir).root
+            root = roots[directory]
+            is_same = root == viewpoint.root or not new.session.is_elsewhere
+            made.summary.relate_to(root, viewpoint.inside if is_same else "")
         return made, new
 
     reports = [own_session.deadline.attempt(new.session.path, report, new) for new in read]
@@ -506,18 +514,6 @@ def is_elsewhere(session: Session, cursor: ReadCursor | None, reader: OwnSession
     return is_of_namesake(
         reader.runtime_of(session), session.path, start, reader.directory, reader.user_dir
     )
-
-
-def _root_of(directory: str, user_dir: str) -> str:
-    """Return the root of a directory's repository.
-
-    If there is none below the person's home directory, return the directory."""
-    root = directory
-    while root and root != user_dir:
-        if status_at(root + "/.git") is not None:
-            return root
-        root = root.rpartition("/")[0]
-    return directory
 
 
 def _report_of(

@@ -721,12 +721,13 @@ def _add_lines(known: Known, collisions: PromptCollisions, room: int) -> None:
     collisions.withheld = findings.failed
     if findings.facts:
         from .collisions._lines import lines_of, newest_edit, reports_by_key
+        from .viewpoint import Viewpoint
 
         facts = findings.facts
-        worktree, reports = known.worktree, reports_by_key(others)
-        directory = worktree.root if worktree and worktree.root else known.own.directory
-        collisions.lines, reported = lines_of(facts, reports, directory, known.now, room)
-        collisions.edit = newest_edit(reported, reports, directory)
+        reports = reports_by_key(others)
+        viewpoint = Viewpoint(known.own.directory, known.own.user_dir)
+        collisions.lines, reported = lines_of(facts, reports, viewpoint, known.now, room)
+        collisions.edit = newest_edit(reported, reports, viewpoint)
         for fact in reported:
             state.reported.pop(fact.key, None)
             state.reported[fact.key] = fact.own_time

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 
 from ...common.system.files import is_file, real_path, status_at, without_links
-from ...common.text.paths import relative, resolved
+from ...common.text.paths import resolved
 from ...sessions.transcripts.entries import INTRODUCTION
 from ..activity.call_collisions import CallDelivery
 from ..activity.call_log import CallLog
+from ..activity.viewpoint import Viewpoint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +40,8 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
         return
     from ...common.text.sanitize import for_prompt
 
-    missing, there = relative(path, cwd), relative(meant, cwd)
+    viewpoint = Viewpoint(context.directory, context.home.user_dir)
+    missing, there = viewpoint.shown(path), viewpoint.shown(meant)
     text = INTRODUCTION + for_prompt(
         f"- there is no {missing}; the one known file of that name is {there}"
     )

@@ -81,7 +81,7 @@ def _answer_unjudged(context: Context, print_answer: Callable[[dict[str, object]
         objection = objection or _unjudged_edit(context, session, path)
     if objection is None:
         return
-    reason = reason_of(objection, session.directory, time.time())
+    reason = reason_of(objection, session, time.time())
     if runtime.can_ask(event, context.environ):
         print_answer(runtime.held_output(f"{ASKER}: {reason}", ""))
     else:
@@ -250,7 +250,7 @@ def _object_to(
         was_asked = any([was_allowed(session, call_id) for call_id in earlier if call_id])
         if was_asked if can_ask else earlier or has_text:
             continue
-        reasons.append(reason_of(objection, session.directory, time.time()))
+        reasons.append(reason_of(objection, session, time.time()))
         # the rest comes with another call
         if reasons[1:] and len(INTRODUCTION + "\n! ".join(reasons)) + 2 > room:
             del reasons[-1]

@@ -45,12 +45,18 @@ def resolved(path: str, cwd: str) -> str:
     return "/" + "/".join(parts)
 
 
-def relative(path: str, directory: str) -> str:
-    """Return `path` relative to `directory` if it is below it, else unchanged."""
+def relative(path: str, directory: str, inside: str = "") -> str:
+    """Return `path` relative to `directory` if it is below it, else unchanged.
+
+    For a reader `inside` a directory below it, such as `packages/web`, return it as git prints it
+    there: `src/cart.ts`, `../api/x.ts`."""
     base = directory.rstrip("/") + "/"
-    return (
-        path[len(base) :] if directory and path.startswith(base) and len(path) > len(base) else path
-    )
+    if not directory or not path.startswith(base) or len(path) == len(base):
+        return path
+    path, up = path[len(base) :], ""
+    while inside and not path.startswith(inside + "/"):
+        inside, up = inside.rpartition("/")[0], up + "../"
+    return up + (path[len(inside) + 1 :] if inside else path)
 
 
 def dashed(path: str) -> str:

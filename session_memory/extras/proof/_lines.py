@@ -49,5 +49,5 @@ def line_of(line: str) -> ToldLine:
 
 def is_named(path: str, name: str) -> bool:
     """Check if a line calls the file at an absolute `path` by this, perhaps shortened, `name`."""
-    start, cut, _ = name.partition("…")
-    return f"/{start}" in path if cut else path == name or path.endswith(f"/{name}")
+    start, cut, _ = name.rpartition("../")[2].partition("…")
+    return f"/{start}" in path if cut else path == name or path.endswith(f"/{start}")

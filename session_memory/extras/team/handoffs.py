@@ -47,7 +47,7 @@ class OfferedHandoff(Note):
             return False
         return bool(self.branch) and head_of(worktree.git_dir) == self.branch
 
-    def line(self, now: float) -> str:
+    def line(self, now: float, inside: str) -> str:
         """Return the line for an agent."""
         return self.text
 

@@ -1,4 +1,4 @@
-"""Paths in an update are relative to the repository's root, wherever the sessions began."""
+"""Paths in an update are as git prints them in the directory where its reader started."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from collision_scene import Pair
 
-from bench.clones import Clone
+from bench.clones import Actor, Clone
+from session_memory.awareness.activity.conflicts import KeptConflict
+from session_memory.common.text.paths import relative
 
 FILES = ("a.py", "packages/x/a.py", "packages/y/a.py")
 
@@ -17,23 +19,100 @@ def clone(tmp_path: Path) -> Clone:
     return Clone(tmp_path, FILES)
 
 
-@pytest.mark.parametrize("begins", ["", "packages/x", "packages/y"])
-def test_files_of_packages_are_named_from_the_root(clone: Clone, begins: str) -> None:
+def package(clone: Clone, name: str, session: str = "") -> Actor:
+    """Return a session that starts in a package."""
+    return clone.session(session or name, worktree=clone.root / "packages" / name, root=clone.root)
+
+
+@pytest.mark.parametrize(
+    ("begins", "x", "y"),
+    [
+        (".", "packages/x/a.py", "packages/y/a.py"),
+        ("packages", "x/a.py", "y/a.py"),
+        ("packages/x", "a.py", "../y/a.py"),
+        ("packages/y", "../x/a.py", "a.py"),
+    ],
+)
+def test_files_of_packages_are_named_from_where_the_reader_started(
+    clone: Clone, begins: str, x: str, y: str
+) -> None:
     reader = clone.session("reader", worktree=clone.root / begins)
     for name in "xy":
         actor = clone.session(name, worktree=clone.root / "packages" / name)
         clone.now += 60
         actor.edit("a.py", "x\n")
     text = reader.prompt()
-    assert "edited packages/x/a.py" in text
-    assert "edited packages/y/a.py" in text
+    assert f"edited {x}\n" in text + "\n"
+    assert f"edited {y}\n" in text + "\n"
 
 
-def test_a_file_that_was_read_is_named_from_the_root(clone: Clone) -> None:
-    reader = clone.session("reader")
+def test_a_file_that_was_read_is_named_from_where_the_reader_started(clone: Clone) -> None:
+    reader = clone.session("reader", worktree=clone.root / "packages" / "y")
     actor = clone.session("x", worktree=clone.root / "packages" / "x")
     actor.read("a.py")
-    assert "read packages/x/a.py" in reader.prompt()
+    assert "read ../x/a.py" in reader.prompt()
+
+
+def test_a_file_of_another_worktree_is_named_like_the_readers_copy(clone: Clone) -> None:
+    reader = package(clone, "y", "reader")
+    place = clone.root / ".claude" / "worktrees" / "fix"
+    clone.shell(f"git worktree add -q -b fix {place}")
+    clone.session("x", worktree=place / "packages" / "x").edit("a.py", "x\n")
+    assert "edited ../x/a.py" in reader.prompt()
+
+
+def test_files_outside_the_worktree_keep_their_path(clone: Clone, tmp_path: Path) -> None:
+    reader = package(clone, "y", "reader")
+    clone.session("x").edit(str(tmp_path / "notes.txt"), "x\n")
+    text = reader.prompt()
+    assert "/notes.txt" in text
+    assert "../" not in text
+
+
+def test_a_link_to_a_package_is_seen_from_the_package(clone: Clone) -> None:
+    (clone.root / "link").symlink_to("packages/y")
+    reader = clone.session("reader", worktree=clone.root / "link", root=clone.root)
+    clone.session("x").edit("packages/x/a.py", "x\n")
+    assert "edited ../x/a.py" in reader.prompt()
+
+
+def test_collisions_are_named_from_where_the_reader_started(clone: Clone) -> None:
+    reader = package(clone, "y", "reader")
+    reader.read("packages/x/a.py")
+    reader.prompt()
+    clone.now += 60
+    clone.session("x").edit("packages/x/a.py", "x\n")
+    assert "! ../x/a.py: edited" in reader.prompt()
+
+
+def test_conflicts_are_named_from_where_the_reader_started() -> None:
+    conflict = KeptConflict("packages/x/a.py", 0.0, branch="fix", commits=1)
+    assert conflict.line(0.0, "packages/y").startswith("! ../x/a.py: fix has")
+    assert conflict.line(0.0).startswith("! packages/x/a.py: fix has")
+
+
+def test_a_file_that_the_prompt_names_from_there_comes_first(clone: Clone) -> None:
+    reader = package(clone, "y", "reader")
+    actor = clone.session("x")
+    for name in ("packages/x/a.py", "a.py", "packages/x/b.py", "packages/x/c.py"):
+        actor.edit(name, "x\n")
+    text = reader.prompt("Why does ../x/a.py print an x?")
+    assert "edited ../x/a.py" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "inside", "shown"),
+    [
+        ("/srv/app/src/a.py", "", "src/a.py"),
+        ("/srv/app/src/a.py", "src", "a.py"),
+        ("/srv/app/srcs/a.py", "src", "../srcs/a.py"),
+        ("/srv/app/a.py", "src/db", "../../a.py"),
+        ("/srv/application/a.py", "src", "/srv/application/a.py"),
+        ("a.py", "src", "a.py"),
+    ],
+)
+def test_paths_are_relative_as_git_prints_them(path: str, inside: str, shown: str) -> None:
+    assert relative(path, "/srv/app", inside) == shown
 
 
 def test_a_worktree_is_a_root_while_it_is_one(clone: Clone) -> None:

@@ -73,6 +73,7 @@ SOMETHING_NEW = {
     "session_memory.awareness.activity._relevance",
     "session_memory.awareness.activity.report",
     "session_memory.awareness.activity.update_text",
+    "session_memory.awareness.activity.viewpoint",
     "session_memory.common.text.format",
 }
 # What a project is has to be found out once, and again where a directory changed.

@@ -19,6 +19,7 @@ from session_memory.awareness.activity.collisions._lines import lines_of
 from session_memory.awareness.activity.collisions.facts import HEAD, TAKEN, Fact
 from session_memory.awareness.activity.report import Report, SessionSummary
 from session_memory.awareness.activity.updates import open_update
+from session_memory.awareness.activity.viewpoint import Viewpoint
 from session_memory.awareness.events.log import HookLog
 from session_memory.common.text.sanitize import beginning, for_people, shortened
 from session_memory.extras.host import _log as host_log
@@ -201,7 +202,7 @@ def test_no_place_branch_command_or_name_in_an_update_shows_a_piece_of_a_token(t
     }
     for other in others.values():
         other.may_quote = True
-    lines, _ = lines_of(facts, others, "/srv", NOW, 1_000_000)
+    lines, _ = lines_of(facts, others, Viewpoint("/srv", ""), NOW, 1_000_000)
     assert len(lines) == len(facts)
     assert told.count(", in worktree w") == told.count('"hello" in w') == len(texts)
     assert planted.pieces_in(told + "\n".join(lines)) == []

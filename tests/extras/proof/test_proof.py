@@ -416,6 +416,7 @@ class TestLines:
         )
         assert several.files == ("a.py", "b.py")
         assert is_named("/srv/agent/src/app.py", "src/app.py")
+        assert is_named("/srv/agent/src/app.py", "../src/app.py")
         assert not is_named("/srv/agent/src/my-app.py", "app.py")
         assert is_named("/srv/agent/a/very/long/path.py", "a/very/lo…")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ....common.system.git import is_commit
 from ....common.text.format import ELLIPSIS, counted, enumerated, one_line, shorten
-from ....common.text.paths import relative
 from ....common.text.sanitize import beginning, for_prompt, quotable
 from ....common.text.timestamps import age
 from ..actions import READ
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
     from .._new_entries import NewEntries
     from ..status_line import Edit
+    from ..viewpoint import Viewpoint
 
 NAMED_FILES = 3
 COMMAND_CHARACTERS = 60
@@ -36,14 +36,14 @@ _ORDER = (LOST, HEAD, MOVED, TAKEN, EDITED, BRANCH)
 
 
 def lines_of(
-    facts: list[Fact], others: Mapping[str, Report], directory: str, now: float, room: int
+    facts: list[Fact], others: Mapping[str, Report], viewpoint: Viewpoint, now: float, room: int
 ) -> tuple[list[str], list[Fact]]:
     """Return a line for each group of similar facts, and the facts in these lines.
 
     The lines take at most `room` characters, including a line feed before each. The gravest come
     first, then the newest. Sessions that edited the same file share a line; edits of idle sessions
-    come last. `others` are the reports of sessions by their keys. Paths are relative to
-    `directory`."""
+    come last. `others` are the reports of sessions by their keys. Paths are as the `viewpoint`
+    shows them."""
     idle = {key for key, other in others.items() if other.last_active < now - IDLE_SECONDS}
 
     def order(fact: Fact) -> tuple[float, ...]:
@@ -62,7 +62,7 @@ def lines_of(
     reported: list[Fact] = []
     idle_room = room // 2
     for merged in alike.values():
-        line = _line(merged, others.get(merged[0].session), directory, now)
+        line = _line(merged, others.get(merged[0].session), viewpoint, now)
         is_idle = merged[0].kind == EDITED and merged[0].session in idle
         if len(line) < (min(room, idle_room) if is_idle and lines else room):
             room -= len(line) + 1
@@ -72,14 +72,16 @@ def lines_of(
     return lines, reported
 
 
-def newest_edit(facts: list[Fact], others: Mapping[str, Report], directory: str) -> Edit | None:
+def newest_edit(
+    facts: list[Fact], others: Mapping[str, Report], viewpoint: Viewpoint
+) -> Edit | None:
     """Return the newest edit among `facts`, for the person's status line, or None."""
     edits = [fact for fact in facts if fact.kind == EDITED and fact.session in others]
     if not edits:
         return None
     fact = max(edits, key=lambda edit: edit.time)
     other = others[fact.session]
-    *texts, path = quotable([*other.texts, relative(fact.path, directory)])
+    *texts, path = quotable([*other.texts, viewpoint.shown(fact.path)])
     by = other.runtime or label_of(texts, other.place[0], LINE_CHARACTERS)
     done = (
         "removed by"
@@ -123,7 +125,7 @@ def shown_command(command: str) -> str:
     return f"`{shorten(typed, COMMAND_CHARACTERS)}`"
 
 
-def _line(facts: list[Fact], other: Report | None, directory: str, now: float) -> str:
+def _line(facts: list[Fact], other: Report | None, viewpoint: Viewpoint, now: float) -> str:
     """Return the line for facts that differ only in path and session, the newest first."""
     first = facts[0]
     if first.kind == LOST:
@@ -131,7 +133,7 @@ def _line(facts: list[Fact], other: Report | None, directory: str, now: float) -
 
         when = age(now - first.time)
         return lost_line(first, f"{when} by {called(other)}" if other else when)
-    return f"! {_LINES[first.kind](_Words(facts, other, directory, now))}"
+    return f"! {_LINES[first.kind](_Words(facts, other, viewpoint, now))}"
 
 
 class _Words:
@@ -152,12 +154,12 @@ class _Words:
         "worktree",
     )
 
-    def __init__(self, facts: list[Fact], other: Report | None, directory: str, now: float) -> None:
+    def __init__(
+        self, facts: list[Fact], other: Report | None, viewpoint: Viewpoint, now: float
+    ) -> None:
         first = self.first = facts[0]
         paths = [
-            relative(path, directory)
-            for path in dict.fromkeys([fact.path for fact in facts])
-            if path
+            viewpoint.shown(path) for path in dict.fromkeys([fact.path for fact in facts]) if path
         ]
         self.number = len(paths)
         self.before, self.after, self.worktree, *paths = quotable(
