@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .many_runtimes import ManyInDatabase, ManyRuntimes
-from .scenes import KILOBYTE, MEGABYTE, Buried, Clash, News, Remembering, Scene, Tails, Unsettled
+from .scenes import (
+    KILOBYTE,
+    MEGABYTE,
+    Buried,
+    Clash,
+    News,
+    Remembering,
+    Scene,
+    Tails,
+    Unsettled,
+    WithSubject,
+)
 from .sources import Source
 from .stopwatch import Command, CommandError, Stopwatch
 
@@ -282,6 +293,13 @@ CASES = [
         reference_title="1 MB",
     ),
     Case("new-50", "50 other sessions, 20 KB new in each", 1.6, prompt(MIXED_SIZES, News), 1.5),
+    Case(
+        "new-50-about",
+        "the same, and the prompt names a subject, so titles are compared",
+        2.4,
+        prompt(MIXED_SIZES, News, kind=WithSubject),
+        1.5,
+    ),
     Case(
         "new-50-typed",
         "the same, all of it typed by users",

@@ -252,6 +252,18 @@ class Remembering(Scene):
         super().settle(stopwatch)
 
 
+class WithSubject(Scene):
+    """A scene whose prompt has telling words, which are compared with other sessions' titles."""
+
+    def __init__(
+        self, root: Path, app: Path, source: Source, sizes: list[int], *, with_names: bool = False
+    ) -> None:
+        super().__init__(root, app, source, sizes, with_names=with_names)
+        self.event["prompt"] = (
+            "The parser of the invoice importer is slow: let it stream the lines and keep the totals."
+        )
+
+
 class Tail(NamedTuple):
     """The last lines of a transcript; `offset` is where they begin."""
 

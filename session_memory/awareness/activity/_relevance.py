@@ -64,14 +64,25 @@ class PromptWords:
         counts = [0] * len(texts)
         if not self.stems:
             return counts
-        plain = [f" {text.casefold().translate(_SIGNS)}" for text in texts]
+        folded = [text.casefold() for text in texts]
         most = max(2, len(texts) // 3)
         for stem in self.stems:
-            word = f" {stem}"
-            places = [at for at, text in enumerate(plain) if word in text]
+            places = [
+                at for at, text in enumerate(folded) if stem in text and _has_word(text, stem)
+            ]
             for at in places if len(places) <= most else ():
                 counts[at] += 1
         return counts
+
+
+def _has_word(text: str, stem: str) -> bool:
+    """Check if a word of a text, after a space or sign, begins with `stem`.
+
+    Replacing the signs of all texts would take .1 x of a bare start."""
+    at = text.find(stem)
+    while at > 0 and text[at - 1] != " " and ord(text[at - 1]) not in _SIGNS:
+        at = text.find(stem, at + 1)
+    return at >= 0
 
 
 def stems_of(text: str) -> list[str]:

@@ -10,6 +10,7 @@ from ...sessions.transcripts.entries import FROM_AGENTS, NOTHING, Entry, Session
 from ...sessions.transcripts.lines import first_line
 from ...sessions.transcripts.projects import is_of_namesake
 from ...sessions.transcripts.reader import (
+    BRIEF_OWNER_BYTES,
     FIRST_PROMPT_RANK,
     HEAD_BYTES,
     USER_RANK,
@@ -719,4 +720,6 @@ def title_in_head(session: Session, runtime: Runtime) -> str:
     """Return the title at the beginning of a session's transcript, to compare; '' if it has none.
 
     Raises OSError."""
-    return _from_head(session, runtime, False)[0][2]
+    with Opened(session.path) as descriptor:
+        owner = TitleOwner(runtime.session_id_of(session.path), descriptor, BRIEF_OWNER_BYTES)
+        return TranscriptHead(runtime, descriptor, owner).best_title((FIRST_PROMPT_RANK, ""))[1]

@@ -384,10 +384,8 @@ def _own_prompt(runtime: Runtime, path: str, gate: Gate) -> str:
 
     Raises OSError."""
     with Opened(path) as descriptor:
-        lines = head_lines(descriptor, FURTHER_BYTES)
-    entries = [
-        entry for entry in TranscriptReader(runtime, lines[0][1] if lines else b"").forward(lines)
-    ]
+        first, lines = head_lines(descriptor, FURTHER_BYTES)
+        entries = [*TranscriptReader(runtime, first).forward(lines)]
     said = [
         entry
         for entry in entries

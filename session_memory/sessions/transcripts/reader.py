@@ -258,8 +258,8 @@ class TranscriptReader:
 def first_entry(runtime: Runtime, descriptor: int) -> Entry | None:
     """Return the first entry of a transcript; None if its beginning has none. Raises OSError."""
     for limit in (HEAD_BYTES, FURTHER_BYTES):
-        lines = head_lines(descriptor, limit)
-        for entry in TranscriptReader(runtime, lines[0][1] if lines else b"").forward(lines):
+        first_line, lines = head_lines(descriptor, limit)
+        for entry in TranscriptReader(runtime, first_line).forward(lines):
             if isinstance(entry, Entry):
                 return entry
     return None
@@ -270,8 +270,8 @@ def first_directory(runtime: Runtime, descriptor: int) -> str:
 
     TranscriptHead has it too, but reads on to the first prompt. Raises OSError."""
     for limit in (HEAD_BYTES, FURTHER_BYTES):
-        lines = head_lines(descriptor, limit)
-        reader = TranscriptReader(runtime, lines[0][1] if lines else b"")
+        first_line, lines = head_lines(descriptor, limit)
+        reader = TranscriptReader(runtime, first_line)
         for entry in reader.forward(lines):
             if isinstance(entry, Entry) and entry.cwd:
                 return entry.cwd
@@ -300,8 +300,8 @@ class TranscriptHead:
             self._read(runtime, descriptor, FURTHER_BYTES, owner)
 
     def _read(self, runtime: Runtime, descriptor: int, limit: int, owner: TitleOwner) -> None:
-        lines = head_lines(descriptor, limit)
-        reader = TranscriptReader(runtime, lines[0][1] if lines else b"", owner=owner)
+        first_line, lines = head_lines(descriptor, limit)
+        reader = TranscriptReader(runtime, first_line, owner=owner)
         left: set[int] | None = None
         for entry in reader.forward(lines):
             if isinstance(entry, Entry):
@@ -312,7 +312,7 @@ class TranscriptHead:
                 if entry.role == "user" and entry.cwd == self.cwd and is_request(entry.text):
                     # a better one may be on an abandoned branch
                     if self.prompt and left is None:
-                        left = TranscriptReader(runtime, lines[0][1]).offsets_off_branch(
+                        left = TranscriptReader(runtime, first_line).offsets_off_branch(
                             descriptor, min(limit, os.fstat(descriptor).st_size)
                         )
                     if not left or entry.offset not in left:

@@ -12,6 +12,7 @@ from hooks_scene import PlainUser, told
 from records import append, assistant, exchange, tool_result, user
 
 from bench.clones import Clone
+from session_memory.awareness.activity._relevance import PromptWords
 
 
 def edited(plain: PlainUser, request: str, *names: str, minutes: float = 1, **fields: str) -> Path:
@@ -187,3 +188,18 @@ class TestOnlyCollisions:
         (line,) = told(plain.run(prompt=request)).split("\n")[2:]
         assert line.startswith(f'! "{request[:30]}')
         assert line.endswith("in this directory; it has edited nothing yet")
+
+
+@pytest.mark.parametrize(
+    ("text", "shared"),
+    [
+        ("Mend the Garden fence", 2),
+        ('"garden" (fence): done', 2),
+        ("gardeners fenced it in", 2),
+        ("offence in a rosegarden, then a garden", 1),
+        ("pregarden unfence", 0),
+        ("", 0),
+    ],
+)
+def test_a_word_counts_where_it_begins_whatever_sign_is_before_it(text: str, shared: int) -> None:
+    assert PromptWords("the garden, and its fence").shared_words([text]) == [shared]

@@ -15,8 +15,9 @@ from bench.corpus import Author, texts_of, write_session
 from session_memory.common.system.json import decode_line
 from session_memory.sessions.runtimes.records import CALLS, MESSAGES
 from session_memory.sessions.runtimes.table import runtime as runtime_of
+from session_memory.sessions.transcripts import lines as lines_of_files
 from session_memory.sessions.transcripts.entries import Entry
-from session_memory.sessions.transcripts.lines import first_line, is_whole
+from session_memory.sessions.transcripts.lines import first_line, head_lines, is_whole
 from session_memory.sessions.transcripts.reader import TranscriptReader
 
 if TYPE_CHECKING:
@@ -229,3 +230,33 @@ class TestTheLastLine:
         path = session.write(tmp_path)
         path.write_bytes(path.read_bytes()[:-1])
         assert said(path, PI) == ["one", "two", "right way"]
+
+
+class TestTheHeadOfAFile:
+    @pytest.mark.parametrize("limit", [0, 1, 9_000, 20_000, 64 * 1024, 10**6])
+    @pytest.mark.parametrize("longest", [0, 40, 9_000, 70_000])
+    def test_has_its_complete_lines(self, tmp_path: Path, longest: int, limit: int) -> None:
+        content = b"".join([b"x" * (longest * at // 5) + b"\n" for at in range(9)]) + b"torn"
+        path = tmp_path / "t.jsonl"
+        path.write_bytes(content)
+        whole = content[:limit].split(b"\n")[:-1]
+        with path.open("rb") as file:
+            first, found = head_lines(file.fileno(), limit)
+            read = [*found]
+        assert first == (whole[0] if whole else b"")
+        assert [line for _, line in read] == whole
+        assert all(content[at : at + len(line) + 1] == line + b"\n" for at, line in read)
+
+    def test_is_read_only_as_far_as_it_is_needed(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path, ends = tmp_path / "t.jsonl", []
+        path.write_bytes(b"{}\n" * 30_000)
+        read_at = lines_of_files.read_at
+        monkeypatch.setattr(
+            lines_of_files, "read_at", lambda *range: ends.append(range[2]) or read_at(*range)
+        )
+        with path.open("rb") as file:
+            _, found = head_lines(file.fileno(), 64 * 1024)
+            assert [next(found), next(found)] == [(0, b"{}"), (3, b"{}")]
+        assert max(ends) <= 8 * 1024
