@@ -22,14 +22,14 @@ def git(repository: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def checkpoint(repository: Path, id: str, **sessions: bytes) -> None:
+def checkpoint(repository: Path, id: str, agent: str = "Claude Code", **sessions: bytes) -> None:
     """Commits a checkpoint with the transcripts of these sessions to the branch that keeps them."""
     git(repository, "checkout", "-q", BRANCH)
     for number, (session, transcript) in enumerate(sessions.items()):
         folder = repository / id[:2] / id[2:] / str(number)
         folder.mkdir(parents=True)
         created = f"2026-01-{10 + len(transcript) % 10}T10:00:00Z"
-        metadata = {"session_id": session, "agent": "Claude Code", "created_at": created}
+        metadata = {"session_id": session, "agent": agent, "created_at": created}
         (folder / "metadata.json").write_text(json.dumps(metadata))
         (folder / "full.jsonl").write_bytes(transcript)
     git(repository, "add", "-A")

@@ -35,8 +35,8 @@ from .. import merges
 from ..command import run
 from ..scenes import REPOSITORY
 from ..scratch import scratch_directory
-from .recall.checkpoints import AGENTS
-from .updates.replay import PATCHED, History, Talk, Told, histories, is_typed, payload_of
+from .updates.replay import History, Told, histories
+from .updates.talks import PATCHED, Talk
 
 PRECISION, RECALL, OPPORTUNITY, CONTROL, FALSE = 0.9, 0.5, 0.01, 0.2, 0.02
 ACTIVE_SECONDS = 3600.0
@@ -98,11 +98,7 @@ def judged(history: History, place: Path) -> Counts:
 
     The homes are below `place`."""
     uses = {talk.session: list(uses_of(talk)) for talk in history.talks}
-    prompts = {
-        talk.session: [line.time for line in talk.lines if is_typed(line.record)]
-        for talk in history.talks
-        if talk.agent in AGENTS
-    }
+    prompts = {talk.session: [line.time for line, _ in talk.prompts()] for talk in history.talks}
     files_by_update: dict[tuple[str, float], list[str]] = {}
     counts = Counts(prompts=sum(map(len, prompts.values())))
     for update in history.play(REPOSITORY):
@@ -206,7 +202,7 @@ def uses_of(talk: Talk) -> Iterator[Use]:
                 if path and tool in (*_WRITES, *_USES):
                     yield Use(line.time, path, tool in _WRITES)
         for name in PATCHED.findall(
-            str(payload_of(line).get("input") or payload_of(line).get("arguments") or "").replace(
+            str(line.payload.get("input") or line.payload.get("arguments") or "").replace(
                 "\\n", "\n"
             )
         ):

@@ -15,7 +15,8 @@ from bench.handoff import pairs_of
 from bench.research.public.__main__ import main as public
 from bench.research.public.__main__ import readme_program
 from bench.research.public.tools import AgentsView
-from bench.research.updates.replay import Talk, _switched_at
+from bench.research.updates.replay import _switched_at
+from bench.research.updates.talks import Talk
 from session_memory.history.store.values import Conversation, StoredEntry
 
 START = 1_790_000_000.0

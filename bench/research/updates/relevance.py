@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...scratch import scratch_directory
-from .replay import PATCHED, History, Talk, Told, histories, is_typed, payload_of, prompt_text
+from .replay import History, Told, histories
+from .talks import PATCHED, Talk
 
 DAY = 86_400
 MOST_PROMPTS = 3  # up to which the reader's edits count, as in the rules for labels
-_EDITS = ("Edit", "MultiEdit", "NotebookEdit", "Write")
 _AROUND = "\"'`()[]{}<>,;:!?.@*…"
 
 
@@ -97,9 +98,8 @@ def _occasions(repository: Path, wanted: set[tuple[str, str, int]]) -> Iterator[
         for history in histories(repository, root):
             edits = {talk.session: list(_edits(history, talk)) for talk in history.talks}
             for talk in history.talks:
-                prompts = [line for line in talk.lines if is_typed(line.record)]
-                prompts = list({line.record["uuid"]: line for line in prompts}.values())
-                for number, line in enumerate(prompts, 1):
+                prompts = talk.prompts()
+                for number, (line, prompt) in enumerate(prompts, 1):
                     if (history.name, talk.session, number) not in wanted:
                         continue
                     recent = {
@@ -109,9 +109,9 @@ def _occasions(repository: Path, wanted: set[tuple[str, str, int]]) -> Iterator[
                         if session != talk.session and line.time - DAY < time < line.time
                     }
                     after = prompts[number + MOST_PROMPTS - 1 :][:1]
-                    until = after[0].time if after else float("inf")
+                    until = after[0][0].time if after else float("inf")
                     done = {path for time, path in edits[talk.session] if line.time <= time < until}
-                    names = _names_in(prompt_text(line.record))
+                    names = _names_in(prompt.text)
                     yield Occasion(
                         history.name,
                         talk.session,
@@ -130,23 +130,12 @@ def _names_in(prompt: str) -> set[str]:
 def _edits(history: History, talk: Talk) -> Iterator[tuple[float, str]]:
     """Yield when and which files a session edited."""
     for line in talk.lines:
-        payload = payload_of(line)
-        patch = str(payload.get("input") or payload.get("arguments") or "")
-        for name in PATCHED.findall(patch.replace("\\n", "\n")):
-            yield line.time, history.relative(f"{talk.cwd}/{name}")
-        for call in _calls(line.record):
-            path = str((call.get("input") or {}).get("file_path") or "")
-            if call.get("name") in _EDITS and path:
-                yield line.time, history.relative(path)
-
-
-def _calls(record: dict[str, Any]) -> list[dict[str, Any]]:
-    message = record.get("message")
-    blocks = message.get("content") if isinstance(message, dict) else None
-    blocks = blocks if isinstance(blocks, list) else []
-    return [
-        block for block in blocks if isinstance(block, dict) and block.get("type") == "tool_use"
-    ]
+        for call in talk.kind.calls(line):
+            names = PATCHED.findall(call.text.replace("\\n", "\n")) if call.kind == "patch" else []
+            if call.kind == "edit" and call.given.get("file_path"):
+                names = [call.given["file_path"]]
+            for name in names:
+                yield line.time, history.relative(os.path.join(talk.cwd, name))
 
 
 if __name__ == "__main__":

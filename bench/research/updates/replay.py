@@ -1,9 +1,9 @@
 """The histories of a repository with checkpoints, replayed in order of time, home by home.
 
-Each person has a home. With each prompt that a person typed in a session of Claude Code, a
-program's hook runs on everything that all sessions of that person had written by then, with the
-clock of that time. Sessions of Codex are only others. A home has only the sessions that a
-checkpoint keeps, and no transcripts of sub-agents."""
+Each person has a home. With each prompt that a person typed, to Claude Code, Codex or Pi, a program's
+hook runs on everything that all sessions of that person had written by then, with the clock of that
+time. A home has only the sessions that a checkpoint keeps. Sub-agents of Codex are among them, and
+get no prompts; those of Claude Code are not."""
 
 from __future__ import annotations
 
@@ -14,19 +14,15 @@ import subprocess
 import sys
 from bisect import bisect_left
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from session_memory.sessions.runtimes.claude import encode_cwd
-
-from ..recall.checkpoints import AGENTS, Checkpoints
+from ..recall.checkpoints import Checkpoints
 from .clone import ENVIRONMENT, Clone
+from .talks import ALL_AGENTS, PATCHED, Call, Line, Prompt, Talk, as_record, blocks_of
 
-_HOME = re.compile(rb"/(?:Users|home)/[A-Za-z0-9._-]+")
 _COMMITTED = re.compile(r"^\[(\S+)(?: \(root-commit\))? ([0-9a-f]{7,12})\] (.*)$", re.MULTILINE)
 SWITCHING = 6  # records in which a session's own git command and its result are looked for
-PATCHED = re.compile(r"^\*\*\* (?:Add|Update) File: (.+)$", re.MULTILINE)
 _START = """import sys, time
 now = float(sys.argv[2])
 time.time = lambda: now
@@ -50,55 +46,9 @@ class Told(NamedTuple):
     repository: str
     session: str
     number: int  # of the prompt, from 1
-    prompt: str  # its uuid
+    prompt: str  # its id
     time: float
     text: str
-
-
-class Line:
-    """A line of a transcript: its time, the record, and the bytes as the home has them."""
-
-    def __init__(self, content: bytes, record: dict[str, Any], time: float) -> None:
-        self.content, self.record, self.time = content, record, time
-
-
-class Talk:
-    """A session: its lines, and its transcript in the home."""
-
-    def __init__(self, session: str, agent: str, content: bytes) -> None:
-        self.session, self.agent = session, agent
-        self.person = next(iter(_HOME.findall(content)), b"").decode()
-        self.lines: list[Line] = []
-        now = 0.0
-        for part in content.split(b"\n"):
-            try:
-                record = json.loads(part)
-            except ValueError:
-                continue
-            if isinstance(record, dict):
-                now = max(now, _time(record.get("timestamp")))
-                self.lines.append(Line(part, record, now))
-        self.lines = [line for line in self.lines if line.time or self.lines[-1].time]
-        first = next((line.time for line in self.lines if line.time), 0.0)
-        for line in self.lines:
-            line.time = line.time or first
-        cwds = [line.record.get("cwd") or payload_of(line).get("cwd") for line in self.lines]
-        self.cwd = next((cwd for cwd in cwds if isinstance(cwd, str)), "")
-        self.path = Path()
-        self.waiting = b""
-        self.relinked: tuple[bytes, bytes] = (b"", b"")
-
-    def write(self, content: bytes) -> None:
-        self.waiting += content + b"\n"
-
-    def flush(self, now: float) -> None:
-        """Write what waits into the transcript."""
-        if self.waiting:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab") as file:
-                file.write(self.waiting)
-            os.utime(self.path, (now, now))
-            self.waiting = b""
 
 
 def _switched_at(lines: list[Line]) -> float | None:
@@ -107,7 +57,7 @@ def _switched_at(lines: list[Line]) -> float | None:
     Return None if there is none: then somebody else switched the branch."""
     results: dict[str, float] = {}
     for line in reversed(lines[-SWITCHING:]):
-        for block in _blocks(line.record):
+        for block in blocks_of(line):
             if block.get("type") == "tool_result":
                 results[str(block.get("tool_use_id"))] = line.time
             elif block.get("type") == "tool_use":
@@ -115,13 +65,6 @@ def _switched_at(lines: list[Line]) -> float | None:
                 if "git" in command.split() and (when := results.get(str(block.get("id")))):
                     return when
     return None
-
-
-def _blocks(record: dict[str, Any]) -> list[dict[str, Any]]:
-    message = record.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    blocks = content if isinstance(content, list) else []
-    return [block for block in blocks if isinstance(block, dict)]
 
 
 class History:
@@ -138,17 +81,11 @@ class History:
         self._clones: dict[str, Clone] = {}
         self._branches: dict[str, str] = {}  # by session
         self._seen: set[str] = set()
-        self._calls: dict[str, Line] = {}
+        self._calls: dict[str, tuple[float, Call]] = {}
         self._active: dict[str, float] = {}
         root.mkdir(parents=True)
         for talk in talks:
-            if talk.agent in AGENTS:
-                directory = root / ".claude/projects" / encode_cwd(self._here(talk.cwd))
-                talk.path = directory / f"{talk.session}.jsonl"
-            else:
-                day = datetime.utcfromtimestamp(talk.lines[0].time)
-                name = f"rollout-{day:%Y-%m-%dT%H-%M-%S}-{talk.session}.jsonl"
-                talk.path = root / ".codex/sessions" / f"{day:%Y/%m/%d}" / name
+            talk.path = root / talk.kind.path(talk, self._here(talk.cwd))
         self._roots = self._worktrees()
         self._paths = {root: self._touched(root) for root in self._roots}
 
@@ -177,25 +114,23 @@ class History:
             line = talk.lines[at]
             while own_commits and own_commits[0].time <= now:
                 self._commit(own_commits.pop(0))
-            if talk.agent in AGENTS:
-                self._follow_branch(talk, at, line)
-                if is_typed(line.record) and line.record.get("uuid") not in self._seen:
-                    self._seen.add(line.record["uuid"])
-                    prompts[n] += 1
-                    for other_talk in self.talks:
-                        other_talk.flush(
-                            other_talk.lines[0].time
-                            if other_talk is talk and not at
-                            else self._written(other_talk, now)
-                        )
-                    text = self._ask(program, n, line)
-                    self._write(talk, line)
-                    if text:
-                        self._show(talk, line, text)
-                        yield Told(
-                            self.name, talk.session, prompts[n], line.record["uuid"], now, text
-                        )
-                    continue
+            self._follow_branch(talk, at, line)
+            prompt = talk.prompt(line)
+            if prompt and prompt.id not in self._seen:
+                self._seen.add(prompt.id)
+                prompts[n] += 1
+                for other_talk in self.talks:
+                    other_talk.flush(
+                        other_talk.lines[0].time
+                        if other_talk is talk and not at
+                        else self._written(other_talk, now)
+                    )
+                text = self._ask(program, n, line, prompt)
+                self._write(talk, line)
+                if text:
+                    talk.show(prompt, line, text)
+                    yield Told(self.name, talk.session, prompts[n], prompt.id, now, text)
+                continue
             self._write(talk, line)
             self._do(talk, line)
             talk_root = self._root_of(line.record.get("cwd") or talk.cwd)
@@ -210,53 +145,21 @@ class History:
         return path.replace(self._person.decode(), str(self._root))
 
     def _write(self, talk: Talk, line: Line) -> None:
-        content = line.content.replace(self._person, str(self._root).encode())
-        if talk.relinked[0]:
-            content = content.replace(
-                b'"parentUuid":"%b"' % talk.relinked[0], b'"parentUuid":"%b"' % talk.relinked[1], 1
-            )
-        talk.write(content)
+        talk.write_line(line.content.replace(self._person, str(self._root).encode()))
 
-    def _show(self, talk: Talk, line: Line, text: str) -> None:
-        """The record that Claude Code keeps of what a hook told."""
-        uuid = line.record["uuid"]
-        shown = uuid[:-4] + f"{int(uuid[-4:], 16) ^ 0xFFFF:04x}"
-        keys = ("isSidechain", "userType", "cwd", "sessionId", "version", "gitBranch", "timestamp")
-        envelope = {key: line.record.get(key) for key in keys}
-        envelope["cwd"] = self._here(envelope["cwd"] or talk.cwd)
-        attachment = {
-            "type": "hook_additional_context",
-            "content": [text],
-            "hookName": "UserPromptSubmit",
-            "hookEvent": "UserPromptSubmit",
-        }
-        record = {
-            "parentUuid": uuid,
-            **envelope,
-            "type": "attachment",
-            "attachment": attachment,
-            "uuid": shown,
-        }
-        talk.write(json.dumps(record, separators=(",", ":")).encode())
-        talk.relinked = uuid.encode(), shown.encode()
-
-    def _ask(self, program: Path, n: int, line: Line) -> str:
+    def _ask(self, program: Path, n: int, line: Line, prompt: Prompt) -> str:
         talk = self.talks[n]
         event = {
             "session_id": talk.session,
             "transcript_path": str(talk.path),
-            "hook_event_name": "UserPromptSubmit",
+            "hook_event_name": talk.kind.EVENT,
             "cwd": self._here(line.record.get("cwd") or talk.cwd),
-            "prompt": prompt_text(line.record),
+            "prompt": prompt.text,
+            **talk.kind.event(talk),
         }
-        environment = {
-            "HOME": str(self._root),
-            "PATH": "/usr/bin:/bin",
-            "LANG": "C.UTF-8",
-            "CLAUDE_PID": str(5000 + n),
-            "CLAUDE_PROJECT_DIR": self._here(talk.cwd),
-        }
-        script = str(program / "hooks/user_prompt_submit.py")
+        environment = {"HOME": str(self._root), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+        environment |= talk.kind.environment(n, self._here(talk.cwd))
+        script = str(program / "hooks" / talk.kind.SCRIPT)
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-c", _START, script, str(line.time)],
             input=json.dumps(event).encode(),
@@ -268,74 +171,45 @@ class History:
         for file in place.rglob("*") if place.exists() else ():
             if file.stat().st_mtime > line.time + 1:
                 os.utime(file, (line.time, line.time))
-        answer = json.loads(done.stdout or b"{}")
-        return str(answer.get("hookSpecificOutput", {}).get("additionalContext", ""))
+        return talk.kind.answer(json.loads(done.stdout or b"{}"))
 
     def _do(self, talk: Talk, line: Line) -> None:
         """Apply the effect that a result shows: a written file, a made commit."""
-        payload = payload_of(line)
-        if payload.get("type") in ("custom_tool_call", "function_call"):
-            self._calls[str(payload.get("call_id"))] = line
-        elif payload.get("type") in ("custom_tool_call_output", "function_call_output"):
-            self._patch(talk, line, self._calls.get(str(payload.get("call_id"))))
-        message = line.record.get("message")
-        blocks = message.get("content") if isinstance(message, dict) else None
-        for block in blocks if isinstance(blocks, list) else ():
-            if not isinstance(block, dict):
+        for call in talk.kind.calls(line):
+            self._calls[call.id] = line.time, call
+        for call_id, has_failed, output in talk.kind.results(line):
+            if call_id not in self._calls:
                 continue
-            if block.get("type") == "tool_use":
-                self._calls[block.get("id", "")] = line
-                line.record.setdefault("calls", {})[block.get("id", "")] = block
-            elif block.get("type") == "tool_result" and block.get("tool_use_id") in self._calls:
-                called = self._calls[block["tool_use_id"]]
-                call = called.record["calls"][block["tool_use_id"]]
-                self._finish(talk, line, call, block, called.time)
+            began, call = self._calls[call_id]
+            if call.kind == "command":
+                self._commit_by(talk, line, call.text, output)
+            elif call.kind == "patch":
+                self._patch(talk, line, began, call.text)
+            elif not has_failed:
+                self._edit(talk, line, began, call)
 
-    def _finish(
-        self, talk: Talk, line: Line, call: dict[str, Any], block: dict[str, Any], began: float
-    ) -> None:
-        given, result = call.get("input") or {}, line.record.get("toolUseResult")
-        path = str(given.get("file_path") or given.get("notebook_path") or "")
-        if call.get("name") == "Bash":
-            output = (
-                result.get("stdout", "")
-                if isinstance(result, dict)
-                else _flat(block.get("content"))
-            )
-            self._commit_by(talk, line, str(given.get("command", "")), str(output))
-        elif (
-            call.get("name") in ("Edit", "MultiEdit", "Write")
-            and not block.get("is_error")
-            and path
-        ):
-            content = given.get("content", "")
-            root = self._root_of(path)
-            clone = self._clone(root, line.time) if root else None
-            if clone is None:
-                return
-            file = clone.root / path[len(root) + 1 :]
-            if call["name"] != "Write":
-                original = result.get("originalFile") if isinstance(result, dict) else None
-                content = original or (file.read_text(errors="replace") if file.exists() else "")
-                for edit in given.get("edits") or [given]:
-                    old, new = str(edit.get("old_string", "")), str(edit.get("new_string", ""))
-                    content = (
-                        content.replace(old, new, -1 if edit.get("replace_all") else 1)
-                        if old
-                        else new
-                    )
-            when = max(began, line.time - 0.003)
-            clone.write(path[len(root) + 1 :], str(content).encode(errors="replace"), when)
-
-    def _patch(self, talk: Talk, line: Line, called: Line | None) -> None:
-        text = (
-            str(payload_of(called).get("input") or payload_of(called).get("arguments") or "")
-            if called
-            else ""
-        )
-        if called is None or "*** Begin Patch" not in text:
+    def _edit(self, talk: Talk, line: Line, began: float, call: Call) -> None:
+        given = call.given
+        path = os.path.normpath(os.path.join(talk.cwd, str(given.get("file_path") or "")))
+        root = self._root_of(path)
+        clone = self._clone(root, line.time) if root and given.get("file_path") else None
+        if clone is None:
             return
-        when = (called.time + line.time) / 2 if line.time - called.time > 0.02 else line.time - 0.1
+        file = clone.root / path[len(root) + 1 :]
+        content = given.get("content")
+        if content is None:
+            original = as_record(line.record.get("toolUseResult")).get("originalFile")
+            content = original or (file.read_text(errors="replace") if file.exists() else "")
+            for edit in given.get("edits") or [given]:
+                old, new = str(edit.get("old_string", "")), str(edit.get("new_string", ""))
+                content = (
+                    content.replace(old, new, -1 if edit.get("replace_all") else 1) if old else new
+                )
+        when = max(began, line.time - 0.003)
+        clone.write(path[len(root) + 1 :], str(content).encode(errors="replace"), when)
+
+    def _patch(self, talk: Talk, line: Line, began: float, text: str) -> None:
+        when = (began + line.time) / 2 if line.time - began > 0.02 else line.time - 0.1
         for name in PATCHED.findall(text.replace("\\n", "\n")):
             path = os.path.normpath(os.path.join(talk.cwd, name))
             root = self._root_of(path)
@@ -399,7 +273,8 @@ class History:
                 clone.commit_known(commit.name, commit.subject, commit.time)
 
     def _follow_branch(self, talk: Talk, at: int, line: Line) -> None:
-        branch = line.record.get("gitBranch")
+        git = as_record(line.payload.get("git"))
+        branch = line.record.get("gitBranch") or git.get("branch")
         root = self._root_of(line.record.get("cwd") or talk.cwd)
         if not branch or not root or branch == "HEAD" or self._branches.get(talk.session) == branch:
             return
@@ -473,7 +348,7 @@ class History:
         patched = {
             path.encode()
             for talk in self.talks
-            if talk.agent not in AGENTS
+            if "codex" in talk.kind.AGENTS
             for line in talk.lines
             for path in PATCHED.findall(line.content.decode(errors="replace").replace("\\n", "\n"))
         }
@@ -492,7 +367,8 @@ def histories(repository: Path, root: Path) -> Iterator[History]:
     fields = [line.split("\t", 3) for line in log.splitlines()]
     commits = [Commit(name, who, float(time), subject) for name, who, time, subject in fields]
     persons: dict[str, list[Talk]] = {}
-    for transcript, content in Checkpoints(repository, (*AGENTS, "codex")).contents():
+    kept = Checkpoints(repository, ALL_AGENTS, is_asked=False)
+    for transcript, content in kept.contents():
         talk = Talk(transcript.session, transcript.agent, content)
         if talk.lines and talk.cwd.startswith("/") and talk.person:  # no Windows
             persons.setdefault(talk.person, []).append(talk)
@@ -505,43 +381,3 @@ def histories(repository: Path, root: Path) -> Iterator[History]:
                 else repository.parent.name.replace("+", "/")
             )
             yield History(name, repository, talks, commits, root / person.rpartition("/")[2])
-
-
-def payload_of(line: Line) -> dict[str, Any]:
-    payload = line.record.get("payload")
-    return payload if isinstance(payload, dict) else {}
-
-
-def _time(stamp: object) -> float:
-    try:
-        return datetime.fromisoformat(str(stamp).replace("Z", "+00:00")).timestamp()
-    except ValueError:
-        return 0.0
-
-
-def prompt_text(record: dict[str, Any]) -> str:
-    """Return what a user typed in a record."""
-    return _flat((record.get("message") or {}).get("content"))
-
-
-def _flat(content: object) -> str:
-    if isinstance(content, list):
-        return "\n".join(str(block.get("text", "")) for block in content if isinstance(block, dict))
-    return content if isinstance(content, str) else ""
-
-
-def is_typed(record: dict[str, Any]) -> bool:
-    """Check if a record is a prompt that a person typed."""
-    if record.get("type") != "user" or any(
-        record.get(key) for key in ("isMeta", "isSidechain", "isCompactSummary")
-    ):
-        return False
-    content = (record.get("message") or {}).get("content")
-    if isinstance(content, list) and any(
-        block.get("type") == "tool_result" for block in content if isinstance(block, dict)
-    ):
-        return False
-    text = prompt_text(record).strip()
-    return bool(text and record.get("uuid")) and not text.startswith(
-        ("<", "[Request interrupted", "Caveat:", "This session is")
-    )
