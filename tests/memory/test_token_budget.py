@@ -269,10 +269,19 @@ class TestPrices:
         ]:
             assert cost(Usage(1_000_000, 0, 0, model), self.TABLE) == dollars
 
+    def test_so_are_those_that_codex_uses(self):
+        for model, dollars in [
+            ("gpt-5.2-codex", 15.75),
+            ("gpt-5.4", 17.5),
+            ("gpt-5.5-2026-04-23", 35.0),
+            ("gpt-6.1-sol", 12.0),
+        ]:
+            assert cost(Usage(1_000_000, 1_000_000, 0, model), self.TABLE) == dollars
+
     def test_a_model_that_only_begins_as_one_of_the_table_has_no_price(self):
         for model in [
-            "gpt-5.4",
-            "gpt-5.5",
+            "gpt-5.99",
+            "gpt-5.4-ultra",
             "gpt-5-ultra",
             "claude-opus-4-9",
             "claude-opus-50",

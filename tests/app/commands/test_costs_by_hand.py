@@ -353,6 +353,6 @@ def test_a_fork_whose_origin_is_gone_costs_what_it_copied(person: StoreUser) -> 
 def test_a_model_that_is_not_known_is_named_and_costs_nothing(person: StoreUser) -> None:
     put_codex(person.home)
     for path in (person.home / ".codex").rglob("*.jsonl"):
-        path.write_text(path.read_text().replace(json.dumps(GPT), json.dumps("gpt-5.4")))
+        path.write_text(path.read_text().replace(json.dumps(GPT), json.dumps("gpt-5.99")))
     said = person.result("costs", "--by", "model")
-    assert (said["total"]["dollars"], said["total"]["unpriced"]) == (None, ["gpt-5.4"])
+    assert (said["total"]["dollars"], said["total"]["unpriced"]) == (None, ["gpt-5.99"])
