@@ -47,11 +47,11 @@ WORK = [Work(**fields) for fields in _KNOWN["work"]]
 MEMORIES: dict[str, str] = _KNOWN["memories"]  # pages, by their names
 
 
-def write_home(home: Path, now: float, days: int = DAYS) -> None:
+def write_home(home: Path, now: float, days: int = DAYS) -> list[str]:
     """Write the transcripts of `days` days and today's.
 
     Two of these sessions have a file in common: one got a report about it, and the other is at
-    work. `now` is in seconds since 1970."""
+    work. `now` is in seconds since 1970. Return the ids of these two, the one at work first."""
     random = Random(SEED)
     for project in dict.fromkeys(work.project for work in WORK):
         _repository(home / "code" / project, "main" if project != "bakery-shop" else "checkout")
@@ -63,16 +63,17 @@ def write_home(home: Path, now: float, days: int = DAYS) -> None:
         for _ in range(int(random.expovariate(1 / (0.6 if is_weekend else 3.2 * busy)))):
             begin = day + random.gauss(13.5, 3) * HOUR
             _session(home, random, random.choice(WORK), begin, random.randint(1, 5))
-    _today(home, random, now)
+    open_ids = _today(home, random, now)
     pages = home / ".session-memory" / "memories"
     pages.mkdir(parents=True, exist_ok=True)
-    first = _session_id(random)
+    first = session_id(random)
     date = time.strftime("%Y-%m-%d", time.gmtime(now - 9 * 24 * HOUR))
     for name, text in MEMORIES.items():
         (pages / name).write_text(text.format(home=home, session=first, day=date))
+    return open_ids
 
 
-def _today(home: Path, random: Random, now: float) -> None:
+def _today(home: Path, random: Random, now: float) -> list[str]:
     _session(home, random, WORK[8], now - 5 * HOUR, 2)
     _session(home, random, WORK[6], now - 2 * HOUR, 3)
     first = _session(home, random, WORK[0], now - 40 * 60, 2, runtime="claude")
@@ -80,9 +81,9 @@ def _today(home: Path, random: Random, now: float) -> None:
         home, random, WORK[2]._replace(file="src/cart.ts"), now - 25 * 60, 2, runtime="claude"
     )
     _told(home, second, "Also offer Sunday morning", now - 6 * 60)
-    _add(
+    add_records(
         first,
-        _claude_turn(
+        claude_turn(
             random,
             home,
             WORK[0]._replace(request="Add a test for two tabs"),
@@ -92,7 +93,8 @@ def _today(home: Path, random: Random, now: float) -> None:
     )
     _session(home, random, WORK[4], now - 4 * 60, 1, runtime="codex")
     at_work = WORK[0]._replace(request="Run it in Firefox too")
-    _add(first, _claude_turn(random, home, at_work, first.stem, now - 25)[:2])
+    add_records(first, claude_turn(random, home, at_work, first.stem, now - 25)[:2])
+    return [first.stem, second.stem]
 
 
 def _session(
@@ -101,7 +103,7 @@ def _session(
     """Writes a transcript of some turns, which begins then; its path."""
     runtime = runtime or random.choices(("claude", "codex", "pi"), (6, 2, 2))[0]
     cwd = f"{home}/code/{work.project}"
-    id = _session_id(random)
+    id = session_id(random)
     others = [
         work_of_project
         for work_of_project in WORK
@@ -114,7 +116,7 @@ def _session(
     elif runtime == "pi":
         stamp = time.strftime("%Y-%m-%dT%H-%M-%S-000Z", time.gmtime(begin))
         path = home / ".pi/agent/sessions" / pi_encode_cwd(cwd) / f"{stamp}_{id}.jsonl"
-        _add(
+        add_records(
             path,
             [{"type": "session", "version": 3, "id": id, "timestamp": _stamp(begin), "cwd": cwd}],
         )
@@ -128,21 +130,21 @@ def _session(
             "originator": "codex_cli_rs",
             "cli_version": "0.130.0",
         }
-        _add(path, [{"timestamp": _stamp(begin), "type": "session_meta", "payload": meta}])
+        add_records(path, [{"timestamp": _stamp(begin), "type": "session_meta", "payload": meta}])
     for number, subject in enumerate(subjects):
         at = begin + number * random.uniform(300, 1500)
-        turn = {"claude": _claude_turn, "codex": _codex_turn, "pi": _pi_turn}[runtime]
-        _add(path, turn(random, home, subject, id, at))
+        turn = {"claude": claude_turn, "codex": _codex_turn, "pi": _pi_turn}[runtime]
+        add_records(path, turn(random, home, subject, id, at))
     return path
 
 
-def _claude_turn(random: Random, home: Path, work: Work, id: str, at: float) -> list[Record]:
+def claude_turn(random: Random, home: Path, work: Work, id: str, at: float) -> list[Record]:
     cwd = f"{home}/code/{work.project}"
 
     def record(kind: str, content: Any, seconds: float, **message: Any) -> Record:
         return {
             "type": kind,
-            "uuid": _session_id(random),
+            "uuid": session_id(random),
             "parentUuid": None,
             "sessionId": id,
             "cwd": cwd,
@@ -164,7 +166,7 @@ def _claude_turn(random: Random, home: Path, work: Work, id: str, at: float) -> 
             "assistant",
             [block],
             seconds,
-            id=f"msg_{_session_id(random)}",
+            id=f"msg_{session_id(random)}",
             model="claude-opus-4-5",
             usage=usage,
         )
@@ -172,7 +174,7 @@ def _claude_turn(random: Random, home: Path, work: Work, id: str, at: float) -> 
     def used(
         name: str, given: Record, result: str, seconds: float, is_error: bool = False
     ) -> Iterator[Record]:
-        call = f"toolu_{_session_id(random)}"
+        call = f"toolu_{session_id(random)}"
         yield said({"type": "tool_use", "id": call, "name": name, "input": given}, seconds)
         outcome = {
             "type": "tool_result",
@@ -208,12 +210,12 @@ def _codex_turn(random: Random, home: Path, work: Work, id: str, at: float) -> l
 
     prompt_message = {
         "type": "UserMessage",
-        "id": _session_id(random),
+        "id": session_id(random),
         "content": [{"type": "text", "text": work.request}],
     }
     answer_message = {
         "type": "AgentMessage",
-        "id": _session_id(random),
+        "id": session_id(random),
         "content": [{"type": "Text", "text": work.answer}],
     }
     return [
@@ -233,7 +235,7 @@ def _pi_turn(random: Random, home: Path, work: Work, id: str, at: float) -> list
         stamp = _stamp(at + seconds)
         return {
             "type": "message",
-            "id": _session_id(random)[:8],
+            "id": session_id(random)[:8],
             "parentId": None,
             "timestamp": stamp,
             "message": body,
@@ -279,7 +281,7 @@ def _told(home: Path, transcript: Path, prompt: str, at: float) -> None:
         {**shown, "type": "attachment", "attachment": attachment},
         {**last, "message": said},
     ]
-    _add(
+    add_records(
         transcript,
         [
             {**record, "timestamp": _stamp(at), "uuid": f"{transcript.stem}-{n}"}
@@ -288,7 +290,7 @@ def _told(home: Path, transcript: Path, prompt: str, at: float) -> None:
     )
 
 
-def _add(path: Path, records: list[Record]) -> None:
+def add_records(path: Path, records: list[Record]) -> None:
     """Append records, each continuing the previous one; the file gets the last one's time."""
     path.parent.mkdir(parents=True, exist_ok=True)
     last = None
@@ -314,7 +316,7 @@ def _repository(path: Path, branch: str) -> None:
     (path / ".git" / "HEAD").write_text(f"ref: refs/heads/{branch}\n")
 
 
-def _session_id(random: Random) -> str:
+def session_id(random: Random) -> str:
     digits = f"{random.getrandbits(128):032x}"
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
 

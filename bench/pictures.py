@@ -28,6 +28,7 @@ from session_memory.extras.page.pages import VIEWS
 from .browser import launched
 from .command import run
 from .invented import write_home
+from .open_sessions import noted_process
 from .scenes import REPOSITORY
 from .scratch import scratch_directory
 from .terminals import drawn, scene
@@ -54,9 +55,14 @@ def main(out: Path = REPOSITORY / "docs" / "images") -> None:
         (out / COLLISION).write_text(drawn(scene(home)))
         print(out / COLLISION)
     with scratch_directory() as home, sync_playwright() as playwright:
-        write_home(home, time.time())
+        at_work, waiting = write_home(home, time.time())
         browser = launched(playwright)
-        with served(home) as link:
+        claude = home / ".claude"
+        with (
+            noted_process(claude, at_work, "busy"),
+            noted_process(claude, waiting, "idle"),
+            served(home) as link,
+        ):
             for file, (path, theme) in PICTURES.items():
                 take(browser, link, path, theme, out / file)
                 print(out / file)

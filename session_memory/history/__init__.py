@@ -9,6 +9,7 @@ export: conversations as a stream of Markdown or JSON
 filtering: conversations shortened and split for a model
 forgotten_marks: the marks of all messages in a transcript
 git: branches, commits and trial merges
+marks: labels and pins of sessions, and seen rows of the page
 patterns: failing commands, files edited together, reasons for a line
 prices: prices of models
 recorded: records in transcripts behind items of the store

@@ -18,6 +18,7 @@ from ...common.errors import LockedError
 from ...common.system.files import names_in
 from ...common.system.git_directories import remove_leftovers as remove_git_directories
 from ...common.system.leftover_files import remove_old_files
+from ...history.marks import Marks
 from ...history.store.location import StoreLocation
 from ...sessions.settings.host_layout import Layout, held_home
 from ...sessions.settings.privacy import Privacy
@@ -73,7 +74,9 @@ def forget_mirrors(_: "Run", paths: list[str]) -> None:
 def forget_state(run: "Run", by_home: dict[str, list[str]]) -> None:
     """Delete the state of sessions with these ids and names, and their titles elsewhere.
 
-    Ids and names are given by home."""
+    Ids and names are given by home. Labels and pins go too."""
+    keys = [(home_name, name) for home_name, names in by_home.items() for name in names]
+    Marks.forget(run.location.home, keys)
     for names, path in _state_of(run.location, by_home):
         with closing(StateFile(path)) as file:
             file.forget(names)

@@ -27,7 +27,7 @@ from ._active_sessions import ActiveSessions
 from ._live import Alarms, Live
 from ._page_request import NotFoundError, PageRequest, VisitorGoneError
 from ._store_pool import StoreMissingError, StorePool
-from ._view import Action, View
+from ._view import Action, FormFields, View
 from .jinja import TEMPLATES, page_environment
 from .pages import ACTIONS, VIEWS
 
@@ -178,19 +178,16 @@ class PageApp:
                 body += piece
                 if len(body) > MOST_BODY_BYTES:
                     return Response("Request body too large.\n", 413)
-            fields = {
-                name: values[0]
-                for name, values in parse_qs(body.decode("utf-8", "replace")).items()
-            }
+            fields = FormFields(parse_qs(body.decode("utf-8", "replace")))
             if not hmac.compare_digest(
-                fields.pop("form_token", "").encode(), self._access.form_token.encode()
+                fields.one("form_token").encode(), self._access.form_token.encode()
             ):
                 return Response("Invalid form token: reload the page.\n", 403)
             return await run_in_threadpool(self._do, action, request, fields)
 
         return endpoint
 
-    def _do(self, action: Action, request: Request, fields: dict[str, str]) -> Response:
+    def _do(self, action: Action, request: Request, fields: FormFields) -> Response:
         try:
             with self._pool.store() as store:
                 path = action.work(self._page_request(store, request), fields)

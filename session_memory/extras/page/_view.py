@@ -21,13 +21,26 @@ class View(NamedTuple):
     key: str = ""
 
 
+class FormFields(NamedTuple):
+    """The fields of a form that was sent, by their names; a name may have several values."""
+
+    values: Mapping[str, list[str]]
+
+    def one(self, name: str) -> str:
+        """Return the first value, or '' if there is none."""
+        return next(iter(self.all(name)), "")
+
+    def all(self, name: str) -> list[str]:
+        return self.values.get(name, [])
+
+
 class Action(NamedTuple):
     """A form's action: `work` gets its fields and returns the path to show next.
 
     The path is below the root."""
 
     path: str
-    work: Callable[[PageRequest, Mapping[str, str]], str]
+    work: Callable[[PageRequest, FormFields], str]
 
 
 def frame(request: PageRequest) -> dict[str, Any]:

@@ -81,6 +81,7 @@ def environment() -> Environment:
         counted=counted,
         tail=_tail,
         seconds=_seconds,
+        plain=_plain,
         runtime=shown_runtime,
         project=project_of,
         highlighted=_highlighted_diff,
@@ -114,6 +115,17 @@ def _link(root: str, *parts: object, **query: object) -> str:
         ]
     )
     return f"{path}?{given}" if given else path
+
+
+def _plain(text: str) -> Markup:
+    """Return a message for a terminal, with the commands between backquotes as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one of them is no mark
+        return escape(text)
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if number % 2 else part
+        for number, part in enumerate(parts)
+    )
 
 
 @lru_cache(maxsize=4000)

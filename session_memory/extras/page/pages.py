@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from ... import extension_points
 from ...common.extensions import load_present
-from ._view import Action, View
-from .views import memories
+from ._view import View
+from .views import memories, sessions
 
 VIEWS = tuple(
     [View(*fields) for views in load_present(extension_points.VIEWS.values()) for fields in views]
 )
-ACTIONS = (
-    Action("/memories/forget", memories.forget),
-    Action("/memories/take-back", memories.unforget),
-)
+ACTIONS = (*sessions.ACTIONS, *memories.ACTIONS)

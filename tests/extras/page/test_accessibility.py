@@ -17,6 +17,7 @@ from playwright.sync_api import Page, Route, expect
 from records import append, exchange, user
 from store_scene import StoreUser
 
+from bench.crowded_day import COLLISIONS, OPEN, SESSIONS, crowded_day
 from bench.invented import write_home
 
 VIEWS = {
@@ -197,17 +198,59 @@ def test_costs_are_split_and_patterns_and_idle_sessions_unfolded_by_mouse_and_by
     second.get_by_role("link").last.click()
     expect(page).to_have_url(re.compile(r"/session/.*\?at="))
     page = at(visitor, served, "/")
-    idle = page.locator(".idle")
-    idle.nth(0).focus()
+    if page.locator("#idle:not([open])").count():
+        page.locator("#idle > summary").click()
+    rows = page.locator("tr[data-step]")
+    rows.nth(0).focus()
     page.keyboard.press("o")
-    expect(idle.nth(0).locator(".session")).to_be_visible()
-    idle.nth(1).get_by_text("more").click()
-    expect(idle.nth(1).locator(".session")).to_be_visible()
+    expect(rows.nth(0).locator(".session")).to_be_visible()
+    rows.nth(1).locator(".more summary").click()
+    expect(rows.nth(1).locator(".session")).to_be_visible()
     assert violations(page) == []
     page.keyboard.press("Control+k")
     page.keyboard.type("cart")
     expect(page.locator("#found .found-said").first).to_be_visible()
     assert violations(page) == []
+
+
+@pytest.fixture
+def crowded(tmp_path: Path) -> Iterator[ServedPage]:
+    """The page on a day with 20 sessions and 14 collisions."""
+    owner = StoreUser(tmp_path)
+    with crowded_day(owner.home, time.time()):
+        owner.run("ingest")
+        with ServedPage(owner) as page:
+            yield page
+
+
+def test_a_day_with_20_sessions_and_14_collisions_is_one_screen(
+    visitor: Visitor, crowded: ServedPage
+) -> None:
+    page = at(visitor, crowded, "/")
+    expect(page.locator(".colliding tbody tr")).to_have_count(COLLISIONS)
+    expect(page.locator("#active-sessions tbody tr")).to_have_count(OPEN)
+    expect(page.locator("#idle-sessions tbody tr")).to_have_count(SESSIONS - OPEN)
+    width, height = SIZES["desktop"]
+    page.set_viewport_size({"width": width, "height": height})
+    assert page.evaluate("document.documentElement.scrollHeight") <= height
+    for row in page.locator(".rows tr:visible").all():
+        assert (row.bounding_box() or {})["height"] < 26, row.inner_text()
+    assert violations(page) == []
+
+
+def test_a_row_is_marked_as_seen_by_keys_and_the_next_one_gets_the_focus(
+    visitor: Visitor, crowded: ServedPage
+) -> None:
+    page = at(visitor, crowded, "/")
+    rows = page.locator(".colliding tr[data-step]")
+    first, second = [rows.nth(number).get_attribute("aria-label") for number in (0, 1)]
+    rows.nth(0).get_by_role("button", name="Seen").press("Enter")
+    expect(rows).to_have_count(COLLISIONS - 1)
+    expect(page.locator(f'tr[aria-label="{first}"]')).to_have_count(0)
+    expect(page.locator(f'tr[aria-label="{second}"]')).to_be_focused()
+    assert violations(page) == []
+    page.get_by_role("button", name="1 seen: show again").press("Enter")
+    expect(rows).to_have_count(COLLISIONS)
 
 
 def test_the_theme_is_changed_by_a_key_and_stays(visitor: Visitor, served: ServedPage) -> None:

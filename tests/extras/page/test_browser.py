@@ -210,7 +210,7 @@ def test_what_the_real_claude_code_does_is_shown_while_one_looks(
         tab = visitor.visit(page)
         expect(tab.locator("main")).to_contain_text("No session is active")
         turn = claude.run("Plant a yellow rose")
-        card = tab.locator("article", has_text="Plant a yellow rose")
+        card = tab.locator("tr", has_text="Plant a yellow rose")
         expect(card).to_contain_text(turn.answer)
         tab.goto(f"http://{page.host}{page.root}/session/{turn.session_id}")
         expect(tab.locator("#dialogue")).to_contain_text(turn.answer)
@@ -233,5 +233,5 @@ def test_nothing_that_was_said_runs(visitor: Visitor, tmp_path: Path) -> None:
         for summary in tab.locator("details.tool summary").all()[:10]:
             summary.click()
         tab.goto(f"http://{page.host}{page.root}/")
-        expect(tab.locator("article")).to_have_count(1)
+        expect(tab.locator("tr[data-step]")).to_have_count(1)
         visitor.faults = [fault for fault in visitor.faults if "404" not in fault]

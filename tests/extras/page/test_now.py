@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from agents_scene import noted_process
@@ -58,9 +59,7 @@ def page(plain: PlainUser, other: Path) -> Iterator[ServedPage]:
 
 def waiting_in(shown: str) -> list[str]:
     """What is shown as waiting, in its own words."""
-    quotes = re.findall(
-        r'<article class="card session waits".*?<pre class="quote">(.*?)</pre>', shown, re.S
-    )
+    quotes = re.findall(r'<pre class="quote waits".*?>(.*?)</pre>', shown, re.S)
     return [re.sub("</?span.*?>", "", one).rstrip("\n") for one in quotes]
 
 
@@ -69,12 +68,12 @@ def test_what_waits_is_there_in_its_very_words_and_looking_takes_nothing_away(
 ) -> None:
     plain.run()
     append(other, *exchange("and a hotel", "Booked."))
-    shown = unescape(page.until("Booked.").text)
-    assert "Next updates" in shown
+    with noted_process(plain.root / ".claude", plain.session_id, "idle"):
+        page.until("Booked.")
+        shown = unescape(page.until('<summary class="muted">Next update</summary>').text)
     next_told = told(plain.run())
     assert next_told in waiting_in(shown)
     assert "and a hotel" in next_told
-    assert shown.index("Next updates") < shown.index("Gladly.")
 
 
 def test_what_a_session_was_told_is_there_after_its_prompt(
@@ -85,35 +84,128 @@ def test_what_a_session_was_told_is_there_after_its_prompt(
     assert "plan a trip" in shown.text
 
 
-def test_a_file_in_two_hands_is_listed_with_both_until_it_was_told(
-    plain: PlainUser, other: Path, page: ServedPage
-) -> None:
+def collide(plain: PlainUser, other: Path) -> None:
+    """The user's session has read cart.py, and the other one edits it."""
     cart = plain.root / "cart.py"
     cart.write_text("1\n")
     own = plain.project_dir / f"{plain.session_id}.jsonl"
     append(own, assistant(("Read", {"file_path": str(cart)})))
     plain.run()
-    cart.write_text("2\n")  # first: the page may look between the two
-    append(
-        other, assistant(("Edit", {"file_path": str(cart), "old_string": "1", "new_string": "2"}))
-    )
-    shown = unescape(page.until('aria-label="Collisions"').text)
-    [listed] = re.findall(r'aria-label="Collisions">(.*?)</section>', shown, re.S)
-    assert "cart.py" in listed
-    holders = [
-        re.sub(r"<.*?>", " ", one) for one in re.findall(r'<li class="row">.*?</li>', listed, re.S)
+    edit(plain, other)
+
+
+def edit(plain: PlainUser, other: Path) -> None:
+    cart = plain.root / "cart.py"
+    called = assistant(("Edit", {"file_path": str(cart), "old_string": "1", "new_string": "2"}))
+    cart.write_text(cart.read_text() + "2\n")  # after the call, as a runtime does
+    append(other, called)
+
+
+def rows_of(shown: str, label: str) -> list[str]:
+    """The rows of a table, as the words in each, without the buttons."""
+    [table] = re.findall(rf'aria-label="{label}">(.*?)</table>', shown, re.S)
+    rows = re.findall(r"<tr data-step.*?</tr>", table, re.S)
+    words = [re.sub(r"<form.*?</form>|<details.*?</details>", "", row, flags=re.S) for row in rows]
+    return [" ".join(re.sub(r"<.*?>", " ", unescape(row)).split()) for row in words]
+
+
+def test_a_file_in_two_hands_is_a_row_with_both_until_it_was_told(
+    plain: PlainUser, other: Path, page: ServedPage
+) -> None:
+    with noted_process(plain.root / ".claude", plain.session_id, "idle"):
+        collide(plain, other)
+        shown = page.until('aria-label="Collisions"').text
+        [row] = rows_of(shown, "Collisions")
+        known = "agent plan a trip edited tend the roses read just now 1 not told yet"
+        assert row == f"{plain.root}/cart.py {known}"
+        assert "1 collision<" in shown
+        assert any("after you read it" in text for text in waiting_in(shown))
+        assert "after you read it" in told(plain.run())
+        deadline = time.monotonic() + WAIT_SECONDS
+        while 'aria-label="Collisions"' in page.view().text:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def test_a_session_that_has_ended_does_not_wait_to_be_told(
+    plain: PlainUser, other: Path, page: ServedPage
+) -> None:
+    collide(plain, other)
+    shown = unescape(page.until("after you read it").text)
+    assert 'aria-label="Collisions"' not in shown
+    assert ">Next update<" not in shown
+    assert "Update at its next prompt, if you resume it" in shown
+
+
+def post(page: ServedPage, shown: str, action: str, row: str) -> int:
+    """Press the button of a row, and return the status of the answer."""
+    [form] = [
+        form
+        for form in re.findall(r"<form.*?</form>", shown, re.S)
+        if f'{action}"' in form and row in form
     ]
-    assert [" ".join(one.split()[:-1]) for one in holders] == [
-        "plan a trip edited just",
-        "tend the roses read just now not told",
-    ]
-    assert "1 collision" in shown
-    assert any("after you read it" in text for text in waiting_in(shown))
-    assert "after you read it" in told(plain.run())
-    deadline = time.monotonic() + WAIT_SECONDS
-    while 'aria-label="Collisions"' in page.view().text:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    fields = dict(re.findall(r'name="(\w+)" value="(.*?)"', form))
+    origin = f"http://{page.host}"
+    return page.view(
+        f"/now/{action}",
+        method="POST",
+        body=urlencode(fields),
+        Origin=origin,
+        Content_Type="application/x-www-form-urlencoded",
+    ).status
+
+
+def test_what_was_seen_goes_away_until_something_new_happens_to_it(
+    plain: PlainUser, other: Path, page: ServedPage
+) -> None:
+    with noted_process(plain.root / ".claude", plain.session_id, "idle"):
+        collide(plain, other)
+        shown = page.until('aria-label="Collisions"').text
+        assert post(page, shown, "seen", "cart.py") == 303
+        shown = page.view().text
+        assert 'aria-label="Collisions"' not in shown
+        assert "1 seen: show again" in shown
+        assert post(page, shown, "unseen", "") == 303
+        shown = page.view().text
+        assert rows_of(shown, "Collisions")
+        edit(plain, other)
+        after_edit = page.until("Collisions")
+        deadline = time.monotonic() + WAIT_SECONDS
+        while news_of(after_edit.text) == news_of(shown):
+            assert time.monotonic() < deadline
+            after_edit = page.until("Collisions")
+        assert post(page, shown, "seen", "cart.py") == 303
+        assert rows_of(page.view().text, "Collisions"), "hidden, although it has news"
+        assert post(page, after_edit.text, "seen", "cart.py") == 303
+        assert 'aria-label="Collisions"' not in page.view().text
+        edit(plain, other)
+        assert rows_of(page.until('aria-label="Collisions"').text, "Collisions")
+
+
+def news_of(shown: str) -> str:
+    """The time of the news in the row of the collision."""
+    [row] = re.findall(r'name="news" value="(\d+)"[^\n]*Seen: [^"]*cart.py', shown)
+    return row
+
+
+def test_a_notice_is_in_plain_words_and_can_be_dismissed(plain: PlainUser, other: Path) -> None:
+    plain.config("no_such_key: 1\n")
+    with ServedPage(Person(plain)) as page:
+        shown = page.until("no_such_key").text
+        assert "`" not in re.sub("<pre.*?</pre>", "", shown, flags=re.S)
+        assert post(page, shown, "seen", "Dismiss: settings") == 303
+        assert "no_such_key" not in page.view().text
+        plain.config("other_key: 1\n")
+        page.until("other_key")
+
+
+def test_a_row_is_not_hidden_by_a_form_without_the_token(
+    plain: PlainUser, other: Path, page: ServedPage
+) -> None:
+    shown = page.view().text
+    forged = re.sub(r'(name="form_token" value=")[^"]*', r"\1x", shown)
+    assert post(page, forged, "seen", "Seen: plan a trip") == 403
+    assert "seen: show again" not in page.view().text
 
 
 def test_an_idle_session_is_a_line_and_each_has_one_age(
@@ -124,8 +216,8 @@ def test_an_idle_session_is_a_line_and_each_has_one_age(
     os.utime(old, (ago + 20 * 60, ago + 20 * 60))  # a record without a message came later
     page.until("paint the fence", "/list")
     shown = page.until("paint the fence").text
-    [idle] = re.findall(r'<article class="idle row".*?</article>', shown, re.S)
-    assert "paint the fence" in idle
+    [idle] = re.findall(r'<tr [^>]*aria-label="paint the fence".*?</tr>', shown, re.S)
+    idle = idle.partition('<td class="more">')[0]
     of_card = re.findall(r">(\d+m) ago<", idle)
     of_list = re.findall(r">(\d+m) ago<", page.view("/list").text)
     assert of_card == of_list
@@ -146,22 +238,16 @@ def test_what_an_agent_does_is_said_where_sessions_are_listed(
 ) -> None:
     append(other, user("water the roses", cwd=str(plain.root)))
     with noted_process(plain.root / ".claude", other.stem, "busy"):
-        shown = page.until('<span class="badge green">working</span>').text
+        shown = page.until('<span class="badge green" title="working">working</span>').text
         assert re.search(r">\d at work<", shown)
-        [card] = [card for card in shown.split("<article")[1:] if ">working<" in card]
+        [card] = [card for card in shown.split("<tbody")[1:] if ">working<" in card]
         assert "water the roses" in card
         assert ">Gladly.<" not in card, "what was said before that"
         assert '<span class="at-work">at work</span>' in page.view("/list").text
         append(other, assistant(("Bash", {"command": "npm test"}), cwd=str(plain.root)))
-        page.until('<span class="badge green">working: Bash</span>')
+        page.until('<span class="badge green" title="working: Bash">working: Bash</span>')
     with noted_process(plain.root / ".claude", other.stem, "waiting", "permission prompt"):
-        page.until('<span class="badge amber">asks for approval: Bash</span>')
-
-
-def test_a_broken_setting_is_said(plain: PlainUser, other: Path) -> None:
-    plain.config("no_such_key: 1\n")
-    with ServedPage(Person(plain)) as page:
-        assert "no_such_key" in page.until("no_such_key").text
+        page.until("asks for approval: Bash</span>")
 
 
 class Operator(Person):
@@ -195,7 +281,7 @@ def test_a_host_s_page_shows_its_groups_to_its_operator(layout: Layout, tmp_path
         name_session(layout.group("garden"), "nightly", "id-of-nightly")
         nightly = layout.group("garden").transcript("id-of-nightly")
         write(Path(nightly), *exchange("water the roses", "Watered."))
-        waiting = "\n".join(waiting_in(unescape(page.until('aria-label="Next updates"').text)))
+        waiting = "\n".join(waiting_in(unescape(page.until('class="quote waits"').text)))
         assert "water the roses" in waiting
         callback: Any = updates_callback(layout.group("garden"), "chat")
         answer = asyncio.run(

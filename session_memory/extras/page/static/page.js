@@ -240,7 +240,23 @@ palette.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && all[at]) { event.preventDefault(); location.href = all[at].href; }
 });
 for (const one of $$("dialog")) one.addEventListener("click", (event) => { if (event.target === one) one.close(); });
-for (const one of $$("form[data-confirm]")) one.addEventListener("submit", (event) => { if (!confirm(one.dataset.confirm)) event.preventDefault(); });
+// A form of a row: what it changes is shown without leaving the page, and the focus goes to the next row.
+let focusAt = -1;
+addEventListener("refreshed", () => {
+  if (focusAt < 0 || document.activeElement !== document.body) return;
+  const all = steps();
+  (all[Math.min(focusAt, all.length - 1)] || $("main")).focus({ preventScroll: true });
+  focusAt = -1;
+});
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (!("stay" in form.dataset)) return;
+  event.preventDefault();
+  focusAt = Math.max(0, steps().findIndex((one) => one.contains(form)));
+  const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)), redirect: "manual" }).catch(() => null);
+  if (!answer || answer.status >= 400) return void location.reload();
+  refresh();
+});
 
 remember(document);
 prepare(document);

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 from ....app.labels import project_of
@@ -22,7 +21,7 @@ from ....memory.pages import file_of
 from ....memory.shared_store import SharedStoreError, shared_engine
 from .._choices import Choice, chosen_of, is_for_shared, opened, problem_with, whose
 from .._page_request import NotFoundError, PageRequest
-from .._view import View
+from .._view import Action, FormFields, View
 
 LIMIT = 50
 MOST = 2000
@@ -109,9 +108,9 @@ def _found(
         return index.search(query, wanted) if query else index.memories(wanted)
 
 
-def forget(request: PageRequest, fields: Mapping[str, str]) -> str:
+def _forget(request: PageRequest, fields: FormFields) -> str:
     """Forget the memory `id`, which can be undone for a day. Raises NotFoundError."""
-    wanted = fields.get("id", "")
+    wanted = fields.one("id")
     with open_index(request.location, lambda _: None) as index:
         memories = [memory for memory in index.beginning_with(wanted) if memory.id == wanted]
     if not memories:
@@ -120,9 +119,9 @@ def forget(request: PageRequest, fields: Mapping[str, str]) -> str:
     return "/memories"
 
 
-def unforget(request: PageRequest, fields: Mapping[str, str]) -> str:
+def _unforget(request: PageRequest, fields: FormFields) -> str:
     """Restore the memory `id`. Raises NotFoundError."""
-    wanted = fields.get("id", "")
+    wanted = fields.one("id")
     if not wanted or not take_back(request.location, [wanted], lambda _: None):
         raise NotFoundError("this memory was not forgotten within the last day")
     return "/memories"
@@ -168,3 +167,4 @@ def _shown(
 
 
 VIEWS = (View("memories", "/memories", values, "Memories", "m"),)
+ACTIONS = (Action("/memories/forget", _forget), Action("/memories/take-back", _unforget))

@@ -1,4 +1,4 @@
-"""Now: the next updates of the active sessions, the files that two of them work on, and their work.
+"""Now: a table of the files that two active sessions work on, and one of these sessions.
 
 The list of sessions is at the left of every view.
 """
@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import time
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 from ....app.active_sessions import NIGHT_HOURS, ActiveSession, active_since
 from ....app.labels import project_of
-from ....awareness.activity.collisions.facts import PATH_CHARACTERS
-from ....common.text.format import shorten
-from ....common.text.paths import relative
 from ....common.text.sanitize import for_people
 from ....common.text.timestamps import midnight
+from ....history.marks import Marks, Seen
 from ....history.store.values import Conversation, Filter
 from .._labels import shown_runtime
+from .._now_rows import ActiveRow, CollisionRow, Notice, collision_rows
 from .._page_request import PageRequest
-from .._view import View
+from .._view import Action, FormFields, View
 
+Row = CollisionRow | ActiveRow | Notice
+
+HOLDERS = 3  # named in the row of a collision
 CONVERSATIONS = 120  # at the left: the latest ones
 ALL = Filter()
 
@@ -28,90 +30,62 @@ ALL = Filter()
 def _now(request: PageRequest) -> dict[str, Any]:
     """Return the values of the view.
 
-    `projects` are pairs of a name and its sessions, the latest first, without the `idle` ones.
-    `told` are the sessions whose next update is shown in full: the ones that are not idle, or else
-    the latest. `colliding` is from `_collisions`; `alarms` are the problems to fix."""
-    since = active_since(request.now)
-    sessions = [session for session in request.active if session.last_at >= since]
-    first_at: dict[str, int] = {}
-    for position, session in enumerate(sessions):
-        first_at.setdefault(session.project, position)
-    idle = [session for session in sessions if session.is_idle(request.now)]
-    ordered = sorted(
-        [session for session in sessions if session not in idle],
-        key=lambda session: first_at[session.project],
-    )
-    waiting = sorted(
-        [session for session in sessions if session.waiting],
-        key=lambda session: not session.collisions,
-    )
+    `collisions` and `rows` are the rows that were not seen yet; `quiet` are the sessions that have
+    ended and will hardly get another prompt.
+    `seen` counts the rows and notices that were seen and have no news."""
+    sessions = _sessions_of_day(request)
+    marks = Marks.read(request.location.home)
+    rows = _rows(request, sessions)
+    unseen = [row for row in rows if not marks.is_seen(row.key, row.news)]
+    active = [row for row in unseen if isinstance(row, ActiveRow)]
+    quiet = [row for row in active if _is_quiet(row.session, request.now)]
+    is_of_day = active_since(request.now) == midnight(request.now)
     return {
-        "projects": [
-            (project, list(run))
-            for project, run in groupby(ordered, key=lambda session: session.project)
-        ],
-        "idle": idle,
-        "told": [session for session in waiting if session not in idle] or waiting[:1],
-        "colliding": _collisions(sessions),
+        "collisions": [row for row in unseen if isinstance(row, CollisionRow)],
+        "rows": [row for row in active if row not in quiet],
+        "quiet": quiet,
+        "notices": [row for row in unseen if isinstance(row, Notice)],
+        "seen": len(rows) - len(unseen),
+        "shown_holders": HOLDERS,
         "count": len(sessions),
         "working": sum(session.state.is_working for session in sessions),
-        "since": "today" if since == midnight(request.now) else f"in the last {NIGHT_HOURS} hours",
-        "alarms": request.alarms,
+        "asking": sum(session.state.needs_user for session in sessions),
+        "since": "today" if is_of_day else f"in the last {NIGHT_HOURS} hours",
     }
 
 
-class Holder(NamedTuple):
-    """A session with a file in hand: its last action with the time.
-
-    `is_unaware` means that it has not been told about the collision."""
-
-    session: ActiveSession
-    did: str
-    at: float
-    is_unaware: bool
+def _sessions_of_day(request: PageRequest) -> list[ActiveSession]:
+    since = active_since(request.now)
+    return [session for session in request.active if session.last_at >= since]
 
 
-class Collision(NamedTuple):
-    """A file that several sessions work on, and these sessions, the latest first.
-
-    For a collision without a file, such as a branch that was switched, `line` is the text and
-    `holders` has the session that is not told yet."""
-
-    path: str
-    holders: list[Holder]
-    line: str = ""
+def _rows(request: PageRequest, sessions: list[ActiveSession]) -> list[Row]:
+    """Return all rows and notices; sessions that wait for their user come first."""
+    rows = [ActiveRow.of(session) for session in sessions]
+    rows.sort(key=lambda row: (not row.session.state.needs_user, -row.news))
+    return [*map(Notice.of, request.alarms), *collision_rows(sessions), *rows]
 
 
-def _collisions(sessions: list[ActiveSession]) -> list[Collision]:
-    """Return the collisions that are not yet reported to a session.
-
-    A resolved collision is in no waiting update."""
-    unaware: dict[str, set[str]] = {}
-    others = []
-    for session in sessions:
-        for line in session.collisions:
-            named = line.partition(": ")[0]
-            paths = [path for path, _, _ in session.hands if _as_told(path, session.cwd) in named]
-            for path in paths:
-                unaware.setdefault(path, set()).add(session.id)
-            if not paths:
-                others.append(Collision("", [Holder(session, "", session.last_at, True)], line))
-    collisions = []
-    for path, ids in unaware.items():
-        hands = [
-            (session, hand) for session in sessions for hand in session.hands if hand[0] == path
-        ]
-        holders = [Holder(session, did, at, session.id in ids) for session, (_, did, at) in hands]
-        shortest = min((relative(path, session.cwd) for session, _ in hands), key=len)
-        collisions.append(
-            Collision(for_people(shortest), sorted(holders, key=lambda holder: -holder.at))
-        )
-    return collisions + others
+def _is_quiet(session: ActiveSession, now: float) -> bool:
+    """Check if a session has ended or does nothing, and its row can be folded."""
+    return session.is_idle(now) and not session.state.needs_user
 
 
-def _as_told(path: str, directory: str) -> str:
-    """Return a path as a line about a collision names it."""
-    return for_people(shorten(relative(path, directory), PATH_CHARACTERS))
+def _see(request: PageRequest, fields: FormFields) -> str:
+    """Note that a row or notice was seen, unless it has news by now."""
+    rows = {row.key: row for row in _rows(request, _sessions_of_day(request))}
+    row = rows.get(fields.one("row"))
+    if row is not None and str(row.news) == fields.one("news"):
+        with Marks.changing(request.location.home) as marks:
+            marks.see(row.key, Seen(round(request.now), row.news, row.sessions))
+    return "/"
+
+
+def _show_seen_again(request: PageRequest, _: FormFields) -> str:
+    """Show all rows and notices that were seen."""
+    with Marks.changing(request.location.home) as marks:
+        marks.seen.clear()
+    return "/"
 
 
 def _listed(request: PageRequest) -> dict[str, Any]:
@@ -178,3 +152,4 @@ VIEWS = (
     View("now", "/", _now, "Now", "n"),
     View("list", "/list", _listed),
 )
+ACTIONS = (Action("/now/seen", _see), Action("/now/unseen", _show_seen_again))
