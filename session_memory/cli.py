@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, NoReturn
 
 from . import NAME, __version__
+from .common.errors import SessionMemoryError
 from .common.extensions import AbsentFeatureError, load
 from .common.system.terminal import Terminal, columns, exit_code, print_error
 from .common.system.utf8_mode import ensure_utf8_mode
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _PLACES = {name: place for rows in HEADINGS.values() for name, place in rows.items()}
 COMMANDS = tuple(_PLACES)
 _OF_COMPLETION = "__complete"  # what the scripts of `completion` call
+_ALL = "all"  # after `help`
 _WITHOUT_END = ("host", "page", "watch")
 _LONG_RUNNING = (*_WITHOUT_END, "mcp", "process")
 ABOUT = (
@@ -77,9 +79,8 @@ def _run(words: list[str]) -> int:
         from .app.commands.status import show_overview
 
         return show_overview()
-    if words[0] in ("-h", "--help"):
-        Terminal(os.environ).line(help_text())
-        return 0
+    if words[0] in ("-h", "--help", "help"):
+        return _help(words[1:] if words[0] == "help" else [])
     name, *command_words = *ALIASES.get(words[0], (words[0],)), *words[1:]
     if name not in COMMANDS:
         if not name.startswith("-"):
@@ -87,6 +88,17 @@ def _run(words: list[str]) -> int:
         parser_of_all().parse_args(words)  # prints help or the error, and exits
         return 2
     return _run_command(name, _parsed(parser_of(name, words[0]), command_words))
+
+
+def _help(words: list[str]) -> int:
+    """Print the everyday commands, all commands (`all`), or the options of one command."""
+    import os
+
+    name = words[0] if words else ""
+    if name in ("", _ALL):
+        Terminal(os.environ).line(help_text(os.environ, is_full=name == _ALL))
+        return 0
+    return _run([name, "--help"])
 
 
 def _parsed(parser: _Parser, words: list[str]) -> argparse.Namespace:
@@ -194,28 +206,44 @@ def parser_of_all() -> argparse.ArgumentParser:
     return parser
 
 
-def help_text() -> str:
-    """Return the help of the program: its commands by groups, everyday groups first."""
+def help_text(environ: Mapping[str, str], *, is_full: bool = False) -> str:
+    """Return the help of the program: the everyday commands and those that are set up.
+
+    If it `is_full`, it has all commands, by groups."""
     import textwrap
 
     width = max(map(len, COMMANDS)) + 4
     former = {stands[0]: f" (also: {name})" for name, stands in ALIASES.items() if len(stands) == 1}
     lines = [f"usage: {NAME} [COMMAND [OPTIONS]]", "", ABOUT]
     indent = " " * (width + 2)
-    for heading, name, command in _present():
+    for heading, name, command in _present() if is_full else _at_hand(environ):
         if f"{heading}:" not in lines:
             lines += ["", f"{heading}:"]
         text = f"{command.SUMMARY}{former.get(name, '')}"
         lines += textwrap.wrap(
             text, columns() - 2, initial_indent=f"  {name:<{width}}", subsequent_indent=indent
         )
-    return "\n".join(
-        [
-            *lines,
-            "",
-            f"{NAME} COMMAND --help shows the options of a command; {NAME} --version shows the version.",
-        ]
+    everything = "" if is_full else f"{NAME} help {_ALL} shows all {len(COMMANDS)} commands; "
+    ends = (
+        f"{NAME} COMMAND --help shows the options of a command; {NAME} --version shows the version."
     )
+    return "\n".join([*lines, "", *textwrap.wrap(f"{everything}{ends}", columns() - 2)])
+
+
+def _at_hand(environ: Mapping[str, str]) -> Iterator[tuple[str, str, ModuleType | Subcommand]]:
+    """Yield the everyday commands, and the others that are set up on this machine."""
+    everyday = next(iter(HEADINGS))
+    for heading, name, command in _present():
+        is_set_up: Callable[[Mapping[str, str]], bool] | None
+        is_set_up = getattr(command, "is_set_up", None)
+        if heading == everyday:
+            yield heading, name, command
+        elif is_set_up:
+            try:
+                if is_set_up(environ):
+                    yield "Set up on this machine", name, command
+            except (SessionMemoryError, OSError):
+                pass  # a broken configuration, which `doctor` reports
 
 
 def _how_to_add(module: str) -> str:
@@ -229,7 +257,7 @@ def _unknown(name: str) -> int:
     meant = _closest(name, (*COMMANDS, *ALIASES))
     print_error(
         f"unknown command {name!r}",
-        f"did you mean {NAME} {meant}?" if meant else f"{NAME} --help lists them",
+        f"did you mean {NAME} {meant}?" if meant else f"{NAME} help {_ALL} lists them",
     )
     return 2
 

@@ -5,8 +5,9 @@ A row is a name with its "module:attribute" below `session_memory`, or its "modu
 rows. A row without its module is skipped.
 """
 
-# The subcommands, by their heading in --help: SUMMARY (the purpose in a few words),
-# add_arguments(parser), and run(arguments), which returns the exit code.
+# The subcommands, by their heading in `help all`: SUMMARY (the purpose in a few words),
+# add_arguments(parser), and run(arguments), which returns the exit code. --help shows the first
+# heading, and other commands whose optional is_set_up(environ) is true.
 COMMANDS = {
     "Every day": {
         "page": "extras.page.command",
@@ -14,25 +15,25 @@ COMMANDS = {
         "search": "app.commands.search",
         "sessions": "app.commands.sessions",
         "read": "app.commands.read",
-        "show": "app.commands.show",
-        "deliveries": "app.commands.deliveries",
-        "conflicts": "app.commands.conflicts",
         "why": "app.commands.why",
-        "rescue": "app.commands.rescue",
+        "conflicts": "app.commands.conflicts",
         "handoff": "app.commands.handoff",
+        "memories": "app.commands.memories",
+        "remember": "app.commands.remember",
+        "costs": "app.commands.costs",
+        "doctor": "app.commands.doctor",
+        "config": "app.commands.config",
     },
     "Look back": {
         "conversations": "app.commands.conversations",
-        "memories": "app.commands.memories",
-        "remember": "app.commands.remember",
+        "show": "app.commands.show",
+        "deliveries": "app.commands.deliveries",
+        "rescue": "app.commands.rescue",
         "patterns": "app.commands.patterns",
         "errors": "app.commands.errors",
-        "costs": "app.commands.costs",
         "proof": "extras.proof.command",
     },
-    "Check and set": {
-        "doctor": "app.commands.doctor",
-        "config": "app.commands.config",
+    "Set up": {
         "install": "app.install.command:INSTALL",
         "uninstall": "app.install.command:UNINSTALL",
         "completion": "app.commands.completion",

@@ -85,7 +85,7 @@ def call(words: list[str]) -> None:
 def main(session: str, folder: str) -> None:
     """Do all of it."""
     import_all()
-    cli.help_text()
+    cli.help_text({}, is_full=True)
     called = set()
     for line in CALLS.strip().splitlines():
         words = line.replace("SESSION", session).replace("FOLDER", folder).split()

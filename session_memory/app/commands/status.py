@@ -46,7 +46,7 @@ _NEXT_STEPS = (
     ("search WORDS", "find messages of any session"),
     ("sessions", "list the sessions; `read WORD` shows one"),
     ("doctor", "check everything, and show how to fix problems"),
-    ("--help", "all commands"),
+    ("help all", "all commands"),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from shlex import quote
 from typing import Any
@@ -24,6 +24,11 @@ from .values import GraphFact
 SUMMARY = "search the knowledge graph that Graphiti built from conversations"
 LIMIT = 10
 QUERY_CHARACTERS = 80
+
+
+def is_set_up(environ: Mapping[str, str]) -> bool:
+    """Check if the home here uses the strategy `graphiti`. Raises ConfigError."""
+    return "graphiti" in _strategies(find_location(None, environ))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -82,9 +87,13 @@ class FoundFacts(Result):
         return {"facts": [fact._asdict() for fact in self.facts]}
 
 
+def _strategies(location: StoreLocation) -> Sequence[str]:
+    return memory_settings(location.home.settings().memories).strategies
+
+
 def _steps_before(location: StoreLocation) -> str:
     """Return the missing steps before a graph can be made, one a line."""
-    chosen = memory_settings(location.home.settings().memories).strategies
+    chosen = _strategies(location)
     steps = ["session-memory install --with graphiti"] if missing_packages() else []
     if "graphiti" not in chosen:
         names = ", ".join([*chosen, "graphiti"])

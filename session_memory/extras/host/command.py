@@ -9,7 +9,7 @@ import argparse
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
@@ -22,7 +22,7 @@ from ...common.system.sqlite import DatabaseError
 from ...common.system.terminal import Result, Terminal
 from ...common.text.sanitize import plain
 from ...sessions.settings.host_layout import Layout
-from ...sessions.settings.registry import register_host
+from ...sessions.settings.registry import register_host, registered_hosts
 from . import _groups_command as host_groups
 from ._groups_command import HostCall, add_group_arguments, add_task_arguments, local_time
 from ._ledger import Ledger
@@ -39,6 +39,11 @@ CREDENTIALS = (
     "CLAUDE_CODE_USE_BEDROCK",
     "CLAUDE_CODE_USE_VERTEX",
 )
+
+
+def is_set_up(environ: Mapping[str, str]) -> bool:
+    """Check if this person has a host."""
+    return any(os.path.isdir(host) for host in registered_hosts(environ))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -53,6 +53,11 @@ if TYPE_CHECKING:
 SUMMARY = "share sessions with other machines and people"
 SHOWN = 20  # sessions of a preview
 _ONLY_PEOPLE = ("init", "join", "leave", "remove")
+
+
+def is_set_up(environ: Mapping[str, str]) -> bool:
+    """Check if the home here has joined a team. Raises ConfigError."""
+    return bool(team_of(find_location(None, environ).home).url)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from records import assistant, exchange, stamp, user
 from store_scene import COMMAND, MONDAY, ROOT, StoreUser, trip
 
 from session_memory.app.commands.process import numbers_of
-from session_memory.cli import COMMANDS
+from session_memory.cli import COMMANDS, HEADINGS
 from session_memory.memory.queue import PartResult
 
 WITH_HOME = [
@@ -43,6 +43,9 @@ WITH_HOME += [
 ]
 
 
+EVERYDAY = list(next(iter(HEADINGS.values())))
+
+
 def made(home):
     machine = StoreUser(home)
     machine.session("8f3a-trip", *trip())
@@ -64,6 +67,12 @@ def read_only(tmp_path_factory):
     return made(tmp_path_factory.mktemp("person") / "user")
 
 
+def listed(help_text: str) -> list[str]:
+    """Return the commands that a help lists."""
+    starts = [line for line in help_text.splitlines() if re.match(r"  \S", line)]
+    return [line.split()[0] for line in starts]
+
+
 class TestHelp:
     def test_home_is_explained_in_the_same_words_everywhere(self, machine):
         texts = set()
@@ -79,18 +88,38 @@ class TestHelp:
             "the current directory"
         }
 
-    def test_every_command_stands_on_a_line_with_what_it_does(self, machine):
-        listed = [
-            line for line in machine.run("--help").stdout.splitlines() if line.startswith("  ")
-        ]
-        starts = [line.split()[0] for line in listed if not line.startswith("     ")]
-        assert starts == list(COMMANDS)
-        assert len({re.match(r"  \S+ +|  +", line).end() for line in listed}) == 1
+    def test_help_all_lists_every_command_with_what_it_does(self, machine):
+        text = machine.run("help", "all").stdout
+        assert listed(text) == list(COMMANDS)
+        lines = [line for line in text.splitlines() if line.startswith("  ")]
+        assert len({re.match(r"  \S+ +|  +", line).end() for line in lines}) == 1
 
-    def test_those_of_every_day_come_first_and_host_and_team_last(self, machine):
-        groups = re.findall(r"^(\S.*):$", machine.run("--help").stdout, re.MULTILINE)
-        assert (groups[0], groups[-1]) == ("Every day", "Host and team")
-        assert machine.run("-h").stdout == machine.run("--help").stdout
+    def test_help_lists_at_most_14_commands_and_names_the_list_of_all(self, machine):
+        text = machine.run("--help").stdout
+        assert listed(text) == EVERYDAY
+        assert len(listed(text)) <= 14
+        assert "session-memory help all" in text
+        assert machine.run("-h").stdout == machine.run("help").stdout == text
+
+    def test_help_lists_a_host_a_team_and_a_graph_once_they_are_set_up(self, machine):
+        machine.run("host", "init", str(machine.home / "groups"))
+        assert listed(machine.run("--help").stdout)[-1] == "host"
+        machine.run("config", "memories.strategies", "[extractive, graphiti]")
+        assert listed(machine.run("--help").stdout)[-2:] == ["graph", "host"]
+        machine.run("config", "team.url", "postgresql://ada@127.0.0.1/team")
+        assert listed(machine.run("--help").stdout)[-3:] == ["graph", "host", "team"]
+
+    def test_a_broken_configuration_does_not_keep_the_help_from_you(self, machine):
+        (machine.home / ".session-memory").mkdir(exist_ok=True)
+        (machine.home / ".session-memory/config.yaml").write_text("team: [\n")
+        done = machine.run("--help")
+        assert (done.returncode, listed(done.stdout)) == (0, EVERYDAY)
+
+    def test_help_of_a_command_shows_its_options(self, machine):
+        assert machine.run("help", "search").stdout == machine.run("search", "--help").stdout
+        done = machine.run("help", "serch")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "did you mean session-memory search?" in done.stderr
 
     def test_a_missing_argument_is_answered_with_where_it_is_explained(self, machine):
         done = machine.run("read")
@@ -107,7 +136,7 @@ class TestHelp:
             assert done.stderr == said
 
     def test_a_command_like_no_other_is_answered_with_where_they_are_listed(self, machine):
-        assert machine.run("xyzzy").stderr.endswith("\n  session-memory --help lists them\n")
+        assert machine.run("xyzzy").stderr.endswith("\n  session-memory help all lists them\n")
 
     def test_a_wrong_option_is_answered_with_the_nearest(self, machine):
         done = machine.run("search", "rye", "--limt", "3")
@@ -175,7 +204,7 @@ class TestWithoutACommand:
         machine.run("ingest")
         again = self.overview(machine)
         assert ": all is well; 3 conversations in the store\n\nNow: " in again
-        assert self.steps(again) == ["page", "search", "sessions", "doctor", "--help"]
+        assert self.steps(again) == ["page", "search", "sessions", "doctor", "help"]
 
     def test_a_collision_that_a_session_will_be_told_of_is_shown(self, machine):
         cart, now = machine.home / "cart.ts", time.time()

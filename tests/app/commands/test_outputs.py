@@ -118,7 +118,7 @@ def test_the_output_reads_as_its_snapshot_says(
 
 
 def test_the_help_reads_as_its_snapshot_says(read_only: StoreUser, text: SnapshotAssertion) -> None:
-    parts = [read_only.run("--help").stdout]
+    parts = [read_only.run("--help").stdout, read_only.run("help", "all").stdout]
     for name in COMMANDS:
         # Python 3.13 wraps usage otherwise
         usage, _, rest = read_only.run(name, "--help").stdout.partition("\n\n")
