@@ -50,14 +50,15 @@ def windows_backward(
     while end > (start if is_first else lowest):
         begin = max(lowest if end > lowest else start, end - window)
         window = min(window * WINDOW_GROWTH, LARGEST_WINDOW_BYTES)
-        lines = read_at(descriptor, begin, min(end, line_end)).split(b"\n")
+        content = read_at(descriptor, begin, min(end, line_end))
         end = begin
-        first = lines.pop(0) if begin > start else b""
-        if not lines:
+        line_feed = content.find(b"\n") if begin > start else -1
+        if begin > start and line_feed < 0:
             if may_matter is None or line_end - begin <= LONG_LINE_BYTES:
-                pieces.append(first)
+                pieces.append(content)
             continue
-        offset_lines = _with_offsets(lines, begin + len(first) + (begin > start))
+        first = content[: max(0, line_feed)]
+        offset_lines = _with_offsets(content, line_feed + 1, begin)
         at, last = offset_lines.pop()
         if may_matter is None or line_end - at <= LONG_LINE_BYTES:
             offset_lines.append((at, b"".join([last, *reversed(pieces)])))
@@ -173,15 +174,19 @@ def is_whole(line: bytes) -> bool:
     return not unreadable and all(isinstance(record, dict) for record in records)
 
 
-def _with_offsets(lines: list[bytes], offset: int) -> list[Line]:
-    """Return each line with its offset.
+def _with_offsets(content: bytes, start: int, offset: int) -> list[Line]:
+    """Return the lines of `content` from `start` on, each with its offset in the file.
 
-    The first begins at `offset`, and a line feed separates them."""
-    with_offsets = []
-    for line in lines:
-        with_offsets.append((offset, line))
-        offset += len(line) + 1
-    return with_offsets
+    `content` is at `offset` there. `split` takes six instructions a byte, which is ten times as
+    long for the lines of transcripts."""
+    lines = []
+    end = content.find(b"\n", start)
+    while end >= 0:
+        lines.append((offset + start, content[start:end]))
+        start = end + 1
+        end = content.find(b"\n", start)
+    lines.append((offset + start, content[start:]))
+    return lines
 
 
 # A file that changes twice within one tick of the clock keeps its mtime. As in git's index, an
