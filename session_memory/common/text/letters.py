@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 _ASCII = bytes(range(128))
@@ -50,11 +50,16 @@ def compatible(text: str) -> str:
     }
     if forms:
         text = text.translate(forms)
-    elif not any(
-        "\u1100" <= character <= "\u11ff" or character in "\u3099\u309a" for character in beyond
-    ):
+    elif not may_compose(beyond):
         return text
     return _composing().sub(lambda match: _composed(match[0]), text)
+
+
+def may_compose(characters: Iterable[str]) -> bool:
+    """Check if one of these characters may be a part of a letter written as several."""
+    return any(
+        "\u1100" <= character <= "\u11ff" or character in "\u3099\u309a" for character in characters
+    )
 
 
 def _starts(text: str) -> list[int]:

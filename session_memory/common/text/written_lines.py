@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from hashlib import blake2b
+from struct import unpack
 
 # characters of a line with normalised white space; shorter lines are in every file
 LEAST_CHARACTERS = 12
@@ -29,33 +30,47 @@ def added_lines(before: str, after: str) -> list[str]:
     """Return the normalised lines of `after` that `before` lacks, each once.
 
     Lines below LEAST_CHARACTERS are left out."""
-    gone = set(map(str.strip, before.split("\n"))) if before else set()
-    new = dict.fromkeys(map(str.strip, after.split("\n")[:MOST_LINES]))
+    return _added(_stripped(before), _stripped(after, MOST_LINES))
+
+
+def edit_lines(before: str, after: str) -> tuple[list[str], list[str]]:
+    """Return the `added_lines` of an edit, and the short normalised lines that it adds, each once.
+
+    Short lines do not show who wrote them, unless the file is known."""
+    gone, new = _stripped(before), _stripped(after)
+    short = _short_in(new)
+    gone_short = _short_in(gone) if short else {}
+    first = new if after.count("\n") < MOST_LINES else _stripped(after, MOST_LINES)
+    return _added(gone, first), [line for line in short if line not in gone_short][:MOST_SHORT]
+
+
+def _stripped(text: str, most: int | None = None) -> dict[str, None]:
+    """Return the first `most` lines of a text without white space around them, each once."""
+    return dict.fromkeys(map(str.strip, text.split("\n")[:most] if most else text.split("\n")))
+
+
+def _added(before: dict[str, None], after: dict[str, None]) -> list[str]:
     added = [
         line
-        for line in new
-        if LEAST_CHARACTERS <= len(line) <= MOST_LINE_CHARACTERS and line not in gone
+        for line in after
+        if LEAST_CHARACTERS <= len(line) <= MOST_LINE_CHARACTERS and line not in before
     ]
     text = "\n".join(added)
     if "  " not in text and "\t" not in text:  # of most edits
         return added
-    gone.update([normalised(line) for line in gone if "  " in line or "\t" in line])
+    gone = {normalised(line) if "  " in line or "\t" in line else line for line in before}
     spaced = dict.fromkeys(
         [normalised(line) if "  " in line or "\t" in line else line for line in added]
     )
     return [line for line in spaced if line not in gone and len(line) >= LEAST_CHARACTERS]
 
 
-def short_lines(before: str, after: str) -> list[str]:
-    """Return the short normalised lines of `after` that `before` lacks, each once.
-
-    They are too short to show who wrote them, unless the file is known."""
-    gone = set(map(normalised, before.split("\n")))
-    return [
-        line
-        for line in dict.fromkeys(map(normalised, after.split("\n")))
-        if is_short(line) and line not in gone
-    ][:MOST_SHORT]
+def _short_in(stripped: Iterable[str]) -> dict[str, None]:
+    """Return the short normalised lines among stripped ones, each once."""
+    # The only white space that is printable is a space. So of these, few long lines get short.
+    if "".join(stripped).isprintable():
+        stripped = [line for line in stripped if len(line) < LEAST_CHARACTERS or "  " in line]
+    return dict.fromkeys([line for line in map(normalised, stripped) if is_short(line)])
 
 
 def is_short(line: str) -> bool:
@@ -79,7 +94,9 @@ def made_commits(result: str) -> list[str]:
     """Return the texts to hash for the commits in a command's result: each id and subject.
 
     A result has `[main 1f2e3d4] Subject`."""
-    made = _MADE.findall(result) if "] " in result else []
+    if "] " not in result or not (result.startswith("[") or "\n[" in result):
+        return []
+    made = _MADE.findall(result)
     return [text for id, subject in made for text in (commit_id(id), commit_subject(subject))]
 
 
@@ -107,10 +124,10 @@ def _added_by(patch: str) -> str:
 
 def line_hashes(lines: Iterable[str], key: bytes) -> list[int]:
     """Return a keyed 64-bit hash of each normalised line, signed as SQLite's integers are."""
-    hashes = []
-    keyed = blake2b(key=key, digest_size=8)
+    copy = blake2b(key=key, digest_size=8).copy  # half the time of a new one
+    digests = []
     for line in lines:
-        hashed = keyed.copy()  # half the time of a new one
+        hashed = copy()
         hashed.update(line.encode("utf-8", "surrogatepass"))
-        hashes.append(int.from_bytes(hashed.digest(), "little", signed=True))
-    return hashes
+        digests.append(hashed.digest())
+    return list(unpack(f"<{len(digests)}q", b"".join(digests)))

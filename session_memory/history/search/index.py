@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import NamedTuple, Protocol
 
-from ...common.text.letters import Aligned, beyond_ascii, compatible
+from ...common.text.letters import Aligned, beyond_ascii, compatible, may_compose
 from ...common.text.marks import folded
 from ..store.values import NUMBERS, Conversation, Filter, StoredEntry
 
@@ -155,6 +155,7 @@ _UNSPACED = (
 # Increase this if the terms of any text change; everything shared is then sent to a team again.
 TERMS_VERSION = 3
 _SPACED: set[str] = set()  # characters that were met, of other scripts
+_UNCHANGED: set[str] = set()  # characters of texts that were the same in the form of the index
 # beyond ASCII, or on a letter, of a folded text
 _LETTER = re.compile(r"[^\W\x00-\x7f]|[\ue000-\uf8ff]|(?<=\w)\u0301")
 
@@ -179,7 +180,15 @@ def _has_unspaced(text: str) -> bool:
 
 def indexable(text: str) -> str:
     """Return `text` in the form of the index, which is also needed to delete it there."""
-    return folded(spaced(compatible(text)))
+    if text.isascii():
+        return text
+    others = beyond_ascii(text).difference(_UNCHANGED)
+    if not others:
+        return text
+    form = folded(spaced(compatible(text)))
+    if form == text and not may_compose(others):  # then each of them stays as it is
+        _UNCHANGED.update(others)
+    return form
 
 
 def spaced(text: str) -> str:

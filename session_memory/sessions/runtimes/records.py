@@ -378,7 +378,7 @@ def copied_id(record: Record, key: str) -> str:
     """Return the original id of a copied record (`messageUuid`) or its session.
 
     Used for forks in Claude Code and Qwen Code."""
-    return as_string(as_object(record.get("forkedFrom")).get(key))
+    return as_string(as_object(record["forkedFrom"]).get(key)) if "forkedFrom" in record else ""
 
 
 def turn_of(entry: Entry | None) -> list[Event]:

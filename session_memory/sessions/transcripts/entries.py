@@ -82,8 +82,16 @@ def tool_use(
     That is the first of `preferred` with a text, else the first of all. Return () for a lookup in
     our own memory, which is not content (see lookups.py)."""
     given = as_object(arguments)
-    texts = [*map(given.get, preferred), *given.values()]
-    argument = next((text for text in texts if isinstance(text, str) and text), "")
+    argument = ""
+    for key in preferred:
+        if key in given and (text := given[key]) and isinstance(text, str):
+            argument = text
+            break
+    else:
+        for text in given.values():
+            if isinstance(text, str) and text:
+                argument = text
+                break
     if (
         "session" in argument
         or "session" in name

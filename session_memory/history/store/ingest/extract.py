@@ -11,11 +11,11 @@ from ....common.text.paths import is_id
 from ....common.text.sanitize import beginning, for_people
 from ....common.text.written_lines import (
     added_lines,
+    edit_lines,
     here_documents,
     line_hashes,
     line_in,
     made_commits,
-    short_lines,
 )
 from ....sessions.runtimes.base import Runtime
 from ....sessions.runtimes.detection import source_of
@@ -43,6 +43,7 @@ ARGUMENT_CHARACTERS = 4096
 # Search this many more characters for secrets, to remove a secret completely if it begins before
 # the limit.
 SECRET_CHARACTERS = 512
+CACHED_CHARACTERS = 256  # of a text that may be cleaned once for many uses: most paths are shorter
 
 
 class Extract(NamedTuple):
@@ -67,13 +68,14 @@ class Extract(NamedTuple):
 
 def result_text(content: object) -> str:
     """Return the text of a tool's result, which is a string or a list of blocks with text."""
-    blocks = [content] if isinstance(content, str) else content if isinstance(content, list) else []
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else ()
     texts = [block.get("text") if isinstance(block, dict) else block for block in blocks]
     return "\n".join([text for text in texts if isinstance(text, str)])
 
 
-def _outcome(is_error: bool, content: object) -> ToolOutcome:
-    text = result_text(content)
+def _outcome(is_error: bool, text: str) -> ToolOutcome:
     lines = text.count("\n") + 1 if text else 0
     return ToolOutcome(
         "error" if is_error else "ok", _error_line(text) if is_error else "", len(text), lines
@@ -108,8 +110,9 @@ class Extractor:
         self._first_line = first_line(descriptor)
         self._owner = TitleOwner(session_id, descriptor)
         self._session_id = session_id
+        self._has_id = is_id(session_id)
         self._off_branch: dict[int, set[int]] = {}
-        self._names: dict[str, str] = {}
+        self._cleaned: dict[str, str] = {"": ""}
         self._repeats_forgotten: bool | None = None
 
     def read(self, start: int, end: int, limit: int) -> Extract:
@@ -135,7 +138,8 @@ class Extractor:
                         )
                 read_entries.append(event)
             elif isinstance(event, CallResult):
-                result, made = _outcome(event.has_failed, event.content), self._commits_in(event)
+                output = result_text(event.content)
+                result, made = _outcome(event.has_failed, output), self._commits_in(output)
                 if event.call_id in called:
                     call = called.pop(event.call_id), event.call_id
                     ended[call], written[call] = result, (*written.get(call, ()), *made)
@@ -156,9 +160,9 @@ class Extractor:
         of_file = cwd, reader.unreadable, is_last, tuple(commits)
         return Extract(inode, end, reached, entries, outcomes, (rank, for_people(title)), *of_file)
 
-    def _commits_in(self, result: CallResult) -> list[int]:
-        """Return the hashes of the commits that a call made, according to its result."""
-        made = made_commits(result_text(result.content)) if self._line_key else []
+    def _commits_in(self, output: str) -> list[int]:
+        """Return the hashes of the commits that a call made, according to its output."""
+        made = made_commits(output) if self._line_key else []
         return line_hashes(made, self._line_key) if made else []
 
     def _shown_title(self, title: tuple[int, str]) -> tuple[int, str]:
@@ -204,7 +208,7 @@ class Extractor:
         tools = []
         for place, tool in enumerate(entry.tools, 1):
             result = ended.get((number, tool.call_id))
-            argument = for_people(beginning(tool.argument, ARGUMENT_CHARACTERS + SECRET_CHARACTERS))
+            argument = self._safe(beginning(tool.argument, ARGUMENT_CHARACTERS + SECRET_CHARACTERS))
             lines = (
                 ()
                 if result and result.outcome == "error"
@@ -222,37 +226,40 @@ class Extractor:
                 )
             )
         cwd = self._safe(self._project or entry.cwd)
-        origin = (
-            entry.origin if entry.origin != self._session_id and is_id(self._session_id) else ""
-        )
-        text = for_people(entry.text)
+        origin = entry.origin if self._has_id and entry.origin != self._session_id else ""
+        text = for_people(entry.text) if entry.text else ""
         return NewEntry(
             key, message, entry.offset, entry.role, text, when, cwd, tuple(tools), origin
         )
 
-    def _safe(self, name: str) -> str:
-        """Return a directory or the name of a tool, cleaned for people.
+    def _safe(self, text: str) -> str:
+        """Return a directory, or the name or argument of a tool, cleaned for people.
 
-        The result is cached, because a transcript has few."""
-        if name not in self._names:
-            self._names[name] = for_people(name)
-        return self._names[name]
+        Short results are cached, because a transcript has the same ones many times."""
+        safe = self._cleaned.get(text)
+        if safe is None:
+            safe = for_people(text)
+            if len(text) <= CACHED_CHARACTERS:
+                self._cleaned[text] = safe
+        return safe
 
 
 def written_by(runtime: Runtime, tool: ToolUse, record: dict[str, Any]) -> list[str]:
     """Return the normalised lines that a call writes into files, each once.
 
     Short lines include the name of the file."""
-    short: list[str] = []
+    lines: dict[str, None] = {}
     if tool.kind == "edit":
-        edits = runtime.records.edits(record, tool.call_id)
         name = tool.argument.rpartition("/")[2]
-        short = [line_in(name, line) for edit in edits for line in short_lines(*edit)]
+        edits = [edit_lines(*edit) for edit in runtime.records.edits(record, tool.call_id)]
+        for added, _ in edits:
+            lines.update(dict.fromkeys(added))
+        for _, short in edits:
+            lines.update(dict.fromkeys([line_in(name, line) for line in short]))
     elif tool.kind == "command":
-        edits = [("", text) for text in here_documents(tool.argument)]
-    else:
-        return []
-    return list(dict.fromkeys([line for edit in edits for line in added_lines(*edit)] + short))
+        for text in here_documents(tool.argument):
+            lines.update(dict.fromkeys(added_lines("", text)))
+    return list(lines)
 
 
 def is_unchanged(file: SourceFile, state: FileState | None) -> bool:

@@ -32,9 +32,11 @@ _COLUMNS = (
     "first_item, last_item, first_message_at, last_message_at, entry_count, last_message, "
     "text_bytes"
 )
+# Not `INSERT ... SELECT`: that opens a savepoint, at which FTS5 writes what it has of the transaction
+# as a segment, and each file of a batch would have its own.
 _INSERT = f"""
     INSERT INTO memory_conversations (file_id, session_id, source_file, {_COLUMNS}, status)
-    SELECT id, session_id, file_path, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'active' FROM memory_file_states WHERE id = ?1
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'active')
 """
 _UPDATE = f"""
     UPDATE memory_conversations SET ({_COLUMNS}) = (?2, ?3, ?4, ?5, ?6, ?7, ?8), status = 'active', reason = ''
@@ -107,11 +109,18 @@ def add_items(connection: Connection, file_id: int, items: list[TimedItem], gap:
         if items
         else []
     )
-    for span in fold(known[0] if known else None, items, gap):
-        if span.id is None:
-            connection.execute(_INSERT, (file_id, *span[1:]))
-        else:
+    spans = fold(known[0] if known else None, items, gap)
+    for span in spans:
+        if span.id is not None:
             connection.execute(_UPDATE, span)
+    _insert(connection, file_id, [span for span in spans if span.id is None])
+
+
+def _insert(connection: Connection, file_id: int, spans: Iterable[ConversationSpan]) -> None:
+    """Add conversations to a file."""
+    sql = "SELECT session_id, file_path FROM memory_file_states WHERE id = ?"
+    [(session_id, file_path)] = fetch(connection, sql, (file_id,))
+    connection.executemany(_INSERT, [(file_id, session_id, file_path, *span[1:]) for span in spans])
 
 
 def rebuild_conversations(store: StoreDatabase, gap_minutes: int) -> bool:
@@ -151,9 +160,8 @@ def recut(connection: Connection, file_id: int, gap: int, removed: Sequence[int]
             kept.add(first)
     rows = fetch(connection, _ITEMS, items_of_file(file_id))
     items = [TimedItem(id, message + 1, timestamp, size) for id, message, timestamp, size in rows]
-    for span in fold(None, items, gap):
-        if span.first_item not in kept:
-            connection.execute(_INSERT, (file_id, *span[1:]))
+    spans = fold(None, items, gap)
+    _insert(connection, file_id, [span for span in spans if span.first_item not in kept])
 
 
 def rebuild_file(connection: Connection, file_id: int, gap: int) -> None:
@@ -179,11 +187,12 @@ def rebuild_file(connection: Connection, file_id: int, gap: int) -> None:
     connection.executemany(
         "DELETE FROM memory_conversations WHERE first_item = ?", [(item,) for item in gone]
     )
+    _insert(connection, file_id, [span for span in spans if span.first_item not in known])
     for span in spans:
         number, last_item, _ = known.get(span.first_item) or (None, None, None)
         if number is None:
-            connection.execute(_INSERT, (file_id, *span[1:]))
-        elif last_item != span.last_item:
+            continue
+        if last_item != span.last_item:
             connection.execute(_UPDATE, (number, *span[1:]))
         else:
             sql = "UPDATE memory_conversations SET last_message = ? WHERE id = ?"

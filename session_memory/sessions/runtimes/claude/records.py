@@ -428,17 +428,20 @@ def _entry(
     offset: int,
     message_id: object = None,
 ) -> Entry:
+    is_copy = "forkedFrom" in record
+    id = records.copied_id(record, "messageUuid") if is_copy else ""
+    origin = records.copied_id(record, "sessionId") if is_copy else ""
     return Entry(
         role,
         text,
         tools=tools,
         timestamp=epoch_seconds(record.get("timestamp")),
-        id=records.copied_id(record, "messageUuid") or as_string(record.get("uuid")),
+        id=id or as_string(record.get("uuid")),
         message_id=as_string(message_id),
         offset=offset,
         cwd=as_string(record.get("cwd")),
-        is_copy="forkedFrom" in record,
-        origin=records.copied_id(record, "sessionId") or as_string(record.get("sessionId")),
+        is_copy=is_copy,
+        origin=origin or as_string(record.get("sessionId")),
     )
 
 

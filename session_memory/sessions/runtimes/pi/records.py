@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
     from ...transcripts.edits import Edit
     from ...transcripts.usage import ModelUsage
-    from ..records import Event, Record
+    from ..records import Decode, Event, Record
 
 _TITLE_RANK = 3
 _TORN = ""  # replaces a parent's id if that is unknown because the record is torn
 _INJECTED = f'"customType":"{CUSTOM_TYPE}"'.encode()
+_RESULT = b'"message":{"role":"toolResult"'
 _GLUED = (b'}{"type":"', b'{"type":"message"')  # a record after another one on the same line
 # `exec` is the shell's name in programs that are built on Pi.
 _KINDS = {
@@ -66,6 +67,18 @@ class PiRecords(records.Records):
             or (wanted.usage and b'"usage":{' in line)
             or wanted.turns
         )
+
+    def results_in(self, line: bytes, decode: Decode) -> list[records.CallResult] | None:
+        """Return the result in a line of only a result without nested calls, else None."""
+        at = line.find(_RESULT, 0, 400)
+        if at < 0 or not line.startswith(b'{"type":"message"') or _may_say_in_result(line, at):
+            return None
+        values, unreadable = decode(line)
+        message = as_object(as_object(values[0]).get("message")) if len(values) == 1 else {}
+        is_usual = not unreadable and message.get("role") == "toolResult"
+        if not is_usual or nested_calls(message) or _answered(message):
+            return None
+        return [_result(message)]
 
     def messages(self, record: Record, offset: int) -> Iterable[Event]:
         kind = record.get("type")
@@ -138,9 +151,7 @@ def _may_say(line: bytes, with_calls: int) -> bool:
     if at < 0:
         return True
     if line.startswith(b"toolResult", at + 19):
-        name = line[line.find(b'"toolName":"', at, at + 400) + 12 :][:40].lower()
-        is_said = b"ask" in name or b"question" in name or is_glued(line, *_GLUED)
-        return is_said or (with_calls > 0 and any([mark in line for mark in MARKS]))
+        return _may_say_in_result(line, at, with_calls)
     if line.startswith(b"system", at + 19):
         return is_glued(line, *_GLUED)
     if with_calls:
@@ -148,6 +159,13 @@ def _may_say(line: bytes, with_calls: int) -> bool:
     if line.startswith(b'assistant","content":[{"type":"', at + 19):
         return b'"text":"' in line or b'"type":"image"' in line or is_glued(line, *_GLUED)
     return not line.startswith(b"bashExecution", at + 19) or is_glued(line, *_GLUED)
+
+
+def _may_say_in_result(line: bytes, at: int, with_calls: int = 1) -> bool:
+    """Return `_may_say` for a tool's result, whose message is at `at`."""
+    name = line[line.find(b'"toolName":"', at, at + 400) + 12 :][:40].lower()
+    is_said = b"ask" in name or b"question" in name or is_glued(line, *_GLUED)
+    return is_said or (with_calls > 0 and (MARKS[0] in line or MARKS[1] in line))
 
 
 class PiBranch(records.Branch):
@@ -240,12 +258,14 @@ def _said_and_called(message: Record) -> tuple[str, tuple[ToolUse, ...]]:
 
 def _results(message: Record) -> list[Event]:
     """Return the results of the calls nested in a call, and of the call itself."""
-    results: list[Event] = [_nested_result(call) for call in nested_calls(message)]
+    return [*[_nested_result(call) for call in nested_calls(message)], _result(message)]
+
+
+def _result(message: Record) -> records.CallResult:
     call_id, has_failed = as_string(message.get("toolCallId")), message.get("isError") is True
     content = _without_injected(message)
     has_run = not has_failed or any([sign in str(content) for sign in _RUN])
-    results.append(records.CallResult(call_id, has_failed, content, has_run))
-    return results
+    return records.CallResult(call_id, has_failed, content, has_run)
 
 
 def _nested_uses(call: Record) -> tuple[ToolUse, ...]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ...transcripts.edits import Edit
     from ...transcripts.usage import ModelUsage
-    from ..records import Event, Record
+    from ..records import Decode, Event, Record
 
 _TITLE_RANK = 3
 HEAD_BYTES = 600  # of a line, in which its type shows
@@ -41,6 +41,8 @@ _WITH_VALUES = """
 """
 _SETTINGS = frozenset(_WITH_VALUES.split())
 _DIALOGS = ("ask_user_question", "exit_plan_mode")  # tools whose results contain the user's words
+_DIALOG_NAMES = tuple([b'"name":"%s"' % name.encode() for name in _DIALOGS])
+_RESULT = b"tool_result"
 _INJECTED = "<qwen:"  # how a part begins that Qwen Code or a hook put in
 
 
@@ -73,6 +75,18 @@ class QwenCodeRecords(records.Records):
             or (wanted.usage and b'qwen-code.api_response"' in line)
             or wanted.turns
         )
+
+    def results_in(self, line: bytes, decode: Decode) -> list[records.CallResult] | None:
+        """Return the results in a line of only results without the user's words, else None."""
+        at = line.find(b'"type":"', 0, HEAD_BYTES)
+        if at < 0 or not line.startswith(_RESULT, at + 8) or _may_say_in_result(line):
+            return None
+        values, unreadable = decode(line)
+        record = as_object(values[0]) if len(values) == 1 else {}
+        is_usual = record.get("type") == "tool_result" and not record.get("isSidechain")
+        if unreadable or not is_usual or _answers(record, 0):
+            return None
+        return _results(record)
 
     def counts(self, record: Record, *, of_sub_agents: bool) -> bool:
         return of_sub_agents or record.get("type") == "system" or not record.get("isSidechain")
@@ -146,11 +160,14 @@ def _may_say(line: bytes, with_calls: int) -> bool:
             (b"custom_title", b"chat_compression", b"slash_command"), at + 11
         )
         return at < 0 or is_known or is_glued(line, _GLUED)
-    if line.startswith(b"tool_result", at + 8):
-        return any([b'"name":"%s"' % name.encode() in line for name in _DIALOGS]) or is_glued(
-            line, _GLUED
-        )
+    if line.startswith(_RESULT, at + 8):
+        return _may_say_in_result(line)
     return with_calls > 0 or b'"text":"' in line or is_glued(line, _GLUED)
+
+
+def _may_say_in_result(line: bytes) -> bool:
+    """Check if the results in a line may have the user's words, or another record."""
+    return is_glued(line, _GLUED) or any([name in line for name in _DIALOG_NAMES])
 
 
 def _entry(kind: str, record: Record, payload: Record, offset: int) -> Entry | None:
