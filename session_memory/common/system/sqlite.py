@@ -23,6 +23,7 @@ UPDATE = "update session-memory: python3 install.py"
 BUSY_MILLISECONDS = 30_000
 LOCK_WAIT_SECONDS = 10.0
 PAGE_CACHE_KIBIBYTES = 16 * 1024
+VACUUM_KIBIBYTES = 2048
 LEAST_FREE_PAGES = 32  # fewer free pages are no reason for a VACUUM
 FREE_SHARE = 4  # nor is less than a quarter of all pages
 # with less free space a device is full: SQLite needs 32 KiB beside a database to open it
@@ -282,19 +283,26 @@ def _migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
 
 def give_back(connection: Connection) -> None:
     """Shrink the file if much is unused, unless the disk is full or another process writes."""
+    free = connection.pragma("freelist_count")
+    if free >= LEAST_FREE_PAGES and free * FREE_SHARE > connection.pragma("page_count"):
+        compact(connection)
+
+
+def compact(connection: Connection) -> None:
+    """Write the file anew in order, unless the disk is full or another process writes."""
     import apsw
 
-    free = connection.pragma("freelist_count")
-    if free < LEAST_FREE_PAGES or free * FREE_SHARE <= connection.pragma("page_count"):
-        return
+    cache = connection.pragma("cache_size")
     connection.set_busy_timeout(0)
     try:
-        connection.execute("PRAGMA temp_store = file; VACUUM; PRAGMA wal_checkpoint(truncate)")
+        # the new file gets a cache of this size too
+        connection.execute(f"PRAGMA temp_store = file; PRAGMA cache_size = -{VACUUM_KIBIBYTES}")
+        connection.execute("VACUUM; PRAGMA wal_checkpoint(truncate)")
     except apsw.Error:
         pass
     finally:
         connection.set_busy_timeout(BUSY_MILLISECONDS)
-        connection.execute("PRAGMA temp_store = memory")
+        connection.execute(f"PRAGMA temp_store = memory; PRAGMA cache_size = {cache}")
 
 
 @contextmanager

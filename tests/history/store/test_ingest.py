@@ -12,6 +12,7 @@ import share
 from records import PiSession, append, assistant, exchange, line, lines, record, tool_result, user
 from store_scene import EVERYTHING, PROJECT, Scene
 
+from session_memory.history.store.ingest import ingestion as ingestion_module
 from session_memory.history.store.ingest.ingestion import Ingestion
 from session_memory.history.store.ingest.sources import SourceDirectory, SourceFile
 from session_memory.sessions.runtimes.table import runtime
@@ -391,6 +392,35 @@ def test_groups_are_kept_apart_in_one_store(scene):
 
 
 @pytest.mark.skipif(not TRANSCRIPTS.exists(), reason="the real transcripts are not here")
+def parts_of_index(scene: Scene) -> int:
+    [(parts,)] = scene.store.rows("SELECT count(DISTINCT segid) FROM memory_search_idx")
+    return int(parts)
+
+
+def test_all_files_of_a_batch_share_one_part_of_the_index(scene):
+    for name in ("a", "b", "c"):
+        scene.write(name, *exchange(f"plan a trip {name}", "to Japan?"))
+    scene.ingest()
+    assert parts_of_index(scene) == 1
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_a_large_first_import_leaves_a_compact_store(scene, monkeypatch, is_large):
+    monkeypatch.setattr(ingestion_module, "COMPACTED_BYTES", 1 if is_large else 1 << 30)
+    for name in ("a", "b", "c"):
+        scene.write(name, *exchange(f"plan a trip {name}", "to Japan?"))
+    ingestion = Ingestion(scene.store, batch_bytes=1)
+    ingestion.scan(SourceDirectory(str(scene.root)))
+    ingestion.finish()
+    assert parts_of_index(scene) == (1 if is_large else 6)
+    assert len(scene.store.search("trip", EVERYTHING)) == 3
+    scene.write("d", *exchange("plan a trip d", "to Japan?"))
+    later = Ingestion(scene.store)
+    later.scan(SourceDirectory(str(scene.root)))
+    later.finish()
+    assert parts_of_index(scene) == (2 if is_large else 7)
+
+
 def test_real_transcripts_go_in_whole_piece_by_piece_and_twice_alike(scene):
     for name in ("claude", "pi"):
         paths = sorted((TRANSCRIPTS / name).rglob("*.jsonl"))

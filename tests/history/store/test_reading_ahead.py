@@ -15,13 +15,15 @@ import pytest
 from records import assistant, exchange, lines, tool_result, user
 from store_scene import Scene
 
+from session_memory.common.system.json import decode_line
 from session_memory.history.store.ingest import _read_ahead as read_ahead
 from session_memory.history.store.ingest._read_ahead import ReadAhead, Span, read_spans
 from session_memory.history.store.ingest.extract import Extractor
 from session_memory.history.store.ingest.ingestion import Ingestion
 from session_memory.history.store.ingest.sources import SourceDirectory
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
-from session_memory.sessions.runtimes.records import CallResult
+from session_memory.sessions.runtimes.records import CALLS, MESSAGES, RESULTS, CallResult
+from session_memory.sessions.runtimes.table import runtime
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = 7
@@ -276,3 +278,51 @@ def test_of_a_usual_line_of_results_only_these_are_decoded():
         lines(tool_result()),
     ):
         assert CLAUDE.records.results_in(other, decode) is None
+
+
+PI_RESULT = (
+    b'{"type":"message","id":"a","parentId":"b","message":{"role":"toolResult","toolCallId":"t1",'
+    b'"toolName":"bash","content":[{"type":"text","text":"x"}],"isError":false}}'
+)
+QWEN_RESULT = (
+    b'{"uuid":"a","sessionId":"s","type":"tool_result","message":{"role":"user","parts":'
+    b'[{"functionResponse":{"id":"t1","name":"edit","response":{"output":"x"}}}]},"toolCallResult":{}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "usual", "others"),
+    [
+        (
+            "pi",
+            PI_RESULT,
+            [
+                PI_RESULT + PI_RESULT,
+                PI_RESULT.replace(b'"bash"', b'"ask_user"'),
+                PI_RESULT.replace(b'"isError"', b'"nestedCalls":{"calls":[{"id":"n"}]},"isError"'),
+                PI_RESULT.replace(b'"isError"', b'"nestedCalls": {"calls":[{"id":"n"}]},"isError"'),
+                PI_RESULT.replace(b"toolResult", b"user"),
+            ],
+        ),
+        (
+            "qwen",
+            QWEN_RESULT,
+            [
+                QWEN_RESULT + QWEN_RESULT,
+                QWEN_RESULT.replace(b'"edit"', b'"ask_user_question"'),
+                QWEN_RESULT.replace(
+                    b'"type":"tool_result"', b'"isSidechain":true,"type":"tool_result"'
+                ),
+                QWEN_RESULT.replace(b"tool_result", b"user"),
+            ],
+        ),
+    ],
+)
+def test_a_line_with_only_a_result_is_read_as_any_other_but_sooner(name, usual, others):
+    records = runtime(name).records
+    [record] = decode_line(usual)[0]
+    found = records.results_in(usual, decode_line)
+    assert found == records.events(record, 0, MESSAGES | CALLS | RESULTS)
+    assert [result.call_id for result in found] == ["t1"]
+    for other in others:
+        assert records.results_in(other, decode_line) is None

@@ -102,6 +102,13 @@ def test_text_with_spaces_is_indexed_as_it_is():
     assert indexable("go to 京都市!").split() == ["go", "to", "京都", "都市", "市", "!"]
 
 
+def test_letters_that_join_are_indexed_joined_even_after_texts_with_one_of_them():
+    for text in ("a \u1112", "a \u1161", "a \u11ab", "a \u3099"):
+        indexable(text)
+    assert indexable("a \u1112\u1161\u11ab").split() == ["a", "한"]
+    assert indexable("a \u304b\u3099").split() == ["a", "が"]
+
+
 def test_terms_stand_where_they_are_said_to(terms):
     for text in (
         "plain text",

@@ -31,6 +31,7 @@ from .values import Batch, FileState, UnreadFile
 
 BATCH_BYTES = 32 * 1024 * 1024
 ATTEMPTS = 3
+COMPACTED_BYTES = 64 * 1024 * 1024  # of a first import: less takes about as little room anyway
 
 
 class UnreadableFileError(SessionMemoryError):
@@ -81,6 +82,7 @@ class Ingestion:
         self._workers = workers
         self._progress = progress or (lambda path, size: None)
         self._states = store.file_states(home)
+        self._is_first = not self._states
         self._unread = store.unread_files(home)
         self._noted: dict[str, UnreadFile] = {}
         self._cleared: set[str] = set()
@@ -126,6 +128,11 @@ class Ingestion:
             [key for key, state in self._unread.items() if is_gone(state.root, key)]
         )
         self._write_notes()
+
+    def finish(self) -> None:
+        """Compact the store after a large first import. Raises DatabaseError."""
+        if self._is_first and self.report.bytes >= COMPACTED_BYTES:
+            self._store.compact()
 
     def take(self, files: Iterable[SourceFile]) -> None:
         """Ingest the new content of these files. Raises DatabaseError."""

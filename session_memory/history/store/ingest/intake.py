@@ -49,6 +49,7 @@ def take_in(
             for directory in location.watched:
                 if directory.home == home and directory.is_expected():
                     _scan(ingestion, store, home, directory)
+            ingestion.finish()
         finally:
             if location.home.user_dir:
                 note_repositories(

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ....common.system.sqlite import Connection, Patience, fetch
+from ....common.system.sqlite import Connection, Patience, compact, fetch
 from ...search.search import search
 from ..rules import StoreRules
 from ..values import ITEM_BITS, Conversation, Counts, Filter, Hits, StoredEntry, Visible
@@ -148,6 +148,15 @@ class SqliteStore(StoreDatabase):
             written = [write(connection, batch, self._gap) for batch in batches]
             apply(connection, self._rules, [state.id for state in written if state])
             return written
+
+    def compact(self) -> None:
+        """Merge the parts of the search index into one, and write the file anew in order.
+
+        The file of a first import shrinks by a twentieth."""
+        with self.transaction() as connection:
+            connection.execute("INSERT INTO memory_search (memory_search) VALUES ('optimize')")
+        with self.explained():
+            compact(self.connection)
 
     def incomplete_sessions(self, home: str) -> set[str]:
         """Return the ids of a group's sessions that lost messages no transcript brought back."""
