@@ -868,14 +868,34 @@ def _select(context: UpdateContext, reports: Reports, news: ReadNews) -> ChosenS
     form, most = context.form, context.form.most_with_room(context.limit)
     candidates = sorted([*new, *recalled], key=order, reverse=True) if recalled else new
     reader = context.reader
-    listed = form.worth_a_line(reader, candidates, most)
-    old = form.worth_a_line(reader, choice.old, most) if context.is_start else []
+    listed = form.worth_a_line(reader, _worthy(context, candidates, ranks), most)
+    old = _worthy(context, choice.old, ranks) if context.is_start else []
+    old = form.worth_a_line(reader, old, most)
     choice.listed = listed + old
     further = news.further + len(spoken) - len(named) + len(candidates) - len(listed)
     choice.selection = Selection(
         [report for report, _ in choice.listed], further, are_more=news.are_more, old=len(old)
     )
     return choice
+
+
+def _worthy(
+    context: UpdateContext, sessions: Reports, ranks: dict[str, tuple[int, int]]
+) -> Reports:
+    """Return the sessions that may get a line: those that concern the prompt or are worth it.
+
+    Without a prompt, or at the start with one such as "go on", all may."""
+    is_start, reader = context.is_start, context.reader
+    if not (context.form.RECALLS and reader.prompt) or (is_start and not context.words.tell):
+        return sessions
+    from ._relevance import Worth
+
+    worth = Worth(reader, context.now, context.oldest, is_start=is_start)
+    return [
+        (report, new)
+        for report, new in sessions
+        if ranks[new.session.key][0] or worth.has(report, new.session)
+    ]
 
 
 def _spoken(context: UpdateContext, ranked: Reports) -> Reports:
@@ -909,9 +929,9 @@ def _rank(
     from ._relevance import NAMED, rank_reports
 
     work, state = context.work, context.state.own
-    values = rank_reports(
-        [report for report, _ in reports], context.words, work.actions if work else ()
-    )
+    in_hand = work.actions if work else ()
+    root = work.worktree.root if work and work.worktree else ""
+    values = rank_reports(reports, context.words, in_hand, root)
     ranks = {new.session.key: value for (_, new), value in zip(reports, values)}
     known = set(state.files_named if state else ())
     recalled = [

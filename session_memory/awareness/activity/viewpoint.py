@@ -7,10 +7,10 @@ from ...common.text.paths import relative
 
 
 class Viewpoint:
-    """A session's start directory: in the worktree at `root`, perhaps `inside` a directory of it;
-    without a repository below the person's home, `root` is the directory itself.
+    """A session's start directory, `inside` the worktree at `root`.
 
-    The agent may change its directory at any time; a path from the start directory stays right."""
+    Without a repository below the person's home directory, `root` is the directory itself. The
+    agent may change its directory at any time; a path from the start directory stays right."""
 
     __slots__ = ("_directory", "root")
 

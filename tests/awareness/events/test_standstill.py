@@ -65,12 +65,12 @@ def test_a_session_that_is_not_excluded_any_more_is_told(quiet):
 
 def test_a_session_of_before_is_told_where_it_is_heard_of_further_back(plain):
     three_hours_ago = time.time() - 3 * 3600
-    path = plain.session(*exchange("long ago", "1", at=three_hours_ago))
+    path = plain.session(*exchange("mend the fence", "1", at=three_hours_ago))
     os.utime(path, (three_hours_ago, three_hours_ago))
     plain.config("first_sight_hours: 1\n")
     stand_still(plain)
     plain.config("first_sight_hours: 48\n")
-    assert "long ago" in told(plain.run())
+    assert "mend the fence" in told(plain.run(prompt="why mend the fence?"))
 
 
 def test_what_was_told_is_told_again_where_the_cursors_are_gone(quiet):
