@@ -186,14 +186,14 @@ def _prefer(
 
 
 class Worth:
-    """Which sessions without a common file or subject are worth a line for a `reader`.
+    """The worth of sessions for a `reader` with whom they share no file and no subject.
 
-    These are sessions at work in the last AT_WORK_SECONDS, and sessions on the same branch. During
-    a task (not `is_start`), a session in another worktree is not."""
+    Sessions at work since a time are worth a line, and sessions on the same branch since `oldest`.
+    During a task (not `is_start`), a session in another worktree is not."""
 
-    def __init__(self, reader: OwnSession, now: float, oldest: float, *, is_start: bool) -> None:
+    def __init__(self, reader: OwnSession, since: float, oldest: float, *, is_start: bool) -> None:
         self._reader = reader
-        self._now = now
+        self._since = since
         self._oldest = oldest
         self._is_start = is_start
         self._branch_since: float | None = None
@@ -204,7 +204,7 @@ class Worth:
             return True
         if session.worktree and not self._is_start:
             return False
-        if report.last_active >= self._now - AT_WORK_SECONDS:
+        if report.last_active >= self._since:
             return True
         is_here = not (session.worktree or session.is_elsewhere or session.is_remote)
         return is_here and report.last_active >= self._branch_began()
@@ -212,10 +212,10 @@ class Worth:
     def _branch_began(self) -> float:
         """Return when the reader's worktree got its branch, in seconds since 1970.
 
-        For a branch that everybody works on, or an unknown one, return now."""
+        For a branch that everybody works on, or an unknown one, return infinity."""
         if self._branch_since is None:
             since = self._reader.deadline.attempt("git", _branch_began, self._reader, self._oldest)
-            self._branch_since = self._now if since is None else since
+            self._branch_since = float("inf") if since is None else since
         return self._branch_since
 
 

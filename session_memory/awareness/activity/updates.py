@@ -882,15 +882,17 @@ def _select(context: UpdateContext, reports: Reports, news: ReadNews) -> ChosenS
 def _worthy(
     context: UpdateContext, sessions: Reports, ranks: dict[str, tuple[int, int]]
 ) -> Reports:
-    """Return the sessions that may get a line: those that concern the prompt or are worth it.
+    """Return the sessions that concern the prompt or are worth a line anyway.
 
-    Without a prompt, or at the start with one such as "go on", all may."""
-    is_start, reader = context.is_start, context.reader
-    if not (context.form.RECALLS and reader.prompt) or (is_start and not context.words.tell):
+    A prompt such as "go on" may concern all sessions, except during a task those in another
+    worktree. Without a prompt, all are returned."""
+    reader = context.reader
+    if not (context.form.RECALLS and reader.prompt):
         return sessions
-    from ._relevance import Worth
+    from ._relevance import AT_WORK_SECONDS, Worth
 
-    worth = Worth(reader, context.now, context.oldest, is_start=is_start)
+    since = context.now - AT_WORK_SECONDS if context.words.tell else 0.0
+    worth = Worth(reader, since, context.oldest, is_start=context.is_start)
     return [
         (report, new)
         for report, new in sessions

@@ -111,11 +111,17 @@ def test_one_in_another_worktree_is_told_at_the_start_only(desk: Desk) -> None:
     assert sessions(desk.prompt("Which posts carry the fence?", session=reader))
 
 
-def test_one_in_this_worktree_is_told_in_the_middle_of_a_task_too(desk: Desk) -> None:
-    path, reader = desk.working(FENCE), new_id()
+@pytest.mark.parametrize(
+    ("prompt", "minutes", "is_told"),
+    [(ROOF, 5, True), (ROOF, 50, False), ("go on", 50, True)],
+)
+def test_one_in_this_worktree_is_told_in_the_middle_of_a_task_too(
+    desk: Desk, prompt: str, minutes: int, is_told: bool
+) -> None:
+    reader = new_id()
     desk.prompt(ROOF, session=reader)
-    append(path, *exchange("Paint it green", "It is green."))
-    assert sessions(desk.prompt("Which tiles for the barn?", session=reader))
+    desk.working(FENCE, minutes=minutes)
+    assert bool(sessions(desk.prompt(prompt, session=reader))) == is_told
 
 
 def test_it_is_counted_beside_a_session_that_is_told(desk: Desk) -> None:
