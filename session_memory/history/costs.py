@@ -4,15 +4,15 @@ Each answer counts once, however many records and forks repeat it. A sub-agent's
 its session. Only sessions that the store shows to the caller count, so rules apply here too.
 """
 
-import marshal
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
-from ..common.system.files import Closing, open_regular
+from ..common.system.files import Closing, Stamp, open_regular, stamp_of
 from ..common.system.quick_json import decode_line
 from ..common.text.sanitize import for_prompt
 from ..common.text.timestamps import local_time
@@ -26,13 +26,13 @@ from ..sessions.transcripts.usage import ModelUsage
 from .prices import Prices, cost
 from .store.ingest.sources import SourceDirectory, SourceFile
 from .store.location import StoreLocation
+from .store.sqlite.counted_files import CountedAnswer, CountedFile, CountedFiles
 from .store.sqlite.engine import SqliteStore
 from .store.sqlite.queue import StoredQueue
 from .store.sqlite.queue_database import day_of
-from .store.values import Conversation, Filter, Usage
+from .store.values import Conversation, Filter, Usage, key_of
 
 EVERY = 10**9  # conversations
-_Answer = tuple[Runtime, ModelUsage, int | None]  # with its time in milliseconds since the epoch
 
 # The price of writing tokens to a cache, as a multiple of the price of uncached input.
 WRITTEN, WRITTEN_FOR_AN_HOUR = 1.25, 2.0
@@ -41,13 +41,10 @@ SEARCH_DOLLARS = 0.01
 
 
 class Expense(NamedTuple):
-    """One answer's usage, session, time and cost.
-
-    The time is in milliseconds since the epoch; the dollars are None if unknown."""
+    """One answer's usage, session and cost; the dollars are None if unknown."""
 
     session: Conversation
-    at: int | None
-    usage: ModelUsage
+    usage: CountedAnswer
     dollars: float | None
 
 
@@ -80,9 +77,7 @@ class SessionFiles:
         }
         files_by_session: dict[tuple[str, str], SourceFile] = {}
         others: list[SourceFile] = []
-        without_folders = {
-            runtime.name for runtime in all_runtimes() if not runtime.HAS_PROJECT_FOLDERS
-        }
+        without_folders = {each.name for each in all_runtimes() if not each.HAS_PROJECT_FOLDERS}
         sessions = {
             (conversation.home, conversation.session_id): conversation
             for conversation in conversations
@@ -116,70 +111,49 @@ class SessionFiles:
         """Return whether an answer is of the queried sessions and time."""
         if (expense.session.home, expense.session.source_file) not in self._shown:
             return False
-        at, since, until = expense.at, self._filter.since, self._filter.until
+        at, since, until = expense.usage.timestamp, self._filter.since, self._filter.until
         if since is None and until is None:
             return True
         return at is not None and (since or 0) <= at and (until is None or at <= until)
-
-
-class KnownAnswers:
-    """A cache of the answers in unchanged files, for a long-running program.
-
-    It stores bytes, which take a quarter of the memory."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[int, int], tuple[tuple[int, int], bytes]] = {}
-
-    def of(self, runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
-        """Return the answers in a file."""
-        status = os.fstat(descriptor)
-        file, stamp = (status.st_dev, status.st_ino), (status.st_size, status.st_mtime_ns)
-        known = self._known.get(file)
-        if known is None or known[0] != stamp:
-            known = (
-                stamp,
-                marshal.dumps([(*usage, at) for _, usage, at in _answers_in(runtime, descriptor)]),
-            )
-            self._known[file] = known
-        for *usage, at in marshal.loads(known[1]):
-            yield runtime, ModelUsage._make(usage), at
 
 
 def expenses(
     files: Sequence[tuple[SourceFile, Conversation]],
     prices: Prices,
     advance: Callable[[str, int], None],
-    known_answers: KnownAnswers | None = None,
+    counted: CountedFiles,
 ) -> Iterator[Expense]:
     """Yield the expense of each answer in readable `files`.
 
-    Calls `advance` with each file and its size."""
-    read = known_answers.of if known_answers else _answers_in
-    known: set[tuple[str, str]] = set()
-    copies: list[tuple[tuple[str, str], Expense]] = []
-    for file, session in files:
-        for runtime, usage, at in _answers_of(file, read):
-            expense = Expense(session, at, usage, _price_of(usage, prices))
-            key = runtime.name, usage.id
-            if usage.is_copy:
-                copies.append((key, expense))
-            elif not usage.id or key not in known:
-                known.add(key)
-                yield expense
-        advance(file.path, file.size)
+    Files that were `counted` are not read again. Calls `advance` with each file and its size."""
+    known: set[tuple[str, int]] = set()
+    copies: list[tuple[tuple[str, int], Expense]] = []
+    with counted:
+        for file, session in files:
+            for runtime, answer in _answers_of(file, counted):
+                expense = Expense(session, answer, _price_of(answer, prices))
+                key = runtime.name, answer.answer
+                if answer.is_copy:
+                    copies.append((key, expense))
+                elif not answer.answer or key not in known:
+                    known.add(key)
+                    yield expense
+            advance(file.path, file.size)
     for key, expense in copies:  # of files that no longer exist
         if key not in known:
             known.add(key)
             yield expense
 
 
-def _price_of(usage: ModelUsage, prices: Prices) -> float | None:
+def _price_of(usage: CountedAnswer, prices: Prices) -> float | None:
     """Return an answer's cost in dollars, as reported or by the model's price, or None."""
     if usage.dollars is not None:
         return usage.dollars
     plain = cost(Usage(usage.input, usage.output, usage.cached, usage.model), prices)
-    written = cost(Usage(usage.written, 0, 0, usage.model), prices)
-    for_an_hour = cost(Usage(usage.written_for_an_hour, 0, 0, usage.model), prices)
+    written, for_an_hour = [
+        cost(Usage(tokens, 0, 0, usage.model), prices) if tokens else 0.0
+        for tokens in (usage.written, usage.written_for_an_hour)
+    ]
     if plain is None or written is None or for_an_hour is None:
         return None
     return (
@@ -225,27 +199,71 @@ def _sub_agent_in(file: SourceFile) -> tuple[Runtime | None, str]:
         return None, ""
 
 
-def _answers_of(
-    file: SourceFile, read: Callable[[Runtime, int], Iterable[_Answer]]
-) -> Iterator[_Answer]:
-    """Yield the answers in a transcript and its sub-agents' transcripts, each with its time."""
-    runtime, confined_to = None, file.directory.confined_to
-    # answers read before it fails count
-    with suppress(OSError, OutsideGroupError), Closing(file.open()) as descriptor:
-        runtime = runtime_of(descriptor)
-        yield from read(runtime, descriptor) if runtime else ()
-    for path in runtime.sub_agents(file.path) if runtime else ():
-        with suppress(OSError, OutsideGroupError):
-            if runtime and path != file.path:  # which is read already
-                with Closing(
-                    open_inside(confined_to, path) if confined_to else open_regular(path)
-                ) as descriptor:
-                    yield from read(runtime, descriptor)
+def _answers_of(file: SourceFile, counted: CountedFiles) -> Iterator[tuple[Runtime, CountedAnswer]]:
+    """Yield the answers in a transcript and its sub-agents' transcripts, each with its runtime."""
+    known = _counted(file.path, file.stamp, file.open, counted)
+    if known is None:
+        return
+    runtime, confined_to = known.runtime, file.directory.confined_to
+    opened = partial(open_inside, confined_to) if confined_to else open_regular
+    agents = [path for path in runtime.sub_agents(file.path) if path != file.path]
+    of_agents = [_of_agent(path, partial(opened, path), runtime, counted) for path in agents]
+    for each in (known, *of_agents):
+        for answer in (each.answers if each else None) or ():
+            yield runtime, answer
 
 
-def _answers_in(runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
-    for _, usage, at in answers_in(runtime, descriptor):
-        yield runtime, usage, at
+def _of_agent(
+    path: str, opened: Callable[[], int], runtime: Runtime, counted: CountedFiles
+) -> CountedFile | None:
+    """Return the counts of a sub-agent's transcript, which has the runtime of its session."""
+    try:
+        stamp = stamp_of(os.lstat(path))
+    except OSError:
+        return None
+    return _counted(path, stamp, opened, counted, runtime)
+
+
+def _counted(
+    path: str,
+    stamp: Stamp,
+    opened: Callable[[], int],
+    counted: CountedFiles,
+    runtime: Runtime | None = None,
+) -> CountedFile | None:
+    """Return the counts of a transcript with its answers; None if no runtime wrote it.
+
+    It is read if it was not counted in this state. Its `runtime` may be known."""
+    known = counted.find(path, stamp, with_answers=True)
+    if known is not None and known.answers is not None:
+        return known
+    try:
+        with Closing(opened()) as descriptor:
+            runtime = runtime or runtime_of(descriptor)
+            if runtime is None:
+                return None
+            answers = [_numbered(usage, at) for _, usage, at in answers_in(runtime, descriptor)]
+    except (OSError, OutsideGroupError):  # its sub-agents' answers still count
+        return CountedFile(runtime) if runtime else None
+    new = CountedFile(runtime, answers=answers)
+    counted.keep(path, stamp, new)
+    return new
+
+
+def _numbered(usage: ModelUsage, at: int | None) -> CountedAnswer:
+    return CountedAnswer(
+        key_of(usage.id) if usage.id else 0,
+        at,
+        usage.model,
+        usage.input,
+        usage.output,
+        usage.cached,
+        usage.written,
+        usage.written_for_an_hour,
+        usage.dollars,
+        usage.searches,
+        usage.is_copy,
+    )
 
 
 def answers_in(runtime: Runtime, descriptor: int) -> Iterator[tuple[int, ModelUsage, int | None]]:
@@ -385,7 +403,7 @@ def name_of(expense: Expense, kind: str) -> str:
 
     The keys are day, project, session, model and runtime."""
     if kind == "day":
-        return local_time(expense.at / 1000)[:10] if expense.at is not None else ""
+        return local_time(at / 1000)[:10] if (at := expense.usage.timestamp) is not None else ""
     if kind == "model":
         return expense.usage.model
     if kind == "runtime":

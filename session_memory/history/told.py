@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Collection, Iterable
-from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..awareness.activity.delivery import ARRIVED, DeliverySearch
 from ..common.system.files import Closing
+from ..common.text.secrets.redaction import redact
 from ..common.text.tokens import CHARACTERS_PER_TOKEN
 from ..sessions.confined_files import OutsideGroupError
 from ..sessions.runtimes.base import Runtime
@@ -20,6 +21,9 @@ from ..sessions.transcripts.lines import first_line, holds_bytes, id_checksum, l
 from ..sessions.transcripts.reader import TranscriptReader
 from .store.ingest.extract import result_text
 from .store.ingest.sources import SourceFile
+from .store.sqlite.counted_files import CountedFile, CountedFiles
+from .store.values import key_of
+from .told_lines import ToldLine
 
 if TYPE_CHECKING:
     from ..sessions.runtimes.records import Wanted
@@ -32,35 +36,47 @@ _PATH = re.compile(r"- there is no (.+); the one known file of that name is (.+)
 
 
 class ToldText(NamedTuple):
-    """One text of ours in a transcript.
+    """The facts of one text of ours in a transcript, without the text.
 
-    `at` is its time (milliseconds since the epoch, None if unknown), `offset` its byte position.
-    `has_arrived` means that the conversation continued from it."""
+    `identity` is a hash of the text. `at` is its time (milliseconds since the epoch, None if
+    unknown), `offset` its byte position. `has_arrived` means that the conversation continued from
+    it. `is_of_memories` means that it has memories and is not an update. If it came with a failed
+    call, `paths` are the missing path and the intended one. `lines` are its `!` lines."""
 
-    text: str
+    identity: int
+    characters: int
     at: int | None
     offset: int
     has_arrived: bool
+    is_of_memories: bool
+    paths: tuple[str, str] | None
+    lines: tuple[ToldLine, ...]
 
-    @property
-    def is_of_memories(self) -> bool:
-        """Check if the text has memories and is not an update."""
-        return self.text.startswith(REMEMBERED)
-
-    @property
-    def paths(self) -> tuple[str, str] | None:
-        """Return the missing path and the intended one, if the text came with a failed call."""
-        match = _PATH.fullmatch(self.text.strip())
-        return (match[1], match[2]) if match else None
+    @classmethod
+    def of(cls, text: str, at: int | None, offset: int, *, has_arrived: bool) -> ToldText:
+        """Return the facts of a text that a session was told."""
+        match = _PATH.fullmatch(text.strip())
+        lines = [line for line in text.split("\n") if line.startswith("! ")]
+        return cls(
+            key_of(text),
+            len(text),
+            at,
+            offset,
+            has_arrived,
+            text.startswith(REMEMBERED),
+            (redact(match[1]), redact(match[2])) if match else None,
+            tuple(ToldLine.of(redact(line)) for line in lines),
+        )
 
 
 class ReadFile(NamedTuple):
     """A file that a session read.
 
-    `content` is a hash of the text that it got, `characters` the length of that text."""
+    `offset` is the call's position. `identity` is a hash of the path and the text that it got,
+    `characters` the length of that text."""
 
-    path: str
-    content: bytes
+    offset: int
+    identity: int
     characters: int
     at: int
 
@@ -75,14 +91,14 @@ class TranscriptNotes(NamedTuple):
     reads: list[ReadFile]
     merges: list[tuple[int, str]]
 
-    def without_copies(self, known: set[tuple[str, int | None]]) -> TranscriptNotes:
+    def without_copies(self, known: set[tuple[int, int | None]]) -> TranscriptNotes:
         """Return the notes without told texts that are `known`, and add the others to these.
 
         A fork and a resume repeat a text with its time."""
         texts = {
-            (text.text, text.at): text
+            (text.identity, text.at): text
             for text in reversed(self.told)
-            if (text.text, text.at) not in known
+            if (text.identity, text.at) not in known
         }
         known.update(texts)
         return self._replace(told=list(texts.values())[::-1])
@@ -99,20 +115,65 @@ def told_in(event: Injected) -> list[str]:
     return [part.partition(INTRODUCTION)[2] or part for part in _our_parts(event)]
 
 
-def notes_of(file: SourceFile, reads: Collection[int] | None = None) -> TranscriptNotes | None:
+def notes_of(
+    file: SourceFile, counted: CountedFiles, reads: Collection[int] = ()
+) -> TranscriptNotes | None:
     """Return the notes on a transcript; None if it cannot be read.
 
-    `reads` are the offsets of the records whose reads count. Without any, a file that contains none
-    of the marks searched for is not decoded."""
+    `reads` are the offsets of the records whose reads count. A transcript that was `counted` with
+    them is not read again. Without any, a file that contains none of the marks searched for is not
+    decoded."""
+    known, needed = counted.find(file.path, file.stamp), set(reads)
+    if known is not None and known.notes is not None:
+        notes, counted_reads = _loaded(known.runtime, known.notes)
+        if needed <= counted_reads:
+            return _with_reads(notes, needed)
+        needed |= counted_reads
+    notes_read = _notes_in(file, needed)
+    if notes_read is not None:
+        dumped = _dumped(notes_read, needed)
+        counted.keep(file.path, file.stamp, CountedFile(notes_read.runtime, dumped))
+        return _with_reads(notes_read, set(reads))
+    return None
+
+
+def _with_reads(notes: TranscriptNotes, offsets: set[int]) -> TranscriptNotes:
+    return notes._replace(reads=[read for read in notes.reads if read.offset in offsets])
+
+
+def _dumped(notes: TranscriptNotes, offsets: Iterable[int]) -> str:
+    """Return notes as JSON, '' for none, with the offsets of the records whose reads counted."""
+    fields = [notes.told, notes.reads, notes.merges, sorted(offsets)]
+    return json.dumps(fields, separators=(",", ":")) if any(fields) else ""
+
+
+def _loaded(writer: Runtime, dumped: str) -> tuple[TranscriptNotes, set[int]]:
+    texts, reads, merges, offsets = json.loads(dumped) if dumped else ([], [], [], [])
+    told_texts = [
+        ToldText._make(
+            (
+                *plain,
+                tuple(paths) if paths else None,
+                tuple(ToldLine(kind, tuple(names)) for kind, names in lines),
+            )
+        )
+        for *plain, paths, lines in texts
+    ]
+    files = [ReadFile(*read) for read in reads]
+    merged = [(at, name) for at, name in merges]
+    return TranscriptNotes(writer, told_texts, files, merged), set(offsets)
+
+
+def _notes_in(file: SourceFile, reads: Collection[int]) -> TranscriptNotes | None:
     try:
         with Closing(file.open()) as descriptor:
-            runtime = runtime_of(descriptor)
-            if runtime is None:
+            writer = runtime_of(descriptor)
+            if writer is None:
                 return None
             size = os.fstat(descriptor).st_size
             if not reads and not any(holds_bytes(descriptor, mark, size) for mark in _MARKS):
-                return TranscriptNotes(runtime, [], [], [])
-            return _Pass(runtime, reads or ()).over(descriptor, size)
+                return TranscriptNotes(writer, [], [], [])
+            return _Pass(writer, reads).over(descriptor, size)
     except (OSError, OutsideGroupError):
         return None
 
@@ -126,7 +187,7 @@ class _Pass:
         self._reads = frozenset(reads)
         self._told: list[tuple[str, int | None, int, DeliverySearch]] = []
         self._open: list[DeliverySearch] = []
-        self._pending: dict[str, str] = {}
+        self._pending: dict[str, tuple[str, int]] = {}
         self._found = TranscriptNotes(runtime, [], [], [])
 
     def _wanted(self, offset: int, line: bytes) -> list[Wanted]:
@@ -157,13 +218,14 @@ class _Pass:
                         self._take_told(event, at, offset, line)
                     elif isinstance(event, Entry):
                         calls = [tool for tool in event.tools if tool.kind == READ and tool.call_id]
-                        self._pending.update({tool.call_id: tool.argument for tool in calls})
+                        self._pending.update(
+                            {tool.call_id: (tool.argument, offset) for tool in calls}
+                        )
                     elif isinstance(event, CallResult):
                         self._take_result(event, at or 0)
-        outcomes = [
-            (text, at, offset, search.outcome == ARRIVED) for text, at, offset, search in self._told
-        ]
-        self._found.told.extend(map(ToldText._make, outcomes))
+        for text, at, offset, search in self._told:
+            has_arrived = search.outcome == ARRIVED
+            self._found.told.append(ToldText.of(text, at, offset, has_arrived=has_arrived))
         return self._found
 
     def _take_told(self, event: Injected, at: int | None, offset: int, line: bytes) -> None:
@@ -175,30 +237,34 @@ class _Pass:
 
     def _take_result(self, result: CallResult, at: int) -> None:
         text = result_text(result.content)
-        self._found.merges.extend((at, name.strip()) for name in _MERGE.findall(text))
-        path = self._pending.pop(result.call_id, "")
+        self._found.merges.extend((at, redact(name.strip())) for name in _MERGE.findall(text))
+        path, offset = self._pending.pop(result.call_id, ("", 0))
         if path and text and not result.has_failed:
-            digest = blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
-            self._found.reads.append(ReadFile(path, digest, len(text), at))
+            identity = key_of(f"{path}\0{text}")
+            self._found.reads.append(ReadFile(offset, identity, len(text), at))
 
 
 def told_tokens(
-    files: Iterable[SourceFile], since: int | None = None, until: int | None = None
+    files: Iterable[SourceFile],
+    counted: CountedFiles,
+    since: int | None = None,
+    until: int | None = None,
 ) -> int:
     """Return the approximate tokens that sessions with these transcripts were told.
 
     The time is limited in milliseconds since the epoch."""
-    known: set[tuple[str, int | None]] = set()
-    texts = [
-        text
-        for file in files
-        if (notes := notes_of(file))
-        for text in notes.without_copies(known).told
-    ]
+    known: set[tuple[int, int | None]] = set()
+    with counted:
+        texts = [
+            text
+            for file in files
+            if (notes := notes_of(file, counted))
+            for text in notes.without_copies(known).told
+        ]
     is_limited = since is not None or until is not None
     wanted = [
         text
         for text in texts
         if not is_limited or (since or 0) <= (text.at or 0) <= (until or text.at or 0)
     ]
-    return sum(len(text.text) for text in wanted) // CHARACTERS_PER_TOKEN
+    return sum(text.characters for text in wanted) // CHARACTERS_PER_TOKEN

@@ -9,13 +9,14 @@ from ...common.text.format import counted
 from ...common.text.sanitize import for_prompt
 from ...common.text.timestamps import now_milliseconds
 from ...history.prices import all_prices, cost
-from ...history.store.ingest.intake import pending
+from ...history.store.ingest.intake import Pending, pending
 from ...history.store.ingest.sources import FOREIGN
 from ...history.store.location import StoreLocation
 from ...history.store.sqlite.engine import SqliteStore
 from ...history.store.sqlite.queue import Retry, StoredQueue
 from ...history.store.sqlite.queue_database import day_of
 from ...history.store.sqlite.queue_file import UnreadableQueueError
+from ...history.store.sqlite.unchanged import count_unchanged
 from ...memory.runner import settings_of
 
 WEEK_DAYS = 7
@@ -52,7 +53,13 @@ def waiting(store: SqliteStore, location: StoreLocation) -> tuple[Waiting, Spent
     """Return the pending work, the spending, and why the queue cannot be read, if it cannot.
 
     Raises DatabaseError."""
-    new = pending(store, [directory for directory in location.watched if directory.is_expected()])
+    with store.explained():
+        unchanged = count_unchanged(store.connection, location, now_milliseconds())
+    new = (
+        pending(store, [directory for directory in location.watched if directory.is_expected()])
+        if unchanged is None
+        else Pending(0, 0, unchanged)
+    )
     unread = {
         f"{file.root}/{key}": file.problem
         for home in sorted({directory.home for directory in location.watched})
@@ -70,7 +77,7 @@ def _in_queue(location: StoreLocation) -> tuple[dict[str, int], list[str], Spent
     now = now_milliseconds()
     with closing(StoredQueue(location.database, location.rules, location.visible)) as queue:
         strategies = settings_of(location).strategies
-        each = {id: len(queue.waiting(id, now)) for id in strategies}
+        each = {id: queue.count_waiting(id, now) for id in strategies}
         retries = [line for id in strategies for line in retry_lines(queue.retries(id, now))]
         week = queue.accounts.by_model(day_of(now - (WEEK_DAYS - 1) * _DAY_MILLISECONDS))
         today = queue.accounts.by_model(day_of(now))

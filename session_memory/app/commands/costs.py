@@ -8,10 +8,12 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from ...common.system.garbage import without_collection
 from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted, enumerated, share_of
 from ...history.costs import BY, CostSum, SessionFiles, expenses, of_memories, sums_of
 from ...history.prices import SOURCE, Prices, all_prices, update_prices
+from ...history.store.sqlite.counted_files import CountedFiles
 from ...history.store.sqlite.queue_file import UnreadableQueueError
 from ...history.store.values import Filter
 from ...history.told import told_tokens
@@ -71,19 +73,26 @@ class UpdatedPrices(Result):
 @on_store
 def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
+    with without_collection():
+        return _show_counted(opened, arguments)
+
+
+def _show_counted(opened: OpenStore, arguments: argparse.Namespace) -> int:
     wanted = wanted_of(opened, arguments)
     prices = all_prices(settings_of(opened.location).prices)
     sessions = SessionFiles(opened.location.watched, opened.store, wanted)
     if not sessions.conversations:
         check_names(opened, wanted)
-    files = sessions.recent
+    files, counted = sessions.recent, CountedFiles(opened.store)
     size = sum(file.size for file, _ in files)
     with shown(opened.terminal, lambda: (len(files), size)) as advance:
         own_expenses = (
-            expense for expense in expenses(files, prices, advance) if sessions.shows(expense)
+            expense
+            for expense in expenses(files, prices, advance, counted)
+            if sessions.shows(expense)
         )
         total, [rows] = sums_of(own_expenses, arguments.by)
-    tokens = told_tokens(sessions.shown, wanted.since, wanted.until) if rows else 0
+    tokens = told_tokens(sessions.shown, counted, wanted.since, wanted.until) if rows else 0
     is_of_all = opened.location.visible is None and not (
         wanted.project or wanted.directories or wanted.session
     )

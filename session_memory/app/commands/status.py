@@ -16,6 +16,7 @@ from ...awareness.events.delivery_state import delivery_state
 from ...awareness.events.log import notices
 from ...common.errors import SessionMemoryError, described
 from ...common.system.files import is_file
+from ...common.system.garbage import without_collection
 from ...common.system.terminal import Terminal, byte_size, called_as
 from ...common.text.format import counted, one_line, shorten
 from ...common.text.sanitize import for_people
@@ -63,6 +64,7 @@ class StoreState(NamedTuple):
     kept: Kept
 
 
+@without_collection()
 def check_status(arguments: argparse.Namespace) -> Status:
     """Return the state of upkeep and the store, for `doctor`. Raises SessionMemoryError."""
     location = find_location(arguments.home, os.environ)
@@ -159,6 +161,7 @@ def _show_contents(contents: StoreState, terminal: Terminal) -> None:
     terminal.item("keeps", kept_line(contents.kept))
 
 
+@without_collection()
 def show_overview() -> int:
     """Print the overview; return 1 if the last upkeep failed. Raises SessionMemoryError."""
     terminal = Terminal(os.environ)

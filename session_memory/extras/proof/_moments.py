@@ -18,7 +18,7 @@ from ...common.text.paths import resolved
 from ...common.text.shell_commands import prints
 from ...history.store.values import StoredEntry
 from ...history.told import ToldText
-from ._lines import FILE, is_named, lines_of
+from ...history.told_lines import FILE
 
 Session = tuple[str, str]  # the group and the key of its transcript
 
@@ -62,7 +62,7 @@ class Moment(NamedTuple):
             self.end is not None and text.offset >= self.end
         ):
             return False
-        names = [name for line in lines_of(text) if line.kind == FILE for name in line.files]
+        names = [name for line in text.lines if line.kind == FILE for name in line.files]
         return any(is_named(self.path, name) for name in names)
 
 
@@ -197,3 +197,9 @@ def moments_of(session: Session, steps: Iterable[Step], edits: Edits) -> Iterato
                     begin(step.path, step)
                 known[step.path] = step.at
     yield from open_ones.values()
+
+
+def is_named(path: str, name: str) -> bool:
+    """Check if a line calls the file at an absolute `path` by this, perhaps shortened, `name`."""
+    start, cut, _ = name.rpartition("../")[2].partition("…")
+    return f"/{start}" in path if cut else path == name or path.endswith(f"/{start}")

@@ -16,13 +16,13 @@ from ...common.system.git import find_worktree
 from ...common.text.timestamps import local_time
 from ...common.text.tokens import CHARACTERS_PER_TOKEN
 from ...history.costs import EVERY, Expense, SessionFiles, expenses
-from ...history.store.location import StoreLocation
+from ...history.store.sqlite.counted_files import CountedFiles
 from ...history.store.sqlite.engine import SqliteStore
 from ...history.store.sqlite.tool_uses import conversation_steps
 from ...history.store.values import Conversation, Filter, StoredEntry
 from ...history.told import ToldText, TranscriptNotes, notes_of
+from ...history.told_lines import CONFLICT, FILE, ToldLine
 from ._comparison import Difference, Tally, difference, tally_of
-from ._lines import CONFLICT, FILE, ToldLine, is_named, lines_of
 from ._moments import (
     EDIT,
     LONGEST,
@@ -33,6 +33,7 @@ from ._moments import (
     Session,
     Step,
     WorkedOnFiles,
+    is_named,
     is_used,
     moments_of,
     steps_of,
@@ -126,12 +127,12 @@ class Proof:
 
 
 def prove(
-    location: StoreLocation,
     store: SqliteStore,
     wanted: Filter,
+    files: SessionFiles,
     advance: Callable[[str, int], None],
 ) -> Proof:
-    """Return the proof of the sessions that fit. Raises DatabaseError.
+    """Return the proof of the sessions that fit, which have these files. Raises DatabaseError.
 
     Calls `advance` with each transcript and its size."""
     talks: dict[Session, Conversation] = {}
@@ -141,8 +142,9 @@ def prove(
         talks.setdefault(key, talk)
         items.setdefault(key, []).extend(steps)
     every = {key: steps_of(sorted(entries), talks[key].cwd) for key, entries in items.items()}
-    files = SessionFiles(location.watched, store, wanted)
-    notes = dict(_notes(files, _shared_reads(every), advance))
+    counted = CountedFiles(store)
+    with counted:
+        notes = dict(_notes(files, _shared_reads(every), counted, advance))
     proof = Proof(len(talks), len(talks) - len(notes))
     edits = Edits(every.items())
     proof.installed_at = min(
@@ -158,7 +160,7 @@ def prove(
         for pair in files.files
         if (note := notes.get((pair[0].directory.home, pair[0].key))) and note.told
     ]
-    proof.sums = _sums(expenses(with_updates, {}, lambda *_: None), files, notes)
+    proof.sums = _sums(expenses(with_updates, {}, lambda *_: None, counted), files, notes)
     return proof
 
 
@@ -179,13 +181,16 @@ def _shared_reads(every: Mapping[Session, list[Step]]) -> dict[Session, set[int]
 
 
 def _notes(
-    files: SessionFiles, reads: Mapping[Session, set[int]], advance: Callable[[str, int], None]
+    files: SessionFiles,
+    reads: Mapping[Session, set[int]],
+    counted: CountedFiles,
+    advance: Callable[[str, int], None],
 ) -> Iterator[tuple[Session, TranscriptNotes]]:
     """Yield the notes on each transcript, what a fork copied only once."""
-    known: set[tuple[str, int | None]] = set()
+    known: set[tuple[int, int | None]] = set()
     for file, _ in files.files:
         key = file.directory.home, file.key
-        transcript_notes = notes_of(file, reads[key]) if key in reads else None
+        transcript_notes = notes_of(file, counted, reads[key]) if key in reads else None
         advance(file.path, file.size)
         if transcript_notes is not None:
             yield key, transcript_notes.without_copies(known)
@@ -209,14 +214,14 @@ def _add_told(
     ]
     for key, note in notes.items():
         for text in note.told:
-            sums.characters += len(text.text)
+            sums.characters += text.characters
             sums.runtimes.add(note.runtime.TITLE)
             if text.is_of_memories or text.paths:
                 sums.memories += text.is_of_memories
                 continue
             sums.updates += 1
             sums.arrived += text.has_arrived
-            for line in lines_of(text) if text.has_arrived else ():
+            for line in text.lines if text.has_arrived else ():
                 paths = [path for name in line.files for path in _edited(edits, key, name, text)]
                 is_known = line.kind == FILE and bool(paths)
                 if is_known or not is_excluding:
@@ -327,7 +332,7 @@ def _sums(
 ) -> Sums:
     sums = Sums()
     texts_by_session = {
-        key: [(text.at or 0, len(text.text)) for text in note.told] for key, note in notes.items()
+        key: [(text.at or 0, text.characters) for text in note.told] for key, note in notes.items()
     }
     sums.told = (
         sum(size for texts in texts_by_session.values() for _, size in texts)
@@ -337,13 +342,14 @@ def _sums(
     for expense in filter(files.shows, expenses_spent):
         sums.tokens += expense.usage.tokens
         before = texts_by_session.get((expense.session.home, expense.session.source_file), ())
-        again += sum(size for at, size in before if expense.at is not None and at <= expense.at)
+        answered = expense.usage.timestamp
+        again += sum(size for at, size in before if answered is not None and at <= answered)
     sums.told_again = again // CHARACTERS_PER_TOKEN
-    first: dict[tuple[str, bytes], Session] = {}
+    first: dict[int, Session] = {}
     reads = [(key, read) for key, note in notes.items() for read in note.reads]
     for key, read in sorted(reads, key=lambda pair: pair[1].at):
         sums.read += read.characters
-        if first.setdefault((read.path, read.content), key) != key:
+        if first.setdefault(read.identity, key) != key:
             sums.identical += read.characters
     sums.read, sums.identical = (
         sums.read // CHARACTERS_PER_TOKEN,

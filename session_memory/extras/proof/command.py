@@ -10,6 +10,7 @@ from typing import Any
 from ...app.commands.arguments import NO_LIMIT, add_common, add_project, filter_of
 from ...app.commands.opened_store import OpenStore, check_names, on_store, refresh
 from ...app.commands.progress import shown
+from ...common.system.garbage import without_collection
 from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted
 from ...history.costs import SessionFiles
@@ -36,12 +37,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @on_store
 def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
+    with without_collection():
+        return _show(opened, arguments)
+
+
+def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     wanted = filter_of(arguments, opened.location)
-    files = SessionFiles(opened.location.watched, opened.store, wanted).files
+    sessions = SessionFiles(opened.location.watched, opened.store, wanted)
+    files = sessions.files
     with shown(
         opened.terminal, lambda: (len(files), sum(file.size for file, _ in files))
     ) as advance:
-        proof = prove(opened.location, opened.store, wanted, advance)
+        proof = prove(opened.store, wanted, sessions, advance)
     if not proof.sessions:
         check_names(opened, wanted)
     if arguments.svg == "-" and not arguments.json:

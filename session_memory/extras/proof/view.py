@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
+from ...history.costs import SessionFiles
 from ...history.store.location import StoreLocation
 from ...history.store.sqlite.engine import SqliteStore
 from ...history.store.values import Filter
@@ -31,12 +32,12 @@ def _frame(request: StoreRequest) -> dict[str, Any]:
 
 def _counted(request: StoreRequest) -> dict[str, Any]:
     """Return the sections as the command prints them, and `rows` for the comparison."""
-    location = request.location
 
     def while_wanted(path: str, size: int) -> None:
         next(request.while_wanted([path]))
 
-    proof = prove(location, request.store, Filter(), while_wanted)
+    files = SessionFiles(request.location.watched, request.store, Filter())
+    proof = prove(request.store, Filter(), files, while_wanted)
     return {
         "sections": [("Updates that proved right", told_lines(proof)), ("Sums", sum_lines(proof))],
         "heeded": HEEDED,

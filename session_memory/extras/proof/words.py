@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from ...common.text.format import counted, enumerated, share_of
 from ...common.text.timestamps import iso_time, local_time
+from ...history.told_lines import CONFLICT, FILE, KINDS
 from ._comparison import FEW, Tally
-from ._lines import CONFLICT, FILE, KINDS
 from ._proof import ARMS, TOLD, Proof
 
 HEEDED = "Read the file again, or its diff, before the next edit"

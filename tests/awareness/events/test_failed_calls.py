@@ -109,7 +109,10 @@ def test_the_one_file_that_is_meant_is_named_once(project, tool):
 
 
 def test_the_proof_knows_the_line(project):
-    assert ToldText(project.failed("src/x.py"), 0, 0, True).paths == ("src/x.py", "src/db/x.py")
+    assert ToldText.of(project.failed("src/x.py"), 0, 0, has_arrived=True).paths == (
+        "src/x.py",
+        "src/db/x.py",
+    )
 
 
 def test_each_sub_agent_is_told_for_itself(project):

@@ -18,7 +18,8 @@ from store_scene import MONDAY, StoreUser
 from bench.clones import Clone
 from session_memory.awareness.activity.conflicts import KeptConflict
 from session_memory.extras.proof._comparison import FEW, Tally, interval, permuted, tally_of
-from session_memory.extras.proof._lines import BRANCH, CONFLICT, FILE, is_named, line_of
+from session_memory.extras.proof._moments import is_named
+from session_memory.history.told_lines import BRANCH, CONFLICT, FILE, ToldLine
 from session_memory.sessions.transcripts.entries import INTRODUCTION
 
 
@@ -382,13 +383,13 @@ class TestLines:
         pair.discord.edit("src/app.py", "x\n")
         pair.discord.edit("src/db.py", "x\n")
         pair.later()
-        found = [line_of(line) for line in collisions(pair.main.prompt())]
+        found = [ToldLine.of(line) for line in collisions(pair.main.prompt())]
         assert sorted(name for line in found for name in line.files) == ["src/app.py", "src/db.py"]
         assert {line.kind for line in found} == {FILE}
         pair.main.edit("docs/guide.md", "1\n")
         pair.discord.bash("git rm -q -f src/db.py && git stash -q && git switch -q -c other")
         pair.later()
-        assert {line_of(line).kind for line in collisions(pair.main.prompt())} == {BRANCH}
+        assert {ToldLine.of(line).kind for line in collisions(pair.main.prompt())} == {BRANCH}
 
     def test_lines_about_conflicts_name_the_file(self) -> None:
         about = {
@@ -406,11 +407,11 @@ class TestLines:
             {"deleted_by": None, "lines": [(0, 0), (0, 0)]},
             {"commits": 2},
         ):
-            line = line_of(KeptConflict.load({**about, **more}).line(MONDAY + 60))
+            line = ToldLine.of(KeptConflict.load({**about, **more}).line(MONDAY + 60))
             assert (line.kind, line.files) == (CONFLICT, ("src/app.py",)), more
 
     def test_a_name_may_be_shortened_and_several_share_a_line(self) -> None:
-        several = line_of(
+        several = ToldLine.of(
             "! a.py, b.py and 2 more: edited 5m ago by pip and 1 more session, after you edited "
             "them"
         )

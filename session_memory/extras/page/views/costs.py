@@ -14,7 +14,6 @@ from ....history.costs import (
     BY,
     CostSum,
     Expense,
-    KnownAnswers,
     SessionFiles,
     expenses,
     name_of,
@@ -22,6 +21,7 @@ from ....history.costs import (
     sums_of,
 )
 from ....history.prices import all_prices
+from ....history.store.sqlite.counted_files import CountedFiles
 from ....history.store.sqlite.queue_file import UnreadableQueueError
 from ....history.store.values import Conversation, Filter
 from ....memory.runner import settings_of
@@ -35,7 +35,6 @@ DEFAULT_PERIOD = "7d"
 # for so many days, and the length of its name
 UNITS = ((366, "day", 10), (3660, "month", 7), (10**9, "year", 4))
 MOST_BARS = 400
-_ANSWERS = KnownAnswers()  # for all requests: a gigabyte of transcripts takes seconds to read
 
 
 SPLITS = (("model", "By model"), ("project", "By project"), ("runtime", "By runtime"))
@@ -79,7 +78,7 @@ def _counted(request: PageRequest) -> dict[str, Any]:
     directories = places(request).directories
     wanted = Filter(directories=directories, since=since)
     sessions = SessionFiles(request.location.watched, request.store, wanted)
-    all_expenses = expenses(sessions.recent, prices, lambda *_: None, _ANSWERS)
+    all_expenses = expenses(sessions.recent, prices, lambda *_: None, CountedFiles(request.store))
     answers = map(_shown, filter(sessions.shows, request.while_wanted(all_expenses)))
     split = request.one("by")
     split = split if split in dict(SPLITS) else SPLITS[0][0]

@@ -14,8 +14,9 @@ from ....common.system.sqlite import Patience
 from ....common.text.paths import relative
 from ....common.text.sanitize import for_people
 from ....history.copies.keep import kept_of
-from ....history.costs import KnownAnswers, expenses, sums_of
+from ....history.costs import expenses, sums_of
 from ....history.prices import all_prices
+from ....history.store.sqlite.counted_files import CountedFiles
 from ....history.store.values import TOOL_ROLE, Conversation, Filter, StoredEntry, edits_in
 from ....memory.library import open_index
 from ....memory.memory_index import MemoryFilter
@@ -35,7 +36,6 @@ REQUESTS = 100  # listed at once, the latest
 FILES = 40  # likewise
 PATIENCE_SECONDS = 1.0
 _HIGHEST = 1 << 32
-_ANSWERS = KnownAnswers()
 Found = TypeVar("Found")
 
 
@@ -102,7 +102,9 @@ def _cost(request: PageRequest) -> dict[str, Any]:
     latest = conversations[-1]
     file = request.location.transcript_of(latest)
     prices = all_prices(settings_of(request.location).prices)
-    all_expenses = expenses([(file, latest)] if file else [], prices, lambda *_: None, _ANSWERS)
+    all_expenses = expenses(
+        [(file, latest)] if file else [], prices, lambda *_: None, CountedFiles(request.store)
+    )
     total, (models,) = sums_of(
         (expense for expense in request.while_wanted(all_expenses) if not expense.usage.is_copy),
         "model",

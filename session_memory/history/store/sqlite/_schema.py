@@ -171,6 +171,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     index_one_form_of_letters,
     add_sub_agent_calls,
     widen_view_of_entries,
+    adding("add_counted_files", "memory_counted_files", "memory_counted_answers"),
 )
 
 

@@ -289,8 +289,10 @@ class SqliteStore(StoreDatabase):
 
     def _forget_conversations(self, conversations: list[Conversation]) -> None:
         from ._writer import drop_made_title, remove, remove_items
+        from .counted_files import CountedFiles
 
         with self._deleting(len(conversations)) as connection:
+            CountedFiles.forget(connection)
             for conversation in conversations:
                 sql = "SELECT file_id, first_item, last_item FROM memory_conversations WHERE id = ?"
                 for file_id, first, last in fetch(connection, sql, (conversation.id,)):

@@ -102,6 +102,15 @@ class StoredQueue(QueueDatabase):
         count as well as ready ones."""
         return [_part(strategy, row) for row in self._rows(strategy, now, statuses)]
 
+    def count_waiting(self, strategy: str, now: int) -> int:
+        """Return the number of parts that `waiting` returns."""
+        condition, values = self._where()
+        is_open = _OPEN.format("?, ?")
+        sql = f"SELECT count(*) {_FROM} WHERE {condition} AND {is_open} AND {_DUE}"
+        statuses = ("ready", "processing")
+        [(count,)] = self.rows(sql, (strategy, *values, *statuses, strategy, now))
+        return int(count)
+
     def retries(self, strategy: str, now: int) -> list[Retry]:
         """Return the conversations that wait for a retry, by the time of the retry."""
         condition, values = self._where()

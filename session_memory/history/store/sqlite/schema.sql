@@ -143,6 +143,37 @@ CREATE TABLE memory_unread_words (
     file_id INTEGER PRIMARY KEY
 );
 
+-- What `costs` and `proof` counted in a transcript (sqlite/counted_files.py). The id is a hash of its path; the state is
+-- the file's then. Without any text: `notes` is JSON (history/told.py), `models` the names in the file's answers.
+CREATE TABLE memory_counted_files (
+    id INTEGER PRIMARY KEY,
+    inode INTEGER NOT NULL,
+    file_size INTEGER NOT NULL,
+    last_modified INTEGER NOT NULL,
+    version INTEGER NOT NULL,               -- of the program and its rules for secrets, as a hash
+    runtime TEXT NOT NULL,
+    notes TEXT,                             -- NULL if they were not counted
+    models TEXT                             -- JSON, NULL if the answers were not counted
+);
+
+-- The answers of models in these transcripts: their tokens, web searches, and dollars if the transcript has them.
+CREATE TABLE memory_counted_answers (
+    file_id INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    answer INTEGER NOT NULL,                -- hash of its id, the same for all copies, 0 for none
+    timestamp INTEGER,
+    model INTEGER NOT NULL,                 -- its place in the file's `models`
+    input INTEGER NOT NULL,
+    output INTEGER NOT NULL,
+    cached INTEGER NOT NULL,
+    written INTEGER NOT NULL,
+    written_for_an_hour INTEGER NOT NULL,
+    dollars REAL,
+    searches INTEGER NOT NULL,
+    is_copy INTEGER NOT NULL,
+    PRIMARY KEY (file_id, number)
+) WITHOUT ROWID;
+
 -- A fork begins with a copy of its original: the items of the fork, each with its original.
 CREATE TABLE memory_shared_items (
     id INTEGER PRIMARY KEY,
