@@ -47,6 +47,28 @@ class TestWorkingOff:
         older = machine.stored.add(*talk("the tests"))
         assert [done.conversation.id for done in machine.run(Scripted())] == [older, newer]
 
+    def test_the_next_is_found_without_a_look_at_all_that_wait(self, machine):
+        for number in range(30):
+            machine.stored.add(*talk(f"topic {number}"))
+        looks: list[str] = []
+
+        def note(_: object, sql: str, __: object) -> bool:
+            looks.append(sql)
+            return True
+
+        machine.work.connection.exec_trace = note
+        assert len(machine.run(Scripted())) == 30
+        passes = [sql for sql in looks if "LIMIT 100" in sql]
+        assert len(passes) == 2  # the second finds that none is left
+        assert all("c.id = ?" in sql for sql in looks if "w.attempts" in sql)
+
+    def test_one_that_is_older_than_those_of_an_earlier_run_comes_first(self, machine):
+        for number in range(3):
+            machine.stored.add(*talk(f"topic {number}"), at=START + (number + 2) * 24 * HOUR)
+        machine.run(Scripted(), limit=1)
+        older = machine.stored.add(*talk("the tests"))
+        assert machine.run(Scripted(), limit=1)[0].conversation.id == older
+
     def test_a_limit_ends_it_early(self, machine):
         for number in range(3):
             machine.stored.add(*talk(f"topic {number}"))

@@ -43,6 +43,7 @@ _COLUMNS = (
     + conversation_columns(excluding=False)
 )
 _SKIPPED = "w.outcome = 'skipped' AND w.owner IS NULL"
+_AT_ONCE = 100
 _DUE = "coalesce(w.next_try, 0) <= ?"
 # A conversation without a row is open too. If a file was read again, only `find_again` tells which
 # of its items were seen.
@@ -87,6 +88,7 @@ class StoredQueue(QueueDatabase):
     def __init__(self, path: str, rules: StoreRules | None = None, visible: Visible = None) -> None:
         super().__init__(path)
         self._visible = visible
+        self._next_ids: dict[tuple[str, tuple[str, ...]], list[int]] = {}
         self._exclusions = Exclusions(self.connection, rules)
         self.accounts = TokenAccounts(self)
 
@@ -104,11 +106,8 @@ class StoredQueue(QueueDatabase):
 
     def count_waiting(self, strategy: str, now: int) -> int:
         """Return the number of parts that `waiting` returns."""
-        condition, values = self._where()
-        is_open = _OPEN.format("?, ?")
-        sql = f"SELECT count(*) {_FROM} WHERE {condition} AND {is_open} AND {_DUE}"
-        statuses = ("ready", "processing")
-        [(count,)] = self.rows(sql, (strategy, *values, *statuses, strategy, now))
+        condition, values = self._open(strategy, now, ())
+        [(count,)] = self.rows(f"SELECT count(*) {_FROM} WHERE {condition}", values)
         return int(count)
 
     def retries(self, strategy: str, now: int) -> list[Retry]:
@@ -157,9 +156,11 @@ class StoredQueue(QueueDatabase):
         *,
         statuses: tuple[str, ...] = (),
     ) -> ConversationPart | None:
-        """Take the oldest part; None if none waits."""
+        """Take the oldest part; None if none waits.
+
+        The oldest are looked up _AT_ONCE at a time, because each look passes all that wait."""
         with self.transaction() as connection:
-            row = next(iter(self._rows(strategy, now, statuses, limit=1)), None)
+            row = self._oldest(strategy, now, statuses)
             if row is None:
                 return None
             part = _part(strategy, row)
@@ -248,6 +249,7 @@ class StoredQueue(QueueDatabase):
 
         They are open because an unfinished strategy was removed from the settings, or because the
         file was ingested again."""
+        self._next_ids.clear()  # older ones may wait since
         marks = ", ".join("?" * len(strategies))
         sql = (
             f"SELECT c.id FROM {CONVERSATIONS} WHERE c.status IN ('ready', 'processing') AND "
@@ -269,25 +271,46 @@ class StoredQueue(QueueDatabase):
         with self.explained():
             return (f"{condition} AND {WHOLE}" if self._exclusions.ready() else condition), values
 
+    def _oldest(self, strategy: str, now: int, statuses: tuple[str, ...]) -> tuple[Any, ...] | None:
+        """Return _COLUMNS of the oldest waiting row, or None.
+
+        A conversation that comes to wait meanwhile follows those that were looked up."""
+        condition, values = self._open(strategy, now, statuses)
+        sql = (
+            f"SELECT c.id {_FROM} WHERE {condition} ORDER BY c.last_message_at, c.id "
+            f"LIMIT {_AT_ONCE}"
+        )
+        ids = self._next_ids.setdefault((strategy, statuses), [])
+        while True:
+            is_new = not ids
+            if is_new:
+                ids += [id for (id,) in self.rows(sql, values)]
+            while ids:
+                rows = self._rows(strategy, now, statuses, ids.pop(0))
+                if rows:
+                    return rows[0]
+            if is_new:
+                return None
+
     def _rows(
-        self,
-        strategy: str,
-        now: int,
-        statuses: tuple[str, ...],
-        limit: int = -1,
+        self, strategy: str, now: int, statuses: tuple[str, ...], id: int | None = None
     ) -> list[tuple[Any, ...]]:
-        """Return _COLUMNS of at most `limit` waiting rows, to read no more texts than needed."""
+        """Return _COLUMNS of all waiting rows, or of one conversation's if it waits."""
+        condition, values = self._open(strategy, now, statuses)
+        if id is not None:
+            condition, values = f"{condition} AND c.id = ?", (*values, id)
+        sql = f"SELECT {_COLUMNS} {_FROM} WHERE {condition} ORDER BY c.last_message_at, c.id"
+        return self.rows(sql, values)
+
+    def _open(
+        self, strategy: str, now: int, statuses: tuple[str, ...]
+    ) -> tuple[str, tuple[Any, ...]]:
+        """Return the condition on rows of _FROM that wait, and the values of both."""
         condition, values = self._where()
         all_statuses = ("ready", "processing", *statuses)
         is_open = _OPEN.format(", ".join("?" * len(all_statuses)))
-        sql = (
-            f"SELECT {_COLUMNS} {_FROM} WHERE c.id IN ("
-            f"SELECT c.id {_FROM} WHERE {condition} AND {is_open} AND {_DUE} ORDER BY "
-            f"c.last_message_at, c.id LIMIT ?"
-            ") ORDER BY c.last_message_at, c.id"
-        )
-        bound = (strategy, strategy, *values, *all_statuses, strategy, now, limit)
-        return self.rows(sql, bound)
+        bound = (strategy, *values, *all_statuses, strategy, now)
+        return f"{condition} AND {is_open} AND {_DUE}", bound
 
 
 def _update(
