@@ -52,7 +52,7 @@ def main(
 def _measured(home: Path, runs: int) -> list[Row]:
     rows = []
     with Stopwatch(of_processor=True) as stopwatch:
-        for words in ("ingest", "costs", "proof"):  # what is done once
+        for words in ("ingest", "costs", "proof"):  # each does something once
             stopwatch.run(installed(home, words))
         for words, limit in LIMITS.items():
             command = installed(home, *words.split())
