@@ -177,14 +177,18 @@ class _Source:
 
     def imports(self) -> list[str]:
         """Return the names of our modules, or of their members, that loading the module imports."""
-        name = self.module[0]
-        package = name if self.is_package else name.rpartition(".")[0]
         names = []
         for node in self._tree.body:
             if isinstance(node, ast.ImportFrom) and node.level:
-                above = resolve_name("." * node.level + (node.module or ""), package)
+                above = self._absolute(node)
                 names += [above, *[f"{above}.{alias.name}" for alias in node.names]]
         return names
+
+    def _absolute(self, node: ast.ImportFrom) -> str:
+        """Return the whole name of the module from which a statement imports."""
+        name = self.module[0]
+        package = name if self.is_package else name.rpartition(".")[0]
+        return resolve_name("." * node.level + (node.module or ""), package)
 
     def code(self) -> CodeType:
         """Return the module's code with the value of its PREBUILT; it has two fifths of the bytes.
@@ -206,6 +210,8 @@ class _Source:
                 node.returns = None
             elif isinstance(node, ast.arg):
                 node.annotation = None
+            elif isinstance(node, ast.ImportFrom):
+                node.module, node.level = self._absolute(node), 0
         flags = annotations.compiler_flag
         code: CodeType = compile(
             self._tree, self._file, "exec", flags, dont_inherit=True, optimize=2

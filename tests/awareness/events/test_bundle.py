@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import marshal
 import os
 import shutil
@@ -219,6 +220,25 @@ def test_imports_for_types_are_left_out(built):
     for at, length, modules in groups_of(built):
         for module, code in zip(modules, marshal.loads(content[at : at + length])):
             assert "collections.abc" not in code.co_names, module
+
+
+def test_no_import_is_relative_because_each_such_import_would_have_to_be_resolved(built):
+    content = built.bundle.read_bytes()
+    codes = [
+        code
+        for at, length, _ in groups_of(built)
+        for code in marshal.loads(content[at : at + length])
+    ]
+    levels = []
+    while codes:
+        code = codes.pop()
+        codes += [constant for constant in code.co_consts if isinstance(constant, type(code))]
+        steps = [*dis.get_instructions(code)]
+        levels += [
+            steps[at - 2].argval for at, step in enumerate(steps) if step.opname == "IMPORT_NAME"
+        ]
+    assert len(levels) > 100
+    assert set(levels) == {0}
 
 
 def test_a_module_comes_behind_what_it_imports_and_what_nothing_new_needs_before_what_tells(built):
