@@ -17,7 +17,7 @@ from session_memory.sessions.runtimes.records import CALLS, MESSAGES
 from session_memory.sessions.runtimes.table import runtime as runtime_of
 from session_memory.sessions.transcripts import lines as lines_of_files
 from session_memory.sessions.transcripts.entries import Entry
-from session_memory.sessions.transcripts.lines import first_line, head_lines, is_whole
+from session_memory.sessions.transcripts.lines import first_line, head_lines, holds_bytes, is_whole
 from session_memory.sessions.transcripts.reader import TranscriptReader
 
 if TYPE_CHECKING:
@@ -260,3 +260,13 @@ class TestTheHeadOfAFile:
             _, found = head_lines(file.fileno(), 64 * 1024)
             assert [next(found), next(found)] == [(0, b"{}"), (3, b"{}")]
         assert max(ends) <= 8 * 1024
+
+
+@pytest.mark.parametrize("at", [0, 64 * 1024 - 3, 64 * 1024, 1024 * 1024 - 1, 1024 * 1024])
+def test_bytes_are_found_also_across_the_parts_that_are_read(tmp_path: Path, at: int) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"x" * at + b"wanted" + b"x" * 3 * 1024 * 1024)
+    with path.open("rb") as file:
+        assert holds_bytes(file.fileno(), b"wanted", 9) == (at < 1024 * 1024)
+        assert holds_bytes(file.fileno(), b"wanted", 1024 * 1024 + 1)
+        assert not holds_bytes(file.fileno(), b"unwanted", 4 * 1024 * 1024)
