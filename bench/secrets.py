@@ -9,32 +9,42 @@ import json
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from session_memory.common.text.secrets.redaction import find_secrets, redact
+from session_memory.common.text.secrets.redaction import find_secrets, redact, redact_all
 from tests.text_scene import samples
 
 from .command import run
 from .real import TRANSCRIPTS
+from .report import Row, as_table
 from .stopwatch import seconds
 
 SURROUNDINGS = ("see {} here.", '"text": "{}"', "a\n{}\nb", "`{}`", "({})")
 SIZES = ((0, 200), (200, 1_000), (1_000, 4_000), (4_000, 20_000), (20_000, sys.maxsize))
 RUNS = 5
+SHORT = 1_000  # characters
+AT_ONCE = 200  # lines
+TOGETHER_LIMIT = 0.5  # times the time of redacting each short line alone
+# Times the time of replacing each byte by another one, at the speed of memory
+PASSES_LIMIT = 100
 
 
 def main(transcripts: Path = TRANSCRIPTS, seeds: int = 20, show: bool = False) -> int:
     print("recall\n" + "\n".join(_recall(seeds)))
+    rows: list[Row] = []
     if transcripts.is_dir():
         texts = [text for path in sorted(transcripts.rglob("*.jsonl")) for text in _records(path)]
         print("\nspeed, texts of so many characters\n" + "\n".join(_speed(texts)))
+        rows = _compared(texts)
+        print(as_table(rows, RUNS))
         print("\nfound in the transcripts\n" + "\n".join(_finds(texts, show)))
     else:
         print(f"no transcripts in {transcripts}: give some with --transcripts", file=sys.stderr)
-    return 0
+    return int(any(row.is_over for row in rows))
 
 
 def _records(path: Path) -> Iterator[str]:
@@ -91,6 +101,40 @@ def _speed(texts: list[str]) -> Iterator[str]:
         )
         most = "" if high == sys.maxsize else f"{high:,}"
         yield f"  {low:7,} - {most:7}{len(chosen):6} texts {size:6.1f} MB {size / took:6.1f} MB/s"
+
+
+def _compared(texts: list[str]) -> list[Row]:
+    """Return the time for short lines together, and for all texts against the physical limit."""
+    lines = [line for text in texts for line in text.split("\n") if " " in line]
+    short = [line for line in lines if len(line) < SHORT]
+    parts = [short[start : start + AT_ONCE] for start in range(0, len(short), AT_ONCE)]
+    contents = [text.encode() for text in texts]
+    same = bytes(range(256))
+
+    def median_of(function: Callable[[Any], object], values: Sequence[Any]) -> float:
+        return median(
+            seconds(partial(deque, map(function, values), 0), time.process_time)
+            for _ in range(RUNS)
+        )
+
+    alone = median_of(redact, short)
+    passes = median_of(lambda content: content.translate(same), contents)
+    return [
+        Row(
+            "short lines together",
+            median_of(redact_all, parts),
+            alone,
+            "each alone",
+            TOGETHER_LIMIT,
+        ),
+        Row(
+            "all texts",
+            median_of(redact, texts),
+            passes,
+            "one pass at the speed of memory",
+            PASSES_LIMIT,
+        ),
+    ]
 
 
 def _finds(texts: list[str], show: bool) -> Iterator[str]:

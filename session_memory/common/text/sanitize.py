@@ -10,7 +10,7 @@ is needed, cut it with `beginning` first.
 from __future__ import annotations
 
 from .format import one_line, shorten
-from .secrets.redaction import redact, spots
+from .secrets.redaction import redact, redact_all, spots
 
 # Invisible characters that `str.isprintable` accepts: joiners, fillers and variation selectors (Mn,
 # Lo, So). It refuses control, format, bidi, tag, surrogate, private-use and unassigned characters,
@@ -37,6 +37,11 @@ def for_storage(text: str) -> str:
 def for_people(text: str) -> str:
     """Return `text` for people, on a page, a terminal or in a log: plain and without secrets."""
     return redact(plain(text))
+
+
+def all_for_people(texts: list[str]) -> list[str]:
+    """Return `for_people` of each text, in less time for many short ones."""
+    return redact_all([plain(text) for text in texts])
 
 
 def name_for_people(text: str) -> str:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, TypeVar
 from ...common.system.json import as_string
 from ...common.text.format import ELLIPSIS, shorten, words_of
 from ...common.text.markdown import begins_a_block, escape, escape_all, fence_around, unescape
-from ...common.text.sanitize import for_storage, shortened
+from ...common.text.sanitize import all_for_people, shortened
 from ...common.text.timestamps import epoch_seconds, local_iso_time
 from ...sessions.transcripts.entries import Entry
 from ...sessions.transcripts.gate import Gate
@@ -284,13 +284,14 @@ def _messages(
 def said_in(messages: list[list[Entry]], style: ArchiveStyle) -> list[ArchivedMessage]:
     """Return the archived form of each message: redacted text, and tool uses if they are shown."""
     said = []
-    for message in messages:
+    texts = all_for_people(
+        ["\n\n".join([entry.text for entry in message if entry.text]) for message in messages]
+    )
+    for message, text in zip(messages, map(str.strip, texts)):
         if not message:
             said.append(ArchivedMessage("", ""))
             continue
-        if text := for_storage(
-            "\n\n".join([entry.text for entry in message if entry.text])
-        ).strip():
+        if text:
             speaker, text = asked(text) if message[0].role == "user" else (style.assistant, text)
             said.append(ArchivedMessage(speaker, text, message[0].timestamp))
         if style.with_tools:

@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 import time
+import tracemalloc
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,11 +18,17 @@ from share import some
 from text_scene import RULES, Sample, fill, samples
 
 from session_memory.common.text.sanitize import quotable
-from session_memory.common.text.secrets import scan
-from session_memory.common.text.secrets.redaction import Secret, find_secrets, redact
+from session_memory.common.text.secrets import redaction, scan
+from session_memory.common.text.secrets.redaction import (
+    Secret,
+    find_secrets,
+    redact,
+    redact_all,
+)
 from session_memory.common.text.secrets.rules import SecretRule
 
 ROOT = Path(__file__).resolve().parents[3]
+TRANSCRIPTS = ROOT.parent / "shared" / "transcripts"
 SAMPLES = [sample for seed in range(some(5)) for sample in samples(seed)]
 KINDS = sorted({rule.kind for rule in RULES})
 RANDOM = random.Random(1)
@@ -287,6 +294,53 @@ def test_a_secret_of_each_kind_is_redacted_among_other_quoted_texts() -> None:
         assert quotable(texts) == [quotable([text])[0] for text in texts], sample
 
 
+TOGETHER = st.lists(
+    st.one_of(
+        TEXTS,
+        st.sampled_from(
+            ["", "--", "the name:", "api key", "100%", "50%41KIA", "contraseña:", "x" * 2_500]
+        ),
+    ),
+    max_size=8,
+)
+
+
+class TestTogether:
+    """Many texts in one call have the result that each has alone."""
+
+    def test_samples_at_each_end_of_their_texts_and_between_harmless_ones(self):
+        texts = [
+            text
+            for sample in SAMPLES
+            for text in ("fix the parser:", sample.text, "", f"{sample.text}\nis it", "src/a_1.py")
+        ]
+        assert redact_all(texts) == list(map(redact, texts))
+
+    def test_a_secret_in_two_texts_is_none(self):
+        texts = ["the password:", KEY, TOKEN[:20], TOKEN[20:], "API_KEY=", f"'{KEY}'", "%", KEY]
+        assert redact_all(texts) == list(map(redact, texts))
+
+    @settings(max_examples=some(1000), deadline=None)
+    @given(TOGETHER)
+    def test_any_texts(self, texts):
+        assert redact_all(texts) == list(map(redact, texts))
+
+    @pytest.mark.skipif(not TRANSCRIPTS.exists(), reason="../shared/transcripts is not there")
+    def test_lines_of_real_transcripts(self):
+        for path in sorted(TRANSCRIPTS.rglob("*.jsonl"))[::4]:
+            texts = path.read_text("utf-8", "replace").split("\n")[:100]
+            assert redact_all(texts) == list(map(redact, texts)), path
+
+    def test_what_was_searched_before_changes_nothing(self):
+        texts = [sample.text for sample in SAMPLES]
+        first = []
+        for text in texts:
+            redaction._dull_words.clear()
+            redaction._known_names.clear()
+            first.append(redact(text))
+        assert list(map(redact, texts)) == first
+
+
 class TestProperties:
     @settings(max_examples=some(1000), deadline=None)
     @given(TEXTS)
@@ -383,6 +437,32 @@ class TestCost:
             "curl -u a:",
         ):
             assert seconds(piece, 30_000) < 0.5, piece
+
+    @pytest.mark.cost
+    def test_many_short_texts_together_take_less_time_than_each_alone(self):
+        texts = [
+            f"I read src/app/main_{n}.py and fix test {n} of the parser." for n in range(2_000)
+        ]
+        together, alone = [], []
+        for _ in range(3):
+            began = time.process_time()
+            redact_all(texts)
+            ended = time.process_time()
+            list(map(redact, texts))
+            together.append(ended - began)
+            alone.append(time.process_time() - ended)
+        assert min(together) < 0.7 * min(alone)
+
+    @pytest.mark.cost
+    @pytest.mark.parametrize("piece", ["a", "-", "word ", "x\n"])
+    def test_ten_megabytes_of_one_kind_of_character_take_little_memory(self, piece):
+        text = piece * (10_000_000 // len(piece))
+        tracemalloc.start()
+        try:
+            assert redact(text) == text
+            assert tracemalloc.get_traced_memory()[1] < 8 * len(text)
+        finally:
+            tracemalloc.stop()
 
     @pytest.mark.cost
     @pytest.mark.parametrize(

@@ -23,12 +23,19 @@ FOREIGN_WORDS = {
 FOREIGN = "mot de passe|senha|kennwort|wachtwoord"
 PASSWORDS = "password|passwort|passphrase|passcode|" + FOREIGN
 # Each keyword for a place contains one of these roots, and a text is searched for all roots at
-# once. Roots with the same second character form a group, of at most eight.
+# once. The search also stops where the characters of different roots of a group are mixed. These
+# groups are chosen so real text has few such places.
 ROOTS = (
-    *b"pas sec ken key pw see nwo beg e-l :// ne( kie zat bea ogi tif eds ede sen wac sda".split(),
-    *(b"og ", b" -s", b" --", b" -p", b" -a", b" -b", b" -u", b" -k", b" -w"),
+    (b"pw",),
+    (b"://", b"log", b"e-l"),
+    (b"key", b"bea", b"ken", b"den", b"beg"),
+    (b" --", b" -s", b" -p", b" -a", b" -b", b" -u", b" -k", b" -w"),
+    (b"pas", b"uga"),
+    (b"sec", b"see"),
+    (b"eds", b"woo", b"coo"),
+    (b"iza", b"nha", b"ne("),
 )
-_ROOTS = frozenset(ROOTS)
+_ROOTS = frozenset([root for group in ROOTS for root in group])
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ALPHANUMERIC = "0123456789" + LETTERS
 AFTER_WORDS = "0123456789_.-"  # may end a name behind its last word
@@ -70,8 +77,8 @@ class Tables:
         self.heads: dict[bytes, list[tuple[int, bytes]]] = {}
         self.inside: list[tuple[int, bytes]] = []
         self.digits: list[tuple[int, bytes]] = []
-        # Of places, by their root, with its offset in them
-        self.roots: dict[bytes, list[tuple[int, bytes, int]]] = {}
+        # Of places, by their root, with its offset in them and all their rules
+        self.roots: dict[bytes, list[tuple[bytes, int, list[int]]]] = {}
         self.gates: dict[bytes, list[tuple[int, bytes]]] = {}
         self.foreign: list[int] = []
         names = []
@@ -133,23 +140,26 @@ class Tables:
             root := root[:2]
         ) not in _ROOTS:
             offset += 1
-        self.roots.setdefault(root, []).append((number, keyword, offset))
+        rows = self.roots.setdefault(root, [])
+        for known, _, numbers in rows:
+            if known == keyword:
+                numbers.append(number)
+                return
+        rows.append((keyword, offset, [number]))
 
 
 def _columns() -> tuple[bytes, ...]:
     """Return the bits of the characters at each of three positions.
 
-    Each has one of eight bits, by a root's second character. After a root of two characters, any
-    character may follow."""
-    bit_of: dict[int, int] = {}
+    Each group of roots has a bit. After a root of two characters, any character may follow."""
     bits_by_place = (bytearray(256), bytearray(256), bytearray(256))
-    for root in ROOTS:
-        bit = bit_of.setdefault(root[1], 1 << len(bit_of) % 8)
-        for column, code in zip(bits_by_place, root):
-            column[code] |= bit
-    for root in ROOTS:
-        if len(root) == 2:
-            bits_by_place[2][:] = bytes([bits | bit_of[root[1]] for bits in bits_by_place[2]])
+    for number, group in enumerate(ROOTS):
+        bit = 1 << number
+        for root in group:
+            for column, code in zip(bits_by_place, root):
+                column[code] |= bit
+            if len(root) == 2:
+                bits_by_place[2][:] = bytes([bits | bit for bits in bits_by_place[2]])
     return tuple(map(bytes, bits_by_place))
 
 

@@ -3,12 +3,13 @@
 import os
 import re
 import time
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from ....common.system.files import Closing, open_regular, read_at
 from ....common.system.quick_json import decode_line
 from ....common.text.paths import is_id
-from ....common.text.sanitize import beginning, for_people
+from ....common.text.sanitize import all_for_people, beginning, for_people
 from ....common.text.written_lines import (
     added_lines,
     edit_lines,
@@ -113,6 +114,7 @@ class Extractor:
         self._has_id = is_id(session_id)
         self._off_branch: dict[int, set[int]] = {}
         self._cleaned: dict[str, str] = {"": ""}
+        self._texts: dict[str, str] = {}  # of the entries that are read, cleaned for people
         self._repeats_forgotten: bool | None = None
 
     def read(self, start: int, end: int, limit: int) -> Extract:
@@ -150,6 +152,8 @@ class Extractor:
         cwd = self._safe(
             self._project or next((entry.cwd for entry in read_entries if entry.cwd), "")
         )
+        texts = [text for text in dict.fromkeys(_texts(read_entries)) if text not in self._cleaned]
+        self._texts = dict(zip(texts, all_for_people(texts)))
         entries = [
             self._new_entry(number, entry, ended, written)
             for number, entry in enumerate(read_entries)
@@ -208,7 +212,7 @@ class Extractor:
         tools = []
         for place, tool in enumerate(entry.tools, 1):
             result = ended.get((number, tool.call_id))
-            argument = self._safe(beginning(tool.argument, ARGUMENT_CHARACTERS + SECRET_CHARACTERS))
+            argument = self._safe(_argument(tool))
             lines = (
                 ()
                 if result and result.outcome == "error"
@@ -227,7 +231,7 @@ class Extractor:
             )
         cwd = self._safe(self._project or entry.cwd)
         origin = entry.origin if self._has_id and entry.origin != self._session_id else ""
-        text = for_people(entry.text) if entry.text else ""
+        text = (self._cleaned if entry.text in self._cleaned else self._texts)[entry.text]
         return NewEntry(
             key, message, entry.offset, entry.role, text, when, cwd, tuple(tools), origin
         )
@@ -238,10 +242,24 @@ class Extractor:
         Short results are cached, because a transcript has the same ones many times."""
         safe = self._cleaned.get(text)
         if safe is None:
-            safe = for_people(text)
+            safe = self._texts.get(text)
+            if safe is None:
+                safe = for_people(text)
             if len(text) <= CACHED_CHARACTERS:
                 self._cleaned[text] = safe
         return safe
+
+
+def _argument(tool: ToolUse) -> str:
+    """Return the part of a call's argument that may be stored, with any secret at its end."""
+    return beginning(tool.argument, ARGUMENT_CHARACTERS + SECRET_CHARACTERS)
+
+
+def _texts(entries: list[Entry]) -> Iterator[str]:
+    """Yield the texts of entries and their calls' arguments."""
+    for entry in entries:
+        yield entry.text
+        yield from map(_argument, entry.tools)
 
 
 def written_by(runtime: Runtime, tool: ToolUse, record: dict[str, Any]) -> list[str]:

@@ -115,12 +115,13 @@ def redact_some(connection: Connection, known: Redaction) -> Redaction:
 
 def _redact(connection: Connection, table: str, rows: list[tuple[Any, ...]]) -> bool:
     """Redact these rows of a table. Return whether anything changed."""
-    from ....common.text.sanitize import for_storage
+    from ....common.text.sanitize import all_for_people
 
     settings = ", ".join(f"{column} = ?" for column in _COLUMNS[table])
     has_changed = False
+    texts = iter(all_for_people([text or "" for _, *before in rows for text in before]))
     for item, *before in rows:
-        after = [text and for_storage(text) for text in before]
+        after = [text and new for text, new in zip(before, texts)]
         if after != before:
             has_changed = True
             connection.execute(f"UPDATE {table} SET {settings} WHERE id = ?", (*after, item))
