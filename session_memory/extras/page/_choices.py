@@ -78,10 +78,12 @@ def places(request: PageRequest) -> Places:
 
 def filters(request: PageRequest, default: str) -> dict[str, Any]:
     """Return the filters of a view whose content is requested on its own."""
-    requested = {name: request.one(name) for name in ("since", "project")}
+    requested = {name: request.one(name) for name in ("since", "project", "runtime")}
+    chosen = places(request)
     return {
         "times": period(request, default)[0],
-        "projects": places(request).projects,
+        "projects": chosen.projects,
+        "runtimes": chosen.runtimes,
         "asked": requested,
     }
 

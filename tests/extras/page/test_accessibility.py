@@ -32,9 +32,18 @@ VIEWS = {
     "memories": "/memories?doubts=1",
     "patterns": "/patterns?since=all",
     "costs": "/costs?since=all",
+    "branches": "/branches",
     "proof": "/proof",
     "what there is not": "/nothing",
 }
+
+
+# what reaches beyond the window, or beyond a table of branches
+OUTSIDE = """() => [...document.querySelectorAll("main *")].filter((one) => {
+    const scrolls = one.closest(".scroll:not(.repository *), pre, svg, .hidden, .cut, h1, thead");
+    const limit = one.closest(".repository")?.getBoundingClientRect().right ?? innerWidth;
+    return !scrolls && one.getBoundingClientRect().right > limit + 1;
+}).map((one) => one.outerHTML.slice(0, 120))"""
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +82,7 @@ def test_each_view_has_no_fault_and_fits_in_both_themes_and_three_widths(
         assert page.evaluate("document.querySelector('main h1').offsetHeight") < 70, (
             f"a title in pieces on a {name}"
         )
+        assert page.evaluate(OUTSIDE) == [], f"cut on a {name}"
     page.emulate_media(color_scheme="dark")
     assert violations(page, all_else=False) == []
     visitor.faults = [
@@ -251,6 +261,70 @@ def test_a_row_is_marked_as_seen_by_keys_and_the_next_one_gets_the_focus(
     assert violations(page) == []
     page.get_by_role("button", name="1 seen: show again").press("Enter")
     expect(rows).to_have_count(COLLISIONS)
+
+
+def test_a_table_is_sorted_by_its_heads(visitor: Visitor, served: ServedPage) -> None:
+    page = at(visitor, served, "/costs?since=all")
+    table = page.get_by_role("region", name="By project").locator("table")
+    heads = table.get_by_role("columnheader")
+    table.get_by_role("button", name="Project").press("Enter")
+    names = table.locator("tbody td:first-child").all_inner_texts()
+    assert names == sorted(names)
+    expect(heads.nth(0)).to_have_attribute("aria-sort", "ascending")
+    table.get_by_role("button", name="Dollars").click()
+    dollars = [float(text) for text in table.locator("tbody td:nth-child(2)").all_inner_texts()]
+    assert dollars == sorted(dollars, reverse=True)
+    assert len(set(dollars)) > 1
+    expect(heads.nth(1)).to_have_attribute("aria-sort", "descending")
+    expect(heads.nth(0)).not_to_have_attribute("aria-sort", "ascending")
+    table.get_by_role("button", name="Dollars").click()
+    lowest = table.locator("tbody td:nth-child(2)").first
+    expect(lowest).to_have_text(f"{min(dollars):.2f}")
+    assert violations(page) == []
+
+
+def test_a_click_on_a_project_a_runtime_a_day_or_a_file_filters(
+    visitor: Visitor, served: ServedPage
+) -> None:
+    page = at(visitor, served, "/costs?since=all")
+    page.get_by_role("region", name="By project").get_by_role("link", name="bakery-shop").click()
+    expect(page.locator("#choice-project")).to_have_value("bakery-shop")
+    sessions = page.get_by_role("region", name="By project").locator("tbody tr")
+    expect(sessions).to_have_count(1)
+    page = at(visitor, served, "/costs?since=all")
+    page.locator(".bars rect.hue-0").last.click()
+    expect(page).to_have_url(re.compile(r"/timeline\?day=\d{4}-\d\d-\d\d&span=day$"))
+    page.locator("#lanes").get_by_role("link", name="Codex", exact=True).click()
+    expect(page).to_have_url(re.compile("runtime=codex"))
+    shown = page.locator("#lanes rect[class^=hue]").evaluate_all(
+        "all => all.map(o => o.className.baseVal)"
+    )
+    assert len(set(shown)) == 1
+    page = at(visitor, served, "/files?since=all")
+    assert page.locator("article.edited").count() > 1
+    page.get_by_role("link", name="src/cart.ts").click()
+    expect(page.locator("article.edited")).to_have_count(1)
+    page = at(visitor, served, "/files?since=all")
+    page.get_by_role("searchbox", name="Part of a path").fill("cart")
+    expect(page.locator("article.edited")).to_have_count(1)
+
+
+def test_the_project_and_the_price_of_a_session_are_not_cut_off(
+    visitor: Visitor, served: ServedPage
+) -> None:
+    page = at(visitor, served, "/session/{session}")
+    page.set_viewport_size({"width": 1400, "height": 900})
+    page.locator("#cost summary").wait_for()
+    expect(page.locator("#cost summary")).to_contain_text("$")
+    cut = "all => all.filter(one => one.scrollWidth > one.clientWidth).map(one => one.outerHTML)"
+    shown = page.locator("#facts, #facts *:not(svg), #cost, #cost summary")
+    assert (
+        shown.evaluate_all(cut.replace("one.scrollWidth", "one.clientWidth && one.scrollWidth"))
+        == []
+    )
+    edges = shown.evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
+    assert max(edges) <= 1400
+    expect(page.locator("#facts .project")).to_be_in_viewport(ratio=1)
 
 
 def test_the_theme_is_changed_by_a_key_and_stays(visitor: Visitor, served: ServedPage) -> None:

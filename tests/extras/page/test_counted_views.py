@@ -107,7 +107,7 @@ def test_the_numbers_are_those_of_the_command_costs(machine: StoreUser) -> None:
         text = page.view("/costs/counted?since=all").text
         for day, dollars in days.items():
             assert (
-                f"<title>{day}: {dollars:g}</title>"
+                f"<title>{day}: ${dollars:g}</title>"
                 if dollars
                 else f"<title>{day}, price unknown</title>"
             ) in text
@@ -117,7 +117,7 @@ def test_the_numbers_are_those_of_the_command_costs(machine: StoreUser) -> None:
         )
         assert "<span>$5</span><span>$2.5</span><span>$0</span>" in text
         assert '<span title="1,000,007">1.0M</span>' in text
-        assert "at most $5.00" in text
+        assert "the highest bar: $5.00" in text
         assert "The price of rye-1 is unknown" in text
         assert "Bake &lt;b&gt;bread&lt;/b&gt;" in text
         assert f'href="{page.root}/session/a"' in text
@@ -160,7 +160,8 @@ def test_dollars_over_time_are_split_by(machine: StoreUser, split: str, names: l
     dollars = dict(re.findall(r"<title>2026-09-21, ([^:]*): \$([\d.]+)</title>", text))
     assert list(dollars) == names
     assert sum(map(float, dollars.values())) == 6.0
-    assert re.findall(r'<span class="runtime hue-\d">(.*?)</span>', text) == names
+    legend = re.findall(r'<span class="runtime hue-\d">(.*?)</span>', text)
+    assert [re.sub("<.*?>", "", name) for name in legend] == names
 
 
 @pytest.mark.parametrize("zone", [pytest.param("UTC", marks=pytest.mark.slow), "Europe/Berlin"])
@@ -208,7 +209,7 @@ def chart_of(text: str) -> dict[str, float]:
     return (
         {
             name: float(value)
-            for name, value in re.findall(r"<title>([\d-]+): ([\d.]+)[^<]*</title>", found[0])
+            for name, value in re.findall(r"<title>([\d-]+): \$([\d.]+)[^<]*</title>", found[0])
         }
         if found
         else {}

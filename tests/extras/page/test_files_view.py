@@ -67,7 +67,7 @@ def card(text: str, file: str) -> str:
     return next(
         one
         for one in re.findall(r"<article.*?</article>", text, re.DOTALL)
-        if f">{file}</span>" in one
+        if f">{file}</a>" in one
     )
 
 
@@ -144,7 +144,7 @@ def test_a_file_that_a_command_wrote_is_there_and_two_worktrees_are_told_apart(
     with ServedPage(person) as page:
         text = page.until("2 files edited", "/files").text
         found = re.findall(r"<article.*?</article>", text, re.DOTALL)
-        assert ["1 edit, " in one and ">cart.ts</span>" in one for one in found] == [True, True]
+        assert ["1 edit, " in one and ">cart.ts</a>" in one for one in found] == [True, True]
         assert sorted('title="worktree">shop-fix</span>' in one for one in found) == [False, True]
         outline = page.view("/session/main/outline").text
         assert "cart.ts" in outline

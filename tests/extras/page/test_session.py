@@ -290,7 +290,7 @@ def test_the_cost_of_a_session_is_that_of_its_models(tmp_path: Path) -> None:
     with ServedPage(owner) as page:
         page.until("crumbs", "/session/s1")
         text = re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", page.view("/session/s1/cost").text))
-        assert "claude-opus-4-5 · 43.0K tokens · $0.07" in text
+        assert "$0.07 · 43.0K tokens · claude-opus-4-5" in text
         assert "1,000 40.0K 0 2,000 0.07" in text
 
 

@@ -94,12 +94,47 @@ async function load(one) {
   } catch { one.dataset.load = address; one.textContent = "This could not be loaded. It is loaded again when it is next shown."; }
 }
 function prepare(within) {
+  sortable(within);
   for (const one of $$("[data-load]", within)) {
     const folded = one.closest("details");
     if (folded && !folded.open) folded.addEventListener("toggle", () => load(one), { once: true });
     else near.observe(one);
   }
 }
+
+// Tables are sorted by a click on a head: by numbers from the highest, by words from the first. A live one stays sorted.
+const units = { k: 1e3, M: 1e6, G: 1e9 };
+function sortKey(row, at) {
+  const cell = row.cells[at], time = cell && $("time", cell);
+  if (!cell) return "";
+  if (cell.dataset.value || time) return cell.dataset.value ? Number(cell.dataset.value) : Date.parse(time.dateTime);
+  const text = cell.innerText.trim(), number = /^[$]?([\d,]*\.?\d+)\s?([kMG])?(?![\w:-])/.exec(text);
+  return number ? Number(number[1].replaceAll(",", "")) * (units[number[2]] || 1) : cell.matches(".number") ? -1 : text.toLowerCase();
+}
+function sortRows(head) {
+  const table = head.closest("table"), at = head.cellIndex, way = head.ariaSort === "ascending" ? 1 : -1;
+  const rows = table.tBodies.length > 1 ? [...table.tBodies] : [...table.tBodies[0].rows];
+  const keyed = rows.map((one) => [sortKey(one.rows ? one.rows[0] : one, at), one]);
+  keyed.sort(([a], [b]) => way * (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b))));
+  rows[0].parentNode.append(...keyed.map(([, one]) => one));
+}
+function sortable(within) {
+  for (const head of $$("table:not(.prose table) > thead th", within)) {
+    if (!head.innerText.trim() || $("*", head)) continue;
+    const button = document.createElement("button");
+    button.className = "sort";
+    button.title = "Sort by this column";
+    button.append(...head.childNodes);
+    head.append(button);
+  }
+}
+function sortBy(head) {
+  const isDown = head.ariaSort === null ? head.matches(".number") || !!$("time", head.closest("table").tBodies[0].rows[0]?.cells[head.cellIndex]) : head.ariaSort === "ascending";
+  for (const one of head.parentNode.cells) one.ariaSort = null;
+  head.ariaSort = isDown ? "descending" : "ascending";
+  sortRows(head);
+}
+addEventListener("refreshed", () => { for (const head of $$("main th[aria-sort]")) sortRows(head); });
 
 function ages() {
   for (const one of $$("time[data-ago]")) {
@@ -213,7 +248,9 @@ for (const one of $$("form[data-chosen]")) one.addEventListener("change", () => 
 
 document.addEventListener("keydown", key);
 document.addEventListener("click", async (event) => {
-  if (event.target.dataset.day) location.href = `${root}/timeline?day=${event.target.dataset.day}`;
+  const { day, span } = event.target.dataset, head = event.target.closest("button.sort")?.parentNode;
+  if (day) location.href = `${root}/timeline?${new URLSearchParams({ day, span: span || "day" })}`;
+  if (head) sortBy(head);
   const on = event.target.closest("[data-do]");
   if (!on) return;
   const copied = on.dataset.copy;

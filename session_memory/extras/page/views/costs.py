@@ -76,7 +76,7 @@ def _counted(request: PageRequest) -> dict[str, Any]:
     _, since = period(request, DEFAULT_PERIOD)
     prices = all_prices(settings_of(request.location).prices)
     directories = places(request).directories
-    wanted = Filter(directories=directories, since=since)
+    wanted = Filter(directories=directories, since=since, runtime=request.one("runtime"))
     sessions = SessionFiles(request.location.watched, request.store, wanted)
     all_expenses = expenses(sessions.recent, prices, lambda *_: None, CountedFiles(request.store))
     answers = map(_shown, filter(sessions.shows, request.while_wanted(all_expenses)))
@@ -88,7 +88,7 @@ def _counted(request: PageRequest) -> dict[str, Any]:
     unit, chart, parts = _chart(by["day"], spent, request.now)
     memories, fault = [], ""
     try:
-        if request.location.visible is None and not directories:
+        if request.location.visible is None and not (directories or wanted.runtime):
             memories = of_memories(request.location, wanted, prices)
     except UnreadableQueueError as error:
         fault = f"{error}; {error.hint}"
@@ -108,7 +108,13 @@ def _counted(request: PageRequest) -> dict[str, Any]:
         "fault": fault,
         "unpriced": sorted(model or UNKNOWN for model in total.unpriced),
         "missing": sessions.missing,
+        "runtimes": {shown_runtime(name).title: name for name in sorted(_runtimes(sessions))},
+        "asked": {name: request.one(name) for name in ("since", "project", "runtime", "by")},
     }
+
+
+def _runtimes(sessions: SessionFiles) -> set[str]:
+    return {conversation.runtime for _, conversation in sessions.files}
 
 
 def _shown(expense: Expense) -> Expense:

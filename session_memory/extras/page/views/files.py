@@ -59,13 +59,16 @@ def values(request: PageRequest) -> dict[str, Any]:
     """Return the `files` that were edited in the period, the latest first."""
     times, since = period(request, DEFAULT_PERIOD)
     chosen = places(request)
-    wanted = Filter(directories=chosen.directories, since=since, limit=CONVERSATIONS)
+    runtime, typed = request.one("runtime"), request.one("q").strip().casefold()
+    wanted = Filter(
+        directories=chosen.directories, runtime=runtime, since=since, limit=CONVERSATIONS
+    )
     edits: dict[str, dict[tuple[str, str], EditedBy]] = {}
     for conversation, steps in request.while_wanted(conversation_steps(request.store, wanted)):
         for step, path in edits_in(
             [*steps, *request.store.sub_agent_calls(conversation.id)], conversation.cwd
         ):
-            if (step.timestamp or 0) >= (since or 0):
+            if (step.timestamp or 0) >= (since or 0) and typed in for_people(path).casefold():
                 _add(edits.setdefault(path, {}), conversation, step)
     latest = sorted(edits, key=lambda path: -max(edit.at for edit in edits[path].values()))
     worktrees: dict[str, Worktree | None] = {}
@@ -83,6 +86,8 @@ def values(request: PageRequest) -> dict[str, Any]:
         "shared": sum(held[path] > 1 for path in edits),
         "times": times,
         "projects": chosen.projects,
+        "runtimes": chosen.runtimes,
+        "asked": {name: request.one(name) for name in ("q", "since", "project", "runtime")},
         "edits": EDITS,
     }
 

@@ -27,6 +27,7 @@ def _counted(request: PageRequest) -> dict[str, Any]:
     _, since = period(request, DEFAULT_PERIOD)
     wanted = Filter(
         directories=places(request).directories,
+        runtime=request.one("runtime"),
         since=since,
         limit=EVERYTHING,
     )

@@ -20,7 +20,7 @@ from ....history.copies.deletions import (
 )
 from ....history.store.sqlite.tool_uses import work_hours
 from ....history.store.values import Conversation, Filter
-from .._choices import chosen_of
+from .._choices import chosen_of, places
 from .._labels import ShownRuntime, shown_runtime
 from .._page_request import PageRequest
 from .._view import View
@@ -90,7 +90,15 @@ def _values(request: PageRequest) -> dict[str, Any]:
     last = _noon_of(day) or _noon_of(today) or request.now
     begin, end = midnight(last, 1 - SPANS[span]), midnight(last, 1)
     since, until = round(begin * 1000), round(end * 1000) - 1
-    conversations = request.store.conversations(Filter(since=since, until=until, limit=MOST))
+    chosen = places(request)
+    wanted = Filter(
+        directories=chosen.directories,
+        runtime=request.one("runtime"),
+        since=since,
+        until=until,
+        limit=MOST,
+    )
+    conversations = request.store.conversations(wanted)
     lanes = _lanes_of(_bars(conversations, begin, end, span))
     bars = [bar for lane in lanes for bar in lane.bars]
     here = (request.now - begin) / (end - begin) * 100
@@ -104,6 +112,9 @@ def _values(request: PageRequest) -> dict[str, Any]:
         "ticks": _ticks(span, begin, end),
         "here": round(here, 2) if 0 < here < 100 else None,
         "span": span,
+        "projects": chosen.projects,
+        "runtime_choices": chosen.runtimes,
+        "asked": {name: request.one(name) for name in ("project", "runtime")},
         "spans": chosen_of(((name, name.title()) for name in SPANS), span),
         "day": _day_of(last),
         "today": today,
