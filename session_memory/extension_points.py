@@ -181,6 +181,7 @@ RECEIVED_HANDOFFS = {"team": "extras.team.handoffs:received"}
 # extras/page/_view.py. A folder `templates` beside their module may have their templates.
 VIEWS = {
     "now": "extras.page.views.sessions:VIEWS",
+    "sessions": "extras.page.views.organise:VIEWS",
     "timeline": "extras.page.views.timeline:VIEWS",
     "files": "extras.page.views.files:VIEWS",
     "search": "extras.page.views.search:VIEWS",

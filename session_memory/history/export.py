@@ -15,6 +15,7 @@ from ..common.text.timestamps import iso_time, local_time
 from ..sessions.settings.sections import Filtering
 from .archives.format import TOOL, ArchivedMessage, asked, in_batches, render_messages
 from .filtering import filtered_entry
+from .marks import NO_MARKS, Marks, SessionMarks
 from .recorded import RecordedDetails
 from .store.location import StoreLocation
 from .store.values import TOOL_ROLE, Conversation, StoredEntry
@@ -45,6 +46,7 @@ class Exported(NamedTuple):
     conversation: Conversation
     is_told: bool
     batches: Iterator[list[StoredEntry]]
+    marks: SessionMarks = NO_MARKS
 
 
 Form = Callable[[Iterable[Exported], ExportHead], Iterator[str]]
@@ -61,13 +63,15 @@ def export(
     `entries` returns a conversation's items by its id: messages and, if the export is full, tool
     calls with their outcome."""
     redacted = head._replace(title=for_people(head.title))
-    return form(_exported(conversations, entries, head.full), redacted)
+    marks = Marks.read(head.location.home) if head.location else Marks()
+    return form(_exported(conversations, entries, head.full, marks), redacted)
 
 
 def _exported(
     conversations: Iterable[Conversation],
     entries: Callable[[int], Iterator[StoredEntry]],
     full: bool,
+    marks: Marks,
 ) -> Iterator[Exported]:
     for conversation in conversations:
         items = entries(conversation.id)
@@ -83,7 +87,8 @@ def _exported(
             if full or entry.role != TOOL_ROLE
         )
         batches = in_batches(map(_redacted, _joined(wanted)), lambda entry: len(entry.text))
-        yield Exported(safe, first is not None, batches)
+        of_session = marks.of((conversation.home, conversation.session_id))
+        yield Exported(safe, first is not None, batches, of_session)
 
 
 def _redacted(item: StoredEntry) -> StoredEntry:
@@ -124,8 +129,9 @@ def title_of(conversation: Conversation) -> str:
     return one_line(conversation.title) or f"Conversation {conversation.id}"
 
 
-def facts_of(conversation: Conversation) -> dict[str, str]:
+def facts_of(exported: Exported) -> dict[str, str]:
     """Return a conversation's known properties, by their labels for people."""
+    conversation, marks = exported.conversation, exported.marks
     times = [
         at for at in (conversation.first_message_at, conversation.last_message_at) if at is not None
     ]
@@ -134,15 +140,18 @@ def facts_of(conversation: Conversation) -> dict[str, str]:
         "Directory": one_line(conversation.cwd) or "-",
         "Time": " to ".join(dict.fromkeys(local_time(at / 1000) for at in times)) or "-",
         "Messages": f"{conversation.entry_count:,}",
+        **({"Labels": ", ".join(marks.labels)} if marks.labels else {}),
+        **({"Pinned": local_time(marks.pinned_at)} if marks.pinned_at else {}),
     }
 
 
 def as_markdown(exported: Iterable[Exported], head: ExportHead) -> Iterator[str]:
     """Yield each conversation under its own heading, with messages as in archives."""
-    for conversation, is_told, batches in exported:
+    for each in exported:
+        conversation, is_told, batches, _ = each
         facts = {
             name: escape(fact) if "`" in fact else f"`{fact}`"
-            for name, fact in facts_of(conversation).items()
+            for name, fact in facts_of(each).items()
         }
         listed = "\n".join([f"- {name}: {fact}" for name, fact in facts.items()])
         withheld = "" if is_told else f"\n{escape(WITHHELD)}\n"
@@ -182,7 +191,7 @@ def as_json(exported: Iterable[Exported], head: ExportHead) -> Iterator[str]:
         "exported_at": _iso(head.now),
     }
     yield f'{_opened({**about, "full": head.full})}, "conversations": ['
-    for number, (conversation, is_told, batches) in enumerate(exported):
+    for number, (conversation, is_told, batches, marks) in enumerate(exported):
         facts = {
             "id": conversation.id,
             "session_id": conversation.session_id,
@@ -195,6 +204,8 @@ def as_json(exported: Iterable[Exported], head: ExportHead) -> Iterator[str]:
             "messages": conversation.entry_count,
             "status": conversation.status,
             "is_told": is_told,
+            "labels": list(marks.labels),
+            "pinned_at": _iso(marks.pinned_at * 1000 or None),
         }
         yield f'{"," if number else ""}\n{_opened(facts)}, "items": ['
         separator = ""
@@ -213,7 +224,7 @@ def as_filtered(
     """Yield each conversation in the form that a model reads, by the settings.
 
     Without a `location`, the form lacks content that only transcripts have."""
-    for conversation, is_told, batches in exported:
+    for conversation, is_told, batches, _ in exported:
         withheld = "" if is_told else f"{WITHHELD}\n"
         yield f"# {title_of(conversation)}\n\n{withheld}"
         before: list[StoredEntry] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +58,17 @@ def run(arguments: argparse.Namespace) -> int:
     written = Archived(results)
     terminal.show(written)
     return 1 if written.failed else 0
+
+
+def archive_sessions(ids: Collection[str], home: str | None) -> None:
+    """Archive the sessions with these ids of an agent's home, else of all the person's projects.
+
+    Raises SessionMemoryError if one could not be archived."""
+    every = find_sessions(home, not home, os.environ, with_private=True)
+    chosen = [session for session in every if session.id in ids]
+    outcomes = _archive_all(chosen, Terminal(os.environ, is_json=True))
+    if problems := [outcome.problem for outcome in outcomes if outcome.problem]:
+        raise SessionMemoryError("; ".join(problems), "")
 
 
 @dataclass(frozen=True)

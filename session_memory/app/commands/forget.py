@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
@@ -133,16 +133,14 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
         preview.show(opened.terminal)
         if not (opened.terminal.can_ask() and opened.terminal.ask("Delete it?")):
             raise SessionMemoryError("nothing was forgotten", "--yes forgets without asking")
-    home_names = opened.location.home_names
-    tombstones = [forgotten.session_tombstone(*who, until) for who, until in chosen.until.items()]
+    tombstones = []
     if arguments.before is None and not arguments.session:
-        tombstones += [
+        tombstones = [
             forgotten.directory_tombstone(home_name, directory, now)
-            for home_name in home_names
+            for home_name in opened.location.home_names
             for directory in directories
         ]
-    forget_journal.begin(opened.location, _journal(chosen, home_names, tombstones))
-    unfinished = forget_journal.finish(opened.location, opened.store, opened.note)
+    unfinished = _delete(opened, chosen, tombstones)
     deleted = (
         _delete_transcripts(opened, chosen.whole, is_asked=arguments.transcripts)
         if chosen.whole
@@ -154,6 +152,35 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
         opened.note(f"{problem}; the next upkeep, ingest or forget tries again")
     opened.terminal.show(ForgottenSelection(chosen, _visible(opened, chosen), unfinished))
     return int(bool(unfinished))
+
+
+def amounts_of(opened: OpenStore, sessions: Collection[str]) -> Amounts:
+    """Return the amounts that `forget_sessions` would delete."""
+    refresh(opened)
+    return _amounts(_fitting(opened, Criteria(sessions, (), None), now_milliseconds()))
+
+
+def forget_sessions(opened: OpenStore, sessions: Collection[str]) -> None:
+    """Forget the sessions with these ids, but not the runtimes' own transcripts.
+
+    Raises SessionMemoryError if a step failed, which is then tried again by the next upkeep."""
+    now = now_milliseconds()
+    _finish_earlier(opened)
+    refresh(opened)
+    chosen = _fitting(opened, Criteria(sessions, (), None), now)
+    if unfinished := _delete(opened, chosen, []):
+        raise SessionMemoryError("; ".join(unfinished), "the next upkeep or ingest tries again")
+
+
+def _delete(opened: OpenStore, chosen: Chosen, tombstones: list[forgotten.Tombstone]) -> list[str]:
+    """Delete the selection, with tombstones also of directories; return the problems."""
+    names = opened.location.home_names
+    tombstones = [
+        *(forgotten.session_tombstone(*who, until) for who, until in chosen.until.items()),
+        *tombstones,
+    ]
+    forget_journal.begin(opened.location, _journal(chosen, names, tombstones))
+    return forget_journal.finish(opened.location, opened.store, opened.note)
 
 
 def _finish_earlier(opened: OpenStore) -> None:
@@ -245,17 +272,17 @@ def _delete_transcripts(opened: OpenStore, paths: list[str], *, is_asked: bool) 
 class Criteria(NamedTuple):
     """Conditions for the conversations to forget; all of them must apply.
 
-    They are the session id (None for any), the directories of the project (empty for any), and the
+    They are the session ids (None for any), the directories of the project (empty for any), and the
     time before which the conversation ended (None for any)."""
 
-    session: str | None
+    sessions: Collection[str] | None
     directories: Sequence[str]
     before: int | None
 
     def fits(self, conversation: Conversation) -> bool:
         """Check if a conversation meets all conditions."""
         return (
-            (self.session is None or conversation.session_id == self.session)
+            (self.sessions is None or conversation.session_id in self.sessions)
             and (self.before is None or (conversation.last_message_at or 0) < self.before)
             and (not self.directories or _is_in(self.directories, conversation.cwd))
         )
@@ -263,18 +290,29 @@ class Criteria(NamedTuple):
     @property
     def whole_directories(self) -> Sequence[str]:
         """The directories that are forgotten with everything in them."""
-        return self.directories if self.before is None and self.session is None else ()
+        return self.directories if self.before is None and self.sessions is None else ()
 
 
 def _chosen(
     opened: OpenStore, session: str, directories: Sequence[str], before: int | None, now: int
 ) -> Chosen:
     """Return the selection that fits all given conditions."""
-    location = opened.location
-    files = {(state.home, state.file_path): state for state in location.known_files(opened.store)}
-    every = opened.store.all_conversations()
-    named = _named(opened, every, files, location.rules(), session) if session else None
-    criteria = Criteria(named, directories, before)
+    named = None
+    if session:
+        every, files = opened.store.all_conversations(), _files_of(opened)
+        named = [_named(opened, every, files, opened.location.rules(), session)]
+    return _fitting(opened, Criteria(named, directories, before), now)
+
+
+def _files_of(opened: OpenStore) -> KnownFiles:
+    states = opened.location.known_files(opened.store)
+    return {(state.home, state.file_path): state for state in states}
+
+
+def _fitting(opened: OpenStore, criteria: Criteria, now: int) -> Chosen:
+    """Return the selection that fits the criteria."""
+    location, before = opened.location, criteria.before
+    files, every = _files_of(opened), opened.store.all_conversations()
     wanted = [conversation for conversation in every if criteria.fits(conversation)]
     until = _until(wanted, now if before is None else 0)
     archives, rewritten = _chosen_archives(location, until, _transcripts_of(wanted, files))

@@ -27,9 +27,9 @@ from ._active_sessions import ActiveSessions
 from ._live import Alarms, Live
 from ._page_request import NotFoundError, PageRequest, VisitorGoneError
 from ._store_pool import StoreMissingError, StorePool
-from ._view import Action, FormFields, View
+from ._view import Action, Download, FormFields, View
 from .jinja import TEMPLATES, page_environment
-from .pages import ACTIONS, VIEWS
+from .pages import ACTIONS, DOWNLOADS, VIEWS
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -72,6 +72,7 @@ class PageApp:
     def app(self) -> ASGIApp:
         routes = [Route(view.path, self._shown(view), methods=["GET"]) for view in VIEWS]
         routes += [Route(action.path, self._done(action), methods=["POST"]) for action in ACTIONS]
+        routes += [Route(each.path, self._downloaded(each), methods=["GET"]) for each in DOWNLOADS]
         routes += [Route("/changes", self._changes, methods=["GET"])]
         static = Mount("/static", _Assets(directory=TEMPLATES.with_name("static")))
         mount = Mount(self._access.root, routes=[*routes, static])
@@ -187,13 +188,33 @@ class PageApp:
 
         return endpoint
 
+    def _downloaded(self, download: Download) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            return await run_in_threadpool(self._file, download, request)
+
+        return endpoint
+
+    def _file(self, download: Download, request: Request) -> Response:
+        try:
+            with self._pool.store() as store:
+                name, kind, pieces = download.work(self._page_request(store, request))
+                content = "".join(pieces).encode("utf-8", "backslashreplace")
+        except (SessionMemoryError, OSError) as error:
+            return self._failed(error)
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(content, media_type=f"{kind}; charset=utf-8", headers=headers)
+
+    def _failed(self, error: SessionMemoryError | OSError) -> Response:
+        """Return the page about an error of a form or a download."""
+        html = self._rendered("state.html", None, self._state(error), is_part=False)
+        return HTMLResponse(html, 404 if isinstance(error, NotFoundError) else 503)
+
     def _do(self, action: Action, request: Request, fields: FormFields) -> Response:
         try:
             with self._pool.store() as store:
                 path = action.work(self._page_request(store, request), fields)
         except (SessionMemoryError, OSError) as error:
-            html = self._rendered("state.html", None, self._state(error), is_part=False)
-            return HTMLResponse(html, 404 if isinstance(error, NotFoundError) else 503)
+            return self._failed(error)
         self._live.changed()
         return RedirectResponse(f"{self._access.root}{path}", 303)
 

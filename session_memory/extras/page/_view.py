@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ._page_request import PageRequest
@@ -41,6 +41,13 @@ class Action(NamedTuple):
 
     path: str
     work: Callable[[PageRequest, FormFields], str]
+
+
+class Download(NamedTuple):
+    """A file to download: `work` returns its name, its media type and its text in pieces."""
+
+    path: str
+    work: Callable[[PageRequest], tuple[str, str, Iterator[str]]]
 
 
 def frame(request: PageRequest) -> dict[str, Any]:

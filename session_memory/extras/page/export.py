@@ -30,11 +30,10 @@ def as_html(conversations: Iterable[Exported], head: ExportHead) -> Iterator[str
     location = head.location
     macros: Any = environment().get_template("export.html").module
     yield str(macros.begin(head.title, Markup(Path(STYLE).read_text())))
-    for conversation, is_told, batches in conversations:
+    for each in conversations:
+        conversation, is_told, batches, _ = each
         yield str(
-            macros.conversation(
-                title_of(conversation), facts_of(conversation), "" if is_told else WITHHELD
-            )
+            macros.conversation(title_of(conversation), facts_of(each), "" if is_told else WITHHELD)
         )
         day = ""
         for items in batches:

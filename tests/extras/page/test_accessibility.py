@@ -22,6 +22,7 @@ from bench.invented import write_home
 
 VIEWS = {
     "now": "/",
+    "sessions": "/sessions",
     "timeline": "/timeline",
     "week": "/timeline?span=week",
     "a session": "/session/{session}",
@@ -95,6 +96,7 @@ def test_keys_alone_lead_to_every_view_and_say_what_they_do(
 ) -> None:
     page = at(visitor, served, "/")
     for key, title in (
+        ("a", "Sessions"),
         ("t", "Timeline"),
         ("f", "Files"),
         ("m", "Memories"),
@@ -243,6 +245,9 @@ def test_a_day_with_20_sessions_and_14_collisions_is_one_screen(
     width, height = SIZES["desktop"]
     page.set_viewport_size({"width": width, "height": height})
     assert page.evaluate("document.documentElement.scrollHeight") <= height
+    expect(page.locator('tr[aria-label="src/part0a.ts"]')).to_contain_text("in bakery-holidays")
+    elsewhere = page.locator('tr[aria-label="Close the shop on holidays"]')
+    expect(elsewhere).to_contain_text("bakery-shop / bakery-holidays")
     for row in page.locator(".rows tr:visible").all():
         assert (row.bounding_box() or {})["height"] < 26, row.inner_text()
     assert violations(page) == []

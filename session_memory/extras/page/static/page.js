@@ -211,6 +211,7 @@ function key(event) {
   if (went) return void (location.href = went.href);
   const done = {
     "?": () => $("#keys").showModal(), "/": openPalette, t: otherTheme, j: () => step(1), k: () => step(-1),
+    x: () => document.activeElement?.closest("[data-step]")?.querySelector("input[type=checkbox]")?.click(),
     m: () => document.body.classList.toggle("with-list"),
     o: () => { const one = document.activeElement?.closest("[data-step]"); const fold = one && ($("details", one) || one.closest("details")); if (fold) fold.open = !fold.open; },
   }[event.key];
@@ -244,6 +245,7 @@ for (const form of $$("form[data-typed]")) {
     if (event.key === "ArrowDown" && event.target.matches("input")) { event.preventDefault(); toFound(); }
   });
 }
+for (const one of $$("[data-all]")) one.addEventListener("change", () => { for (const box of $$("tbody input[type=checkbox]", one.closest("table"))) box.checked = one.checked; });
 for (const one of $$("form[data-chosen]")) one.addEventListener("change", () => one.requestSubmit());
 
 document.addEventListener("keydown", key);

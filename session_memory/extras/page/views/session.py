@@ -15,6 +15,7 @@ from ....common.text.paths import relative
 from ....common.text.sanitize import for_people
 from ....history.copies.keep import kept_of
 from ....history.costs import expenses, sums_of
+from ....history.marks import Marks
 from ....history.prices import all_prices
 from ....history.store.sqlite.counted_files import CountedFiles
 from ....history.store.values import TOOL_ROLE, Conversation, Filter, StoredEntry, edits_in
@@ -77,6 +78,7 @@ def _values(request: PageRequest) -> dict[str, Any]:
     return {
         **_facts(request, conversations),
         "name": for_people(conversations[0].title) or "Untitled",
+        "mark_key": f"{latest.home}/{latest.session_id}",
         **_commands(request, latest),
         "chunks": chunks,
         "shown": shown,
@@ -131,6 +133,7 @@ def _facts(request: PageRequest, conversations: list[Conversation]) -> dict[str,
         "first_at": (conversations[0].first_message_at or 0) / 1000,
         "last_at": request.last_at(latest),
         "messages": sum(conversation.entry_count for conversation in conversations),
+        "marks": Marks.read(request.location.home).of((latest.home, latest.session_id)),
         "active": next((card for card in request.active if card.id == latest.session_id), None),
     }
 
