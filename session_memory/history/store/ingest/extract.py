@@ -152,8 +152,7 @@ class Extractor:
         cwd = self._safe(
             self._project or next((entry.cwd for entry in read_entries if entry.cwd), "")
         )
-        texts = [text for text in dict.fromkeys(_texts(read_entries)) if text not in self._cleaned]
-        self._texts = dict(zip(texts, all_for_people(texts)))
+        self._clean(read_entries)
         entries = [
             self._new_entry(number, entry, ended, written)
             for number, entry in enumerate(read_entries)
@@ -163,6 +162,11 @@ class Extractor:
         is_last = reached < stop or reached == end
         of_file = cwd, reader.unreadable, is_last, tuple(commits)
         return Extract(inode, end, reached, entries, outcomes, (rank, for_people(title)), *of_file)
+
+    def _clean(self, entries: list[Entry]) -> None:
+        """Clean the texts of entries and their calls together, which is quicker than each alone."""
+        texts = [text for text in dict.fromkeys(_texts(entries)) if text not in self._cleaned]
+        self._texts = dict(zip(texts, all_for_people(texts)))
 
     def _commits_in(self, output: str) -> list[int]:
         """Return the hashes of the commits that a call made, according to its output."""
