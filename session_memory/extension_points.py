@@ -12,6 +12,7 @@ COMMANDS = {
     "Every day": {
         "page": "extras.page.command",
         "agents": "app.commands.agents",
+        "since": "app.commands.since",
         "search": "app.commands.search",
         "sessions": "app.commands.sessions",
         "read": "app.commands.read",

@@ -89,7 +89,7 @@ class SessionReader:
 
     Without `all_projects` only the current directory's project counts. With a `share`, reading
     takes about that share of a core. With `delivery_seconds`, each time takes so long for the
-    updates of sessions; those that have ended need none."""
+    updates of sessions, and reads none for 0; those that have ended need none."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class SessionReader:
         *,
         all_projects: bool = True,
         share: float = 0.0,
-        delivery_seconds: float = 0.0,
+        delivery_seconds: float = math.inf,
     ) -> None:
         self._home = home
         self._environ = environ
@@ -181,13 +181,15 @@ class SessionReader:
         return stamps
 
     def _needs_delivery(self, state: State) -> bool:
-        is_limited = self._is_limited or self._delivery_seconds
+        is_limited = self._is_limited or self._delivery_seconds < math.inf
         return not (is_limited and state.has_ended)
 
     def _deliver(self, every: list[_Followed]) -> None:
         """Read the updates of sessions again, and the collisions in them, as far as that is due:
         first where they are oldest."""
-        until = time.thread_time() + (self._delivery_seconds or math.inf)
+        if not self._delivery_seconds:
+            return
+        until = time.thread_time() + self._delivery_seconds
         for followed in sorted(every, key=lambda each: each.delivered_at):
             if (self._is_limited and not self._delivering.is_due) or time.thread_time() > until:
                 return

@@ -50,6 +50,7 @@ restore
 search cart
 sessions
 show SESSION
+since 2026-01-01
 statusline
 team status
 uninstall --dry-run

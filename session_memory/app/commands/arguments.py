@@ -184,7 +184,7 @@ def positive(text: str) -> int:
 
 
 def point_in_time(text: str, now: float | None = None) -> int:
-    """Return a date, a time ago, today or yesterday, in milliseconds since 1970.
+    """Return a date, a time ago, today, yesterday or a weekday, in milliseconds since 1970.
 
     It is in local time; `now` is in seconds. Raises ArgumentTypeError."""
     return _read_time(text, milliseconds_at(text, now))

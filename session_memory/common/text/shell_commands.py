@@ -35,6 +35,8 @@ _KEYWORDS = frozenset(
     ("do", "done", "elif", "else", "fi", "function", "if", "in", "then", "until", "while")
 )
 _FINDS_NOTHING = _WORDS["find nothing"]
+_TESTS, _CHECKS = _WORDS["tests"], _WORDS["checks"]
+_IN_NAMES = str.maketrans(":-_./", 5 * " ")
 
 
 def family(command: str) -> str:
@@ -45,6 +47,16 @@ def family(command: str) -> str:
     parts = [name for words in _simple_commands(command) if (name := _name(words))]
     doing = [name for name in parts if name != LOOKING]
     return " && ".join(list(dict.fromkeys(doing or parts))[:MOST_PARTS])
+
+
+def purpose(command: str) -> str:
+    """Return `test` for a command line that runs tests, such as `npm run test:unit`.
+
+    Return `check` for one that checks or builds something, such as `make check`, else ''."""
+    words = family(command).lower().translate(_IN_NAMES).split()
+    if not _TESTS.isdisjoint(words):
+        return "test"
+    return "" if _CHECKS.isdisjoint(words) else "check"
 
 
 def is_looking(command: str) -> bool:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import time
 
 EXAMPLES = (
-    "a date (2026-02-01), a time (2026-02-01 13:30), a time ago (30m, 2h, 3d, 2w), today "
-    "or yesterday"
+    "a date (2026-02-01), a time (2026-02-01 13:30), a time ago (30m, 2h, 3d, 2w), today, "
+    "yesterday or monday"
 )
 _UNITS = {
     name: seconds
@@ -21,6 +21,7 @@ _UNITS = {
     )
     for name in names.split()
 }
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MIDNIGHTS: dict[str, int] = {}  # of the days that were met last
 _MOST_MIDNIGHTS = 1000
 # those in the local zone that were met last
@@ -157,6 +158,9 @@ def _span_of(text: str, now: float) -> tuple[float, float] | None:
     word = " ".join(text.lower().split())
     if word in ("now", "today", "yesterday"):
         return (now, now) if word == "now" else _day(time.localtime(now), -int(word == "yesterday"))
+    if word in _WEEKDAYS:  # the last one before today
+        today = time.localtime(now)
+        return _day(today, -((today.tm_wday - _WEEKDAYS.index(word)) % 7 or 7))
     if (ago := _seconds_ago(word)) is not None:
         return (max(0.0, now - ago),) * 2
     day = word[:10].replace("/", "-")

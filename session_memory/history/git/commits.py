@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from ...common.system.files import read_whole
-from ...common.system.git import Worktree
-from ...common.system.git_objects import GitIndex
+from ...common.system.git import Worktree, commit_of
+from ...common.system.git_objects import GitIndex, GitObjects
 from ...common.system.git_process import (
     GitUnavailableError,
     ask_git,
@@ -43,6 +43,7 @@ _DIFF = (
     "--dst-prefix=b/",
 )
 _WITH_BLANKS = tuple(option for option in _DIFF if option not in ("-w", "-M"))
+MOST_COMMITS = 300  # since a time, the latest
 MOST_REFORMATTED = 200  # lines of which it is looked up who changed their layout
 MOST_FORMATTED = 2000  # characters of a line that is compared without its layout
 LEAST_UNFORMATTED = 4  # characters of a line besides its layout
@@ -52,6 +53,7 @@ _FORMATTING = re.compile(r"\s+|[,;]+\s*$")
 _QUOTES = str.maketrans("'`", '""')
 _VERSION = re.compile(r"[\^~]?\d+(?:\.\d+)+[\w.+-]*")
 _FORMAT = "%H%x00%P%x00%an%x00%ae%x00%at%x00%ct%x00%s%x00%D"
+_FIELDS = 8
 # Commits that a blame looks through, as GitHub names the file
 _IGNORED = ".git-blame-ignore-revs"
 _ID = re.compile(r"[0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?")
@@ -124,32 +126,64 @@ class Repository:
     def commit(self, id: str) -> Commit:
         if id not in self._commits:
             output = self._ask("log", "-1", "--no-show-signature", f"--format={_FORMAT}", id)
-            name, parents, author, mail, authored, committed, subject, refs = output.strip(
-                "\n"
-            ).split("\0")
             changed = self._ask_all(
                 id, "diff-tree", "-r", "-z", "--root", "--no-commit-id", "--name-only", id
             )
-            branch = next(
-                (
-                    ref
-                    for ref in refs.replace("HEAD -> ", "").split(", ")
-                    if not ref.startswith("tag: ")
-                ),
-                "",
-            )
-            self._commits[id] = Commit(
-                name,
-                len(parents.split()),
-                author,
-                mail,
-                int(authored) * 1000,
-                int(committed) * 1000,
-                subject,
-                branch,
-                tuple(changed.split("\0")[:-1]),
-            )
+            fields = output.strip("\n").split("\0")
+            self._commits[id] = _commit_of(fields, changed.split("\0")[:-1])
         return self._commits[id]
+
+    def commits_since(self, at: int, heads: Sequence[str] = ()) -> list[Commit]:
+        """Return the commits on any branch, or below `heads`, since a time in milliseconds.
+
+        The latest come first, at most MOST_COMMITS, without merges and without their files."""
+        output = self._ask_all(
+            "its history",
+            "log",
+            "-z",
+            "--no-show-signature",
+            "--no-merges",
+            f"--max-count={MOST_COMMITS}",
+            f"--since=@{at // 1000}",
+            f"--format={_FORMAT}",
+            "--branches",
+            *heads,
+            "--",
+        )
+        fields = output.split("\0")[:-1]
+        return [_commit_of(fields[at : at + _FIELDS], ()) for at in range(0, len(fields), _FIELDS)]
+
+    def uncommitted(self, paths: Sequence[str]) -> list[str]:
+        """Return which of a worktree's files differ from HEAD, or are new and not ignored."""
+        worktree = Worktree(self.root, self._git_dir, common_dir_of(self._git_dir))
+        places = {path: f"{self.root}/{path}" for path in paths}
+        staged = GitIndex(worktree).as_they_are(places.values())
+        objects, head = GitObjects(worktree.common_dir), commit_of(worktree)
+        changed, new = [], []
+        for path, place in places.items():
+            committed = objects.at(head, path) if head else ""
+            if committed is None or (committed and staged.get(place) == committed):
+                continue
+            is_there = os.path.lexists(place)
+            if not committed and is_there:
+                new.append(path)
+            elif committed and (not is_there or self._seems_changed(path)):
+                changed.append(path)
+        if new:
+            given = "".join(f"{path}\0" for path in new)
+            question = ("check-ignore", "-z", "--stdin")
+            output = ask_git(
+                self._git_dir, *question, given=given, is_failure_fine=True, root=self.root
+            )
+            new = [path for path in new if path not in output.split("\0")]
+        return [path for path in paths if path in (*changed, *new)]
+
+    def _seems_changed(self, path: str) -> bool:
+        """Check if a file differs from HEAD; not if git would have to convert it first."""
+        try:
+            return self.is_changed(path)
+        except GitUnavailableError:
+            return False
 
     def added(self, id: str) -> tuple[list[CodeLine], list[str]]:
         """Return the lines that a commit added, and the lines that it removed.
@@ -360,6 +394,16 @@ class Repository:
         return ask_git(
             self._git_dir, *arguments, given=given, is_failure_fine=fine, seconds=seconds
         )
+
+
+def _commit_of(fields: Sequence[str], files: Iterable[str]) -> Commit:
+    """Return the commit with the fields of `_FORMAT`."""
+    name, parents, author, mail, authored, committed, subject, refs = fields
+    names = refs.strip("\n").replace("HEAD -> ", "").split(", ")
+    branch = next((ref for ref in names if not ref.startswith("tag: ")), "")
+    count = len(parents.split())
+    times = int(authored) * 1000, int(committed) * 1000
+    return Commit(name, count, author, mail, *times, subject, branch, tuple(files))
 
 
 def worktree_lines(path: str) -> list[str]:

@@ -47,6 +47,17 @@ def proposal_in(text: str) -> str:
     return "\n\n".join(paragraphs[max(0, asks[-1] - 1) : asks[-1] + 1])
 
 
+def question_in(text: str) -> str:
+    """Return the end of an answer that asks the user something; '' if it asks nothing."""
+    proposal = proposal_in(text)
+    return proposal if proposal.rstrip("*_ ").endswith("?") else ""
+
+
+def last_sentence(text: str) -> str:
+    """Return the last sentence of a text on one line, without emphasis; '' if it is empty."""
+    return one_line(_SENTENCE.split(text.strip())[-1]).strip("*_# ")
+
+
 def decisions(texts: Iterable[str], *, has_reasons: bool) -> tuple[str, ...]:
     """Return the first sentences that decide or reject something.
 

@@ -19,7 +19,7 @@ from ...common.text.shell_commands import family, is_looking
 from ...common.text.timestamps import local_time
 from ...sessions.transcripts.reader import is_request
 from ..git.commits import Repository
-from ._quotations import decisions, is_go_ahead, proposal_in
+from ._quotations import decisions, is_go_ahead, proposal_in, question_in
 from .failures import failures
 
 if TYPE_CHECKING:
@@ -156,8 +156,7 @@ class _Dialogue:
             answer.text for answer in self.answers if not by_user or answer.id > by_user[-1].id
         ]
         self.ended_with = proposal_in(self.last_answers[-1]) if self.last_answers else ""
-        is_question = self.ended_with.rstrip("*_ ").endswith("?")
-        self.question = self.ended_with if is_question else ""
+        self.question = question_in(self.last_answers[-1]) if self.last_answers else ""
 
     def between(self) -> tuple[str, ...]:
         """Return the last requests between the first and the last."""

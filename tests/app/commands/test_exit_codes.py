@@ -28,6 +28,8 @@ WRONG = """
 --nothing
 agents --limit 0
 agents --nothing
+since banana
+since --limit 0
 archive
 completion tcsh
 config scpoe
@@ -207,6 +209,7 @@ CALLS = {
     "search trip": 0,
     "sessions --home .": 0,
     "show 1": 0,
+    "since yesterday": 1,
     "statusline": 0,
     "team status": 1,
     "uninstall --dry-run": 0,

@@ -52,6 +52,9 @@ config
 config scope
 conflicts
 conflicts --all --json
+since 30w
+since 30w --json
+since 30w --markdown
 conversations
 conversations --json
 costs --by session

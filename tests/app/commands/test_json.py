@@ -26,6 +26,7 @@ WORDS: dict[str, list[str]] = {
     "read": ["8f3a", "--all"],
     "sessions": ["--all"],
     "agents": ["--all"],
+    "since": ["2026-01-01"],
     "process": ["--dry-run"],
     "export": ["--all"],
     "forget": ["5e1d-gone", "--yes"],

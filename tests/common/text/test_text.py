@@ -235,6 +235,13 @@ def test_days_of_23_and_25_hours_begin_at_midnight(berlin, now, today, yesterday
     assert local_time(seconds) == local[:16]
 
 
+def test_a_weekday_is_the_last_one_before_today(berlin):
+    monday = epoch_seconds("2026-11-30T09:00:00Z")
+    assert milliseconds_at("sunday", monday) == epoch_seconds("2026-11-28T23:00:00Z") * 1000
+    assert milliseconds_at("Monday", monday) == epoch_seconds("2026-11-22T23:00:00Z") * 1000
+    assert last_millisecond("friday", monday) == epoch_seconds("2026-11-27T23:00:00Z") * 1000 - 1
+
+
 @pytest.fixture
 def berlin(monkeypatch):
     monkeypatch.setenv("TZ", "Europe/Berlin")
