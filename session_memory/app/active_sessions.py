@@ -16,7 +16,6 @@ from ..common.errors import described
 from ..common.system.files import user_dir
 from ..common.system.git import find_worktree, head_of
 from ..common.text.sanitize import for_people
-from ..common.text.timestamps import midnight
 from ..sessions.states import State
 from ..sessions.transcripts.entries import Entry
 from ..sessions.transcripts.reader import is_request
@@ -26,7 +25,6 @@ ENTRIES = 60  # of each transcript, from its end
 REQUEST_CHARACTERS = 300
 WORDS_CHARACTERS = 500
 FILES = 8
-NIGHT_HOURS = 12
 COLLISION = "! "  # begins the lines about a collision: see awareness/activity/collisions/_lines.py
 # rewritten for a person
 _TO_THE_SESSION = re.compile(r"(, (?:before|after|which)) you ")
@@ -132,12 +130,6 @@ class ActiveSession(NamedTuple):
             collisions=earlier.collisions,
             problem=self.problem or earlier.problem,
         )
-
-
-def active_since(now: float) -> float:
-    """Return the time since which a session counts as active: the start of today, or at night of
-    yesterday. In seconds since the epoch."""
-    return min(midnight(now), now - NIGHT_HOURS * 3600)
 
 
 def _in_hand(calls: Iterable[tuple[str, str, float | None]]) -> tuple[tuple[str, str, float], ...]:

@@ -14,15 +14,18 @@ from functools import partial
 
 from ..awareness.events.delivery_state import delivery_state
 from ..common.errors import described
-from ..common.system.files import path_stamp
+from ..common.system.files import names_in, path_stamp, status_at
 from ..common.text.sanitize import for_people
 from ..sessions.runtimes.table import all_runtimes
 from ..sessions.state_reader import StateReader
 from ..sessions.states import State
 from ..sessions.transcripts.sessions import FoundSession, UnknownSessionError, find_sessions
-from .active_sessions import ENTRIES, ActiveSession, active_since
+from .active_sessions import ENTRIES, ActiveSession
+from .session_counts import active_since
 
 TABLE_SECONDS = 2.0  # the processes are listed again after so long
+TRANSCRIPT = ".jsonl"
+MOST_UNLISTED = 50  # transcripts without a message that are looked at again
 LISTING_SECONDS = 60.0  # and the sessions, if no directory has changed
 
 
@@ -104,6 +107,7 @@ class SessionReader:
         self._environ = environ
         self._all_projects = all_projects
         self._stamps: list[object] = []
+        self._unlisted: list[str] = []
         self._listed_at = 0.0
         self._followed: dict[str, _Followed] = {}
         self._is_limited = bool(share)
@@ -152,14 +156,16 @@ class SessionReader:
         if self._is_limited and self._listed_at and not (is_old and self._listing.is_due):
             return
         self._stamps, self._listed_at = stamps, time.monotonic()
+        since = min(since, self._states.first_began(now))
         with self._listing.spending():
-            listed = self._find(min(since, self._states.first_began(now)))
+            listed = self._find(since)
         followed = {}
         for session in listed:
             path = session.session.path
             followed[path] = self._followed.get(path) or _Followed(session)
             followed[path].session = session
         self._followed = followed
+        self._unlisted = self._written_since(since) if self._is_limited else []
         self._states.forget(followed)
 
     def _find(self, since: float) -> list[FoundSession]:
@@ -170,15 +176,35 @@ class SessionReader:
                 raise
             return []  # no runtime has sessions yet
 
-    def _directory_stamps(self) -> list[object]:
-        """Return the times of the directories that change with a new transcript."""
-        stamps: list[object] = []
+    def _folders(self) -> Iterator[str]:
+        """Yield the folders of all runtimes, and the transcripts that are in none."""
         for runtime in all_runtimes():
             config_dir = runtime.config_dir(self._environ)
             runtime.refresh(config_dir)  # new records of runtimes whose sessions are copied
-            for folder in runtime.all_folders(config_dir):
-                stamps.append([folder] if folder.endswith(".jsonl") else path_stamp(folder))
-        return stamps
+            yield from runtime.all_folders(config_dir)
+
+    def _directory_stamps(self) -> list[object]:
+        """Return the times of the directories that change with a new transcript, and of transcripts
+        that were no sessions yet."""
+        stamps: list[object] = [
+            [folder] if folder.endswith(TRANSCRIPT) else path_stamp(folder)
+            for folder in self._folders()
+        ]
+        return [*stamps, *map(path_stamp, self._unlisted)]
+
+    def _written_since(self, since: float) -> list[str]:
+        """Return transcripts that are no sessions, as without a message, and were written since."""
+        paths: list[str] = []
+        for folder in self._folders():
+            names = [] if folder.endswith(TRANSCRIPT) else names_in(folder)
+            paths += [f"{folder}/{name}" for name in names if name.endswith(TRANSCRIPT)] or [folder]
+        statuses = [(path, status_at(path)) for path in paths if path not in self._followed]
+        recent = [
+            (status.st_mtime, path)
+            for path, status in statuses
+            if status and path.endswith(TRANSCRIPT)
+        ]
+        return [path for at, path in sorted(recent, reverse=True)[:MOST_UNLISTED] if at >= since]
 
     def _needs_delivery(self, state: State) -> bool:
         is_limited = self._is_limited or self._delivery_seconds < math.inf

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from ..common.errors import described
 from ..common.system.files import status_at
@@ -12,7 +13,7 @@ from ..common.text.sanitize import for_people
 from .runtimes._evidence import Processes, ProcessEvidence, SessionPlace
 from .runtimes.base import Runtime
 from .runtimes.table import all_runtimes
-from .states import UNKNOWN, State
+from .states import ASKS, UNKNOWN, WORKING, State
 from .transcripts._last_turn import LastTurn, last_turn
 from .transcripts.sessions import FoundSession
 
@@ -53,6 +54,7 @@ class StateReader:
         self._table = ProcessTable([])
         self._listed_at = -pause
         self._turns: dict[str, _ReadTurn] = {}
+        self._started: dict[str, str] = {}  # the last call that ran, by the transcript's path
 
     def list_processes(self) -> None:
         """List the processes again, if the pause is over."""
@@ -88,6 +90,15 @@ class StateReader:
             for session, directory in pairs
         }
 
+    def open_states(self, sessions: Iterable[FoundSession], now: float) -> list[State]:
+        """Return the states of the sessions that have not ended, and read no others."""
+        listed = list(sessions)
+        evidence = self._evidence([(session, "") for session in listed])
+        opened = [each for each in listed if evidence[each.session.path].is_alive is not False]
+        for session in opened:
+            self.look_at(session)
+        return [self._state(session, session.start, evidence, now) for session in opened]
+
     def forget(self, kept: Iterable[str]) -> None:
         """Drop the turns of all sessions except the ones whose transcripts are `kept`."""
         self._turns = {path: self._turns[path] for path in kept if path in self._turns}
@@ -104,8 +115,21 @@ class StateReader:
         if known.problem and of_process.is_alive:
             return State(UNKNOWN, session.modified, reason=known.problem)
         state = State.of(session.runtime, known.turn, of_process, directory, now)
+        state = self._without_approved(path, state, known.turn, of_process, now)
         # a rule may hide everything else
         return state if session.has_text else State(state.name, state.since)
+
+    def _without_approved(
+        self, path: str, state: State, turn: LastTurn, evidence: ProcessEvidence, now: float
+    ) -> State:
+        """Return a state that does not ask for a call whose process ran and has just ended."""
+        calls = evidence.calls or turn.calls
+        if not calls or evidence.noted or turn.asks_approval:
+            return state
+        if evidence.runs_since(evidence.called_at or turn.called_at, now):
+            self._started[path] = calls[0].call_id
+        is_approved = self._started.get(path) == calls[0].call_id
+        return replace(state, name=WORKING) if state.name == ASKS and is_approved else state
 
     def _evidence(
         self, sessions: Iterable[tuple[FoundSession, str]]

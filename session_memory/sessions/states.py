@@ -52,6 +52,10 @@ class State:
             return cls(ENDED, turn.at)
         if directory and not os.path.isdir(directory):
             return cls(GONE, turn.at)
+        if evidence.calls:
+            turn = turn._replace(
+                calls=evidence.calls, called_at=evidence.called_at, has_ended=False
+            )
         if evidence.noted:
             return _noted_state(turn, evidence)
         if turn.calls and not turn.has_ended:

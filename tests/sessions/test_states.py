@@ -14,11 +14,13 @@ from typing import Any
 
 import pytest
 from agents_scene import noted_process
+from opencode_scene import OpenCodeUser
 from records import assistant, tool_result, user, write
 
 from session_memory.common.system.process_table import ProcessTable
 from session_memory.sessions.runtimes._evidence import SessionPlace
 from session_memory.sessions.runtimes.table import all_runtimes, runtime
+from session_memory.sessions.state_reader import StateReader
 from session_memory.sessions.states import (
     ASKS,
     BACKGROUND,
@@ -30,6 +32,7 @@ from session_memory.sessions.states import (
     State,
 )
 from session_memory.sessions.transcripts._last_turn import LastTurn, last_turn
+from session_memory.sessions.transcripts.sessions import find_sessions
 
 FIXTURES = Path(__file__).parent / "runtimes" / "fixtures"
 BASH = ("Bash", {"command": "make"})
@@ -230,6 +233,88 @@ def test_a_runtime_without_approvals_never_asks(tmp_path: Path) -> None:
     pi.runtime, pi.program = runtime("pi"), tmp_path / "bin" / "pi"
     with running(pi.program, pi.project, "read line < /dev/zero"):
         assert pi.state(calling("command", 30)) == WORKING
+
+
+class OpenCode(OpenCodeUser):
+    """A session of OpenCode with a call whose row still changes, and its process."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.project = root / "project"
+        self.project.mkdir()
+        self.session = self.database.session(self.project)
+        self.message = self.database.begin(
+            self.session, self.database.user(self.session, "build it please")
+        )
+
+    def calls(self, name: str, status: str, seconds_ago: float = 0.0, **given: str) -> str:
+        data = {"type": "tool", "tool": name, "callID": "c", "state": {"status": status}}
+        data["state"] = {"status": status, "input": given}
+        at = time.time() - seconds_ago
+        part: str = self.database.part(self.session, self.message, data, at=at)
+        return part
+
+    def state(self, seconds: float = 5.0) -> State:
+        opencode, now = runtime("opencode"), time.time()
+        self.refresh()
+        path = str(self.mirror(self.session))
+        place = SessionPlace(path, self.session, (str(self.project),), now)
+        evidence = opencode.evidence(str(self.data_dir), [place], ProcessTable.now())
+        turn = last_turn(opencode, path)
+        return State.of(opencode, turn, evidence[path], str(self.project), now + seconds)
+
+
+@pytest.fixture
+def opencode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenCode:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return OpenCode(tmp_path)
+
+
+def test_an_open_call_of_opencode_is_only_in_its_database(opencode: OpenCode) -> None:
+    program = opencode.root / "bin" / "opencode"
+    with running(program, opencode.project, "read line < /dev/zero"):
+        assert opencode.state().name == WORKING
+        opencode.calls("bash", "completed", command="ls")
+        opencode.calls("bash", "running", command="make")
+        asks, runs = opencode.state(), opencode.state(seconds=0.5)
+    assert (asks.name, asks.tool, asks.argument) == (ASKS, "bash", "make")
+    assert (runs.name, runs.argument) == (WORKING, "make")
+    assert opencode.state().name == ENDED
+
+
+def test_a_command_that_was_approved_does_not_ask_when_it_has_just_ended(
+    opencode: OpenCode,
+) -> None:
+    reader = StateReader({**os.environ, "HOME": str(opencode.root)})
+    opencode.refresh()
+
+    def state(seconds: float) -> str:
+        reader.list_processes()
+        path = str(opencode.mirror(opencode.session))
+        [session] = find_sessions(None, True, {"HOME": str(opencode.root)})
+        reader.look_at(session)
+        states = reader.states([(session, str(opencode.project))], time.time() + seconds)
+        return states[path].name
+
+    program = opencode.root / "bin" / "opencode"
+    with running(program, opencode.project, "sleep 600; read line < /dev/zero") as pid:
+        opencode.calls("bash", "running", command="make")
+        assert state(30) == WORKING
+        [child] = ProcessTable.now().below(pid)
+        os.kill(child.pid, signal.SIGKILL)
+        time.sleep(0.2)
+        assert not list(ProcessTable.now().below(pid))
+        assert state(30) == WORKING
+
+
+def test_a_question_of_opencode_waits_and_a_call_of_a_killed_process_does_not_ask(
+    opencode: OpenCode,
+) -> None:
+    opencode.calls("bash", "running", seconds_ago=60, command="make")
+    with running(opencode.root / "bin" / "opencode", opencode.project, "read line < /dev/zero"):
+        assert opencode.state().name == WORKING
+        opencode.calls("question", "running")
+        assert opencode.state().name == WAITS
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in FIXTURES.iterdir()))

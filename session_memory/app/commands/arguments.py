@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from ...common.errors import SessionMemoryError
 from ...common.text.format import whole_number
 from ...common.text.timestamps import EXAMPLES, last_millisecond, milliseconds_at
-from ...history.store.location import StoreLocation
-from ...history.store.values import Filter
 
 if TYPE_CHECKING:
+    from ...history.store.location import StoreLocation
+    from ...history.store.values import Filter
     from ..projects import Project
 
 HOME = (
@@ -119,6 +119,8 @@ def _add_limit(parser: argparse.ArgumentParser, limit: int) -> None:
 
 def filter_of(arguments: argparse.Namespace, location: StoreLocation) -> Filter:
     """Return the filter for the arguments, within the groups visible from `location`."""
+    from ...history.store.values import Filter  # imported late: agents --short asks no store
+
     wanted = Filter(
         session=arguments.session,
         since=arguments.since,

@@ -5,7 +5,6 @@ From /proc, else from `ps` and `lsof`. The environment of a process is never rea
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -120,6 +119,8 @@ def _directory_of(pid: int) -> str:
 
 def _printed(command: tuple[str, ...]) -> str:
     """Return what a program prints; '' if it is not there or takes too long."""
+    import subprocess  # only without /proc
+
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=_PS_SECONDS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +31,8 @@ def is_alive(pid: int, started: str, program: str) -> bool:
         if Path("/proc/self").exists():
             return False
         command = ["ps", "-o", "stat=,command=", "-p", str(pid)]
+        import subprocess  # only without /proc
+
         listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
         return bool(listed) and not listed.startswith("Z") and program in listed
     except (ProcessLookupError, PermissionError):

@@ -48,8 +48,8 @@ class SessionCommit(NamedTuple):
 class ProjectWork(NamedTuple):
     """The sessions of a project, the earliest first, its commits, the latest first, and changes.
 
-    `directory` is the project's, or one that is inside. `problem` says why git could not tell of
-    commits, '' if it could."""
+    `directory` is the project's, or one that is inside. `problem` says why git could not list
+    the commits, '' if it could."""
 
     directory: str
     sessions: tuple[WorkedSession, ...]

@@ -14,6 +14,7 @@ from ...common.system.files import real_path
 from ...common.system.process_table import Process, ProcessTable
 
 if TYPE_CHECKING:
+    from ..transcripts.entries import ToolUse
     from .base import Runtime
 
 # Notes of a runtime about a session
@@ -30,7 +31,8 @@ class ProcessEvidence:
 
     `noted` is one of the constants of this module, '' if the runtime notes nothing, `since` when
     that began, `question` what the session waits for. `children` are the processes that it
-    started, without the runtime's own."""
+    started, without the runtime's own. `calls` have no result yet and are in no transcript before
+    they have one; they were made at `called_at`."""
 
     is_alive: bool | None
     reason: str = ""
@@ -39,6 +41,8 @@ class ProcessEvidence:
     question: str = ""
     process: Process | None = None
     children: tuple[Process, ...] = ()
+    calls: tuple[ToolUse, ...] = ()
+    called_at: float = 0.0
 
     def runs_since(self, at: float, now: float) -> bool:
         """Return whether a process runs that the session started at that time or later.

@@ -59,6 +59,8 @@ class _Reading:
 
     def _note_call(self, call: ToolUse | CallResult | Approval, at: float) -> None:
         """Note a call of the last message, or a result; earlier calls have theirs."""
+        if isinstance(call, CallResult):
+            at = call.time or at
         self._at = self._at or at
         if isinstance(call, CallResult):
             self._is_past_calls = self._is_past_calls or self._has_calls

@@ -21,6 +21,8 @@ from git_scene import git, repository
 from records import append, assistant, exchange, user
 from store_scene import COMMAND, StoreUser
 
+from session_memory.app.session_reader import SessionReader
+
 WAIT_SECONDS = 60
 APPROVAL = ("waiting", "permission prompt")
 
@@ -87,6 +89,28 @@ def test_who_waits_for_you_comes_first_with_what_it_asks(person: Person) -> None
     assert max(map(len, shown)) <= 100
 
 
+def test_short_counts_the_states_and_prints_nothing_without_an_open_session(
+    person: Person,
+) -> None:
+    assert person.run("agents", "--short").stdout == ""
+    for id in ("one", "two", "asks", "works", "over"):
+        person.works(id, user("build it", **at(person)), bash("make", person))
+    with (
+        noted_process(person.config_dir, "one", "idle"),
+        noted_process(person.config_dir, "two", "idle"),
+        noted_process(person.config_dir, "asks", *APPROVAL),
+        noted_process(person.config_dir, "works", "busy"),
+    ):
+        text = person.run("agents", "--short").stdout
+        shown = person.run("agents", "--short", "--json").stdout
+    assert text == "2 wait, 1 asks, 1 works\n"
+    assert shown.count("\n") == 1  # Waybar reads a line
+    bar = json.loads(shown)
+    assert (bar["text"], bar["class"]) == (text.strip(), "waits")
+    assert bar["counts"]["asks for approval"] == 1
+    assert person.run("agents", "--short", "--watch").returncode == 2
+
+
 def test_an_open_session_of_last_week_is_listed_and_an_ended_one_is_not(person: Person) -> None:
     long_ago = {"cwd": str(person.repository), "at": time.time() - 7 * 86400}
     for id in ("open", "over"):
@@ -149,6 +173,17 @@ def test_watch_prints_a_line_for_each_change_and_ends_with_a_signal(person: Pers
             process.kill()
             process.wait()
             assert json.loads(wait_for('"ended"'))["state"] == "ended"
+
+
+def test_a_session_is_listed_as_soon_as_its_transcript_has_a_message(person: Person) -> None:
+    path = person.works("a", {"type": "summary", "summary": "x", "leafUuid": "y"})
+    os.utime(path)
+    reader = SessionReader(None, person.environment, share=1.0)
+    with noted_process(person.config_dir, "a", "busy"):
+        assert reader.read(time.time()) == []
+        append(path, user("round the price", **at(person)))
+        time.sleep(0.1)  # for the share of a core
+        assert [each.state.name for each in reader.read(time.time())] == ["working"]
 
 
 def test_watch_redraws_a_terminal_and_leaves_it_as_it_was(person: Person) -> None:

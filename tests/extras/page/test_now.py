@@ -19,8 +19,8 @@ from page_scene import WAIT_SECONDS, ServedPage
 from records import append, assistant, exchange, user, write
 from store_scene import ROOT
 
-from session_memory.app.active_sessions import active_since
 from session_memory.app.labels import project_of
+from session_memory.app.session_counts import active_since
 from session_memory.extras.host._callbacks import updates_callback
 from session_memory.extras.host._database import HostDatabase
 from session_memory.extras.host._group_files import name_session

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from ....common.system.process_table import ProcessTable
     from ...transcripts.entries import ToolUse
+    from .._evidence import ProcessEvidence, SessionPlace
     from ..base import Event
 
 DATABASE = "opencode.db"
@@ -79,6 +81,18 @@ class OpenCode(MirroredSessions):
     def context_output(self, text: str, event: str = "") -> dict[str, Any]:
         """Return the text that the plugin file adds after the prompt, or after a tool's output."""
         return {"text": text}
+
+    def evidence(
+        self, config_dir: str, candidates: Sequence[SessionPlace], table: ProcessTable
+    ) -> Mapping[str, ProcessEvidence]:
+        """Return the evidence of processes, with open calls, which only the database has."""
+        evidence = dict(super().evidence(config_dir, candidates, table))
+        at_work = [each for each in candidates if evidence[each.path].is_alive]
+        if at_work:
+            from .open_calls import with_open_calls
+
+            evidence.update(with_open_calls(f"{config_dir}/{DATABASE}", at_work, evidence))
+        return evidence
 
     def exported_lines(self, content: bytes) -> Sequence[dict[str, Any] | bytes]:
         from .rows import exported_lines

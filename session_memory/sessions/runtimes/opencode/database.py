@@ -9,7 +9,7 @@ from __future__ import annotations
 from ....common.system.files import irregular, is_file, path_stamp
 from ....common.system.json import as_string
 from ....common.system.quick_sqlite import Error, connect
-from .rows import MessageRow, SessionRow, milliseconds
+from .rows import MessageRow, SessionRow, decoded, milliseconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -110,6 +110,18 @@ class DatabaseReader:
             )
             for id, updated, count, changed in rows
             if isinstance(id, str)
+        ]
+
+    def parts_after(self, session_id: str, at: int) -> list[tuple[str, dict[str, Any], int]]:
+        """Return the parts of a session's last model message that were added after a time.
+
+        Each has its id, its data, and its time in milliseconds."""
+        last = self._connection.execute(_LAST_ASSISTANT, (session_id,)).fetchone()
+        parts = self.rows("part", "message_id", as_string(last[0])) if last else iter(())
+        return [
+            (as_string(part["id"]), decoded(part["data"]), milliseconds(part["time_created"]))
+            for part in parts
+            if milliseconds(part["time_created"]) >= at
         ]
 
     def last_row(self) -> list[Any]:
