@@ -1,4 +1,4 @@
-"""How many open sessions are in each state, for a status bar that asks every few seconds.
+"""The number of open sessions in each state, for a status bar that asks every few seconds.
 
 Only the ends of open sessions' transcripts are read."""
 

@@ -185,7 +185,7 @@ class SessionReader:
 
     def _directory_stamps(self) -> list[object]:
         """Return the times of the directories that change with a new transcript, and of transcripts
-        that were no sessions yet."""
+        without a session so far."""
         stamps: list[object] = [
             [folder] if folder.endswith(TRANSCRIPT) else path_stamp(folder)
             for folder in self._folders()
@@ -193,7 +193,7 @@ class SessionReader:
         return [*stamps, *map(path_stamp, self._unlisted)]
 
     def _written_since(self, since: float) -> list[str]:
-        """Return transcripts that are no sessions, as without a message, and were written since."""
+        """Return transcripts without a session that were written since; most lack a message."""
         paths: list[str] = []
         for folder in self._folders():
             names = [] if folder.endswith(TRANSCRIPT) else names_in(folder)
