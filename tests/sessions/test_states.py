@@ -350,6 +350,25 @@ def test_codex_s_call_is_open_until_its_output_even_if_only_the_model_s_view_has
     assert last_turn(runtime("codex"), str(path)).has_ended
 
 
+def test_a_command_of_codex_that_ends_after_its_turn_begins_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "rollout.jsonl"
+    prompt = {"type": "UserMessage", "id": "1", "content": [{"type": "text", "text": "hello"}]}
+    command = {
+        "type": "CommandExecution",
+        "id": "c",
+        "command": ["/bin/bash", "-lc", "sleep 15"],
+        "cwd": "file:///srv/app",
+        "status": "completed",
+        "exit_code": 0,
+    }
+    path.write_bytes(
+        codex_line("event_msg", type="item_completed", item=prompt)
+        + codex_line("event_msg", type="task_complete", turn_id="t", last_agent_message="ok")
+        + codex_line("event_msg", type="item_completed", item=command)
+    )
+    assert last_turn(runtime("codex"), str(path)).has_ended
+
+
 def test_copilot_s_transcript_says_that_it_asks(tmp_path: Path) -> None:
     def event(kind: str, **data: Any) -> str:
         return json.dumps(

@@ -6,11 +6,13 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from ...common.system.terminal import Result, Terminal
+from ...common.system.terminal import Result, Terminal, print_note
 from ..active_sessions import ActiveSession
+from ..notices import Notices
 from ..session_reader import SessionReader
 from ..upkeep.watch import wake_ups
 from ._agents_view import AgentsView, agent_json, doing, place_of
@@ -25,16 +27,29 @@ def watch(reader: SessionReader, view: AgentsView, terminal: Terminal) -> int:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    if terminal.is_screen:
-        with terminal.redrawn() as show:
-            for sessions in _readings(reader, stop, terminal.log):
-                show(view.of(sessions, time.time()))
-        return 0
+    notices = Notices(terminal.environ, print_note)
     shown: dict[str, ActiveSession] = {}
-    for sessions in _readings(reader, stop, terminal.log):
-        for change in _changes(shown, sessions):
-            terminal.show(change)
+    is_first = True
+    with terminal.redrawn() if terminal.is_screen else nullcontext() as show:
+        for sessions in _readings(reader, stop, terminal.log):
+            if show:
+                show(view.of(sessions, time.time()))
+            for change in _changes(shown, sessions):
+                if not show:
+                    terminal.show(change)
+                if not is_first:
+                    _notify(notices, change.session)
+            is_first = False
     return 0
+
+
+def _notify(notices: Notices, session: ActiveSession) -> None:
+    """Tell the user that a session begins to wait for them."""
+    state = session.state
+    if state.needs_user:
+        parts = [f"{state.name}: {place_of(session)}", doing(session) or session.request]
+        text = ": ".join(filter(None, parts))
+        notices.send(text, (session.id, state.name, round(state.since), state.argument))
 
 
 def _readings(

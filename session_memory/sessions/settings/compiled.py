@@ -200,6 +200,20 @@ class Settings(Section):
         False,
         "Show active sessions in the status line: `session-memory config statusline on`.",
     )
+    notices: str = key(
+        Kind.ANY_OF,
+        OFF,
+        "How `session-memory agents --watch` tells you that a session begins to wait or ask: as a "
+        "notice of the desktop\n(notify-send, osascript), with the terminal's bell, or by "
+        "`notice_command`.\nOnly the settings in your home directory count.",
+        choices=(OFF, "desktop", "bell", "command"),
+    )
+    notice_command: Sequence[str] = key(
+        Kind.TEXTS,
+        [],
+        "The program that shows a notice, and its arguments; the text follows as the last one.",
+        sample="[curl, -sS, https://ntfy.sh/my-topic, -d]",
+    )
     recent_conversations: int = key(
         Kind.WHOLE,
         0,

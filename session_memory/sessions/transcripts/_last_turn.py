@@ -52,10 +52,14 @@ class _Reading:
             at = self._records.time(record) or 0.0
             if self._ends is None and self._records.is_interruption(record):
                 self._ends = True
-            for call in reversed(list(self._records.calls_and_results(record))):
+            calls = list(self._records.calls_and_results(record))
+            for call in reversed(calls):
                 self._note_call(call, at)
+            # a command in the background may end after the turn
+            is_result = any(isinstance(call, CallResult) for call in calls)
             for event in reversed(self._records.events(record, 0, _WANTED)):
-                self._note(event, at)
+                if not (is_result and isinstance(event, Reply)):
+                    self._note(event, at)
 
     def _note_call(self, call: ToolUse | CallResult | Approval, at: float) -> None:
         """Note a call of the last message, or a result; earlier calls have theirs."""

@@ -120,7 +120,9 @@ class CodexRecords(records.Records):
         """Return the model's calls and their results: the person's view has them at their end."""
         kind, payload = _opened(record)
         if kind != "response_item":
-            return ()
+            entry = _entry_in(record, 0)
+            tools = entry.tools if entry else ()
+            return tuple(records.CallResult(tool.call_id, False, "") for tool in tools)
         if as_string(payload.get("type")).endswith("_call_output"):
             call_id, output = as_string(payload.get("call_id")), payload.get("output")
             return (records.CallResult(call_id, False, output),)

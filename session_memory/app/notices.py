@@ -1,0 +1,104 @@
+"""Notices that a session begins to wait for its user: each once, by the person's own settings."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from ..common.errors import described
+from ..common.system.files import make_private_dir
+from ..common.system.leftover_files import remove_old_files
+from ..common.text.sanitize import shortened
+from ..sessions.settings.homes import person_home
+
+TEXT_CHARACTERS = 200
+SECONDS = 10.0  # in which a program has to show a notice
+KEPT_SECONDS = 86_400.0  # of the record that a notice was sent
+_RECORD = re.compile("^[0-9a-f]{32}$")
+_OSASCRIPT = (
+    "on run words",
+    'display notification (item 1 of words) with title "session-memory"',
+    "end run",
+)
+
+
+class Notices:
+    """Sends notices as the settings in the person's home directory say; no repository can.
+
+    Several watchers send each notice once together. `note` gets the reason if one cannot be sent."""
+
+    def __init__(self, environ: Mapping[str, str], note: Callable[[str], None]) -> None:
+        home = person_home(environ)
+        settings = home.settings()
+        self._directory = f"{home.state_dir}/notices"
+        self._note = note
+        self._has_failed = False
+        self.has_bell = settings.notices == "bell"
+        self._command = _command(settings.notices, settings.notice_command, environ)
+        self.is_on = settings.notices != "off"
+        if settings.notices == "command" and not self._command:
+            note("notices: the setting notice_command is empty")
+        elif settings.notices == "desktop" and not self._command:
+            note("notices: neither notify-send nor osascript is installed")
+
+    def send(self, text: str, key: Iterable[object]) -> None:
+        """Send a notice unless one with the same key was sent. It waits for nothing."""
+        if not (self.is_on and self._is_first(" ".join(map(str, key)))):
+            return
+        if self.has_bell:
+            os.write(sys.stdout.fileno() if sys.stdout.isatty() else sys.stderr.fileno(), b"\a")
+        elif self._command:
+            words = [*self._command, shortened(text, TEXT_CHARACTERS)]
+            threading.Thread(target=self._run, args=(words,), daemon=True).start()
+
+    def _is_first(self, key: str) -> bool:
+        """Record that a notice is sent; return False if another watcher did."""
+        name = hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:32]
+        try:
+            make_private_dir(self._directory)
+            remove_old_files(self._directory, _RECORD, KEPT_SECONDS)
+            os.close(os.open(f"{self._directory}/{name}", os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            return False
+        except OSError as error:
+            self._report(error)
+        return True
+
+    def _run(self, words: Sequence[str]) -> None:
+        try:
+            subprocess.run(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=SECONDS,
+                check=False,
+            )
+        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+            self._report(error)
+
+    def _report(self, error: Exception) -> None:
+        if not self._has_failed:
+            self._has_failed = True
+            self._note(f"a notice cannot be sent: {described(error)}")
+
+
+def _command(kind: str, command: Sequence[str], environ: Mapping[str, str]) -> list[str]:
+    """Return the program that shows a notice, with its arguments; [] without one."""
+    if kind == "command":
+        return list(command)
+    if kind != "desktop":
+        return []
+    directories = [each for each in environ.get("PATH", "").split(os.pathsep) if each[:1] == "/"]
+    path = os.pathsep.join(directories)  # never the current directory, which may be a repository
+    if program := shutil.which("notify-send", path=path):
+        return [program, "--app-name=session-memory", "--"]
+    if program := shutil.which("osascript", path=path):
+        return [program, *[word for line in _OSASCRIPT for word in ("-e", line)]]
+    return []

@@ -1,0 +1,132 @@
+"""Notices of `agents --watch`: off by default, once each, and only by the person's own settings."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from agents_scene import noted_process
+from own_process import plain_environment
+from records import append, assistant, exchange, user
+from store_scene import StoreUser
+
+from session_memory.app.notices import Notices
+
+WAIT_SECONDS = 60
+HOSTILE = "make; $(touch broken) `touch broken` --help"
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> StoreUser:
+    return StoreUser(tmp_path)
+
+
+def program(person: StoreUser) -> Path:
+    """A program that writes each of its arguments on a line of the file `sent`."""
+    path = person.home / "notify"
+    path.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" >> {person.home}/sent\n")
+    path.chmod(0o755)
+    return path
+
+
+def sent(person: StoreUser, lines: int = 0) -> list[str]:
+    """What the program was given, once there are so many lines."""
+    path, until = person.home / "sent", time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < until:
+        if path.exists() and len(path.read_text().splitlines()) >= lines:
+            break
+        if not lines:
+            time.sleep(0.5)
+            break
+        time.sleep(0.05)
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def notices(person: StoreUser, notes: list[str] | None = None) -> Notices:
+    return Notices(plain_environment(person.home), (notes if notes is not None else []).append)
+
+
+def test_nothing_is_sent_unless_the_person_turned_it_on(person: StoreUser) -> None:
+    person.config(f"notice_command: [{program(person)}]\n")
+    notices(person).send("waits", ["a"])
+    assert sent(person) == []
+
+
+def test_each_notice_is_sent_once_by_several_watchers_as_one_argument(person: StoreUser) -> None:
+    person.config(f"notices: command\nnotice_command: [{program(person)}, --title]\n")
+    for _ in range(2):
+        notices(person).send(HOSTILE, ["a", "waits", 1])
+    assert sent(person, 2) == ["--title", HOSTILE]
+    notices(person).send("again", ["a", "waits", 2])
+    assert sent(person, 4)[2:] == ["--title", "again"]
+    assert not (person.home / "broken").exists()
+
+
+def test_a_repository_cannot_set_the_command(
+    person: StoreUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = person.home / "project"
+    (project / ".session-memory").mkdir(parents=True)
+    text = f"notices: command\nnotice_command: [{program(person)}]\n"
+    (project / ".session-memory" / "config.yaml").write_text(text)
+    (project / "notify-send").write_text((person.home / "notify").read_text())
+    (project / "notify-send").chmod(0o755)
+    monkeypatch.chdir(project)
+    notices(person).send("waits", ["a"])
+    person.config("notices: desktop\n")
+    environ = {**plain_environment(person.home), "PATH": f".:{os.pathsep}"}
+    Notices(environ, [].append).send("waits", ["b"])
+    assert sent(person) == []
+
+
+def test_a_program_that_is_missing_is_noted_once(person: StoreUser) -> None:
+    person.config("notices: command\nnotice_command: [/nowhere/notify]\n")
+    notes: list[str] = []
+    watcher = notices(person, notes)
+    for number in range(3):
+        watcher.send("waits", [number])
+    until = time.monotonic() + WAIT_SECONDS
+    while not notes and time.monotonic() < until:
+        time.sleep(0.05)
+    assert len(notes) == 1
+    assert "/nowhere/notify" in notes[0]
+
+
+@contextmanager
+def watching(person: StoreUser) -> Iterator[None]:
+    """`agents --watch`, which has read the sessions once."""
+    from fork_server import Started
+
+    log = person.home / "watch.log"
+    process = Started(["agents", "--watch", "--json"], person.environment, person.home, log)
+    try:
+        until = time.monotonic() + WAIT_SECONDS
+        while "{" not in log.read_text() and time.monotonic() < until:
+            time.sleep(0.05)
+        yield
+    finally:
+        process.send_signal(15)
+        process.wait(WAIT_SECONDS)
+
+
+def test_watch_sends_a_notice_when_a_session_begins_to_ask_but_not_for_earlier_ones(
+    person: StoreUser,
+) -> None:
+    person.config(f"notices: command\nnotice_command: [{program(person)}]\n")
+    where = {"cwd": str(person.home), "at": time.time()}
+    person.session("waits", *exchange("say hello", "Hello.", **where))
+    path = person.session("asks", user("build it", **where))
+    config_dir = person.home / ".claude"
+    append(path, assistant(("Bash", {"command": "make"}), **where))
+    with (
+        noted_process(config_dir, "waits", "idle"),
+        watching(person),
+        noted_process(config_dir, "asks", "waiting", "permission prompt"),
+    ):
+        [notice] = sent(person, 1)
+    assert notice.startswith("asks for approval: ")
+    assert notice.endswith(": Bash: make")
