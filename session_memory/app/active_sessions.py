@@ -20,6 +20,8 @@ from ..sessions.states import State
 from ..sessions.transcripts.entries import Entry
 from ..sessions.transcripts.reader import is_request
 from .labels import project_of, quoted
+from .session_counts import NIGHT_HOURS as NIGHT_HOURS
+from .session_counts import active_since as active_since
 
 ENTRIES = 60  # of each transcript, from its end
 REQUEST_CHARACTERS = 300

@@ -8,8 +8,10 @@ import time
 from collections.abc import Mapping
 from functools import partial
 
-from ...app.active_sessions import ActiveSession
-from ...app.session_counts import active_since
+from ...app.active_sessions import (
+    ActiveSession,
+    active_since,
+)
 from ...app.session_reader import SessionReader
 from ...awareness.events.delivery_state import state_in_group
 from ...common.errors import SessionMemoryError

@@ -7,8 +7,8 @@ import shlex
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
+from ....app.active_sessions import active_since
 from ....app.labels import project_of, quoted
-from ....app.session_counts import active_since
 from ....awareness.events.delivery_state import hidden_at
 from ....common.system.sqlite import Patience
 from ....common.text.paths import relative

@@ -9,9 +9,8 @@ import time
 from itertools import groupby
 from typing import Any
 
-from ....app.active_sessions import ActiveSession
+from ....app.active_sessions import NIGHT_HOURS, ActiveSession, active_since
 from ....app.labels import project_of
-from ....app.session_counts import NIGHT_HOURS, active_since
 from ....common.text.sanitize import for_people
 from ....common.text.timestamps import midnight
 from ....history.marks import Marks, Seen

@@ -89,9 +89,9 @@ class OpenCode(MirroredSessions):
         evidence = dict(super().evidence(config_dir, candidates, table))
         at_work = [each for each in candidates if evidence[each.path].is_alive]
         if at_work:
-            from .open_calls import with_open_calls
+            from .open_calls import OpenCalls
 
-            evidence.update(with_open_calls(f"{config_dir}/{DATABASE}", at_work, evidence))
+            evidence.update(OpenCalls(f"{config_dir}/{DATABASE}").added_to(evidence, at_work))
         return evidence
 
     def exported_lines(self, content: bytes) -> Sequence[dict[str, Any] | bytes]:

@@ -17,28 +17,35 @@ _QUESTION = "question"  # the tool that asks the user
 _SLACK_MILLISECONDS = 1000  # between the clocks of the database and of processes
 
 
-def with_open_calls(
-    database: str, sessions: Iterable[SessionPlace], evidence: Mapping[str, ProcessEvidence]
-) -> dict[str, ProcessEvidence]:
-    """Return the evidence of running sessions with open calls, by the paths of their mirrors.
+class OpenCalls:
+    """The open calls in a database; none if it cannot be read."""
 
-    A call that an earlier process left open does not count. Without a readable database, return
-    nothing."""
-    known: dict[str, ProcessEvidence] = {}
-    with suppress(Error), DatabaseReader(database) as opened:
-        for session in sessions:
-            before = evidence[session.path]
-            began = before.process.began * 1000 if before.process else 0.0
-            calls = list(_open_calls(opened, session.id, round(began) - _SLACK_MILLISECONDS))
-            if calls:
-                called_at = calls[0][1] / 1000
-                asks = any(use.name == _QUESTION for use, _ in calls)
-                noted = WAITING if asks else ""
-                uses = tuple(use for use, _ in calls)
-                known[session.path] = replace(
-                    before, calls=uses, called_at=called_at, noted=noted, since=called_at
-                )
-    return known
+    def __init__(self, database: str) -> None:
+        self._database = database
+
+    def added_to(
+        self, evidence: Mapping[str, ProcessEvidence], sessions: Iterable[SessionPlace]
+    ) -> dict[str, ProcessEvidence]:
+        """Return the evidence of running sessions with open calls, by the paths of their mirrors.
+
+        A call that an earlier process left open does not count."""
+        known: dict[str, ProcessEvidence] = {}
+        with suppress(Error), DatabaseReader(self._database) as opened:
+            for session in sessions:
+                before = evidence[session.path]
+                began = before.process.began * 1000 if before.process else 0.0
+                calls = list(_open_calls(opened, session.id, round(began) - _SLACK_MILLISECONDS))
+                if calls:
+                    called_at = calls[0][1] / 1000
+                    asks = any(use.name == _QUESTION for use, _ in calls)
+                    known[session.path] = replace(
+                        before,
+                        calls=tuple(use for use, _ in calls),
+                        called_at=called_at,
+                        noted=WAITING if asks else "",
+                        since=called_at,
+                    )
+        return known
 
 
 def _open_calls(
