@@ -132,20 +132,20 @@ def _possible(texts: Sequence[str]) -> Iterator[int]:
     """Yield the numbers of the texts that may have a secret: all long ones, and few short ones.
 
     The steps of a look take most of the time for a short text, so many of them get one look."""
-    group: list[int] = []
+    batch: list[int] = []
     size = 0
     for number, text in enumerate(texts):
         # A word behind a % is also looked for with its neighbours
         if len(text) > LONGEST_TOGETHER or "%" in text:
             yield number
             continue
-        group.append(number)
+        batch.append(number)
         size += len(text)
         if size > TOGETHER:
-            yield from _suspects_of(texts, group)
-            group, size = [], 0
-    if group:
-        yield from _suspects_of(texts, group)
+            yield from _suspects_of(texts, batch)
+            batch, size = [], 0
+    if batch:
+        yield from _suspects_of(texts, batch)
 
 
 def _suspects_of(texts: Sequence[str], numbers: list[int]) -> Iterator[int]:
@@ -389,7 +389,7 @@ def _add_foreign_words(candidates: Spots, text: str) -> None:
 def _root_marks(text: bytes) -> bytes:
     """Return bytes with a 1 where a root of keywords may begin.
 
-    There, all of the first three characters have the bit of the root's group."""
+    There, all of the first three characters have the bit of the root's set."""
     first, second, third = [
         int.from_bytes(text.translate(column), "little") for column in TABLES.columns
     ]

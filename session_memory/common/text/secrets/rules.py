@@ -23,8 +23,8 @@ FOREIGN_WORDS = {
 FOREIGN = "mot de passe|senha|kennwort|wachtwoord"
 PASSWORDS = "password|passwort|passphrase|passcode|" + FOREIGN
 # Each keyword for a place contains one of these roots, and a text is searched for all roots at
-# once. The search also stops where the characters of different roots of a group are mixed. These
-# groups are chosen so real text has few such places.
+# once. The search also stops where the characters of different roots of a set are mixed. These
+# sets are chosen so real text has few such places.
 ROOTS = (
     (b"pw",),
     (b"://", b"log", b"e-l"),
@@ -35,7 +35,7 @@ ROOTS = (
     (b"eds", b"woo", b"coo"),
     (b"iza", b"nha", b"ne("),
 )
-_ROOTS = frozenset([root for group in ROOTS for root in group])
+_ROOTS = frozenset([root for roots in ROOTS for root in roots])
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ALPHANUMERIC = "0123456789" + LETTERS
 AFTER_WORDS = "0123456789_.-"  # may end a name behind its last word
@@ -151,11 +151,11 @@ class Tables:
 def _columns() -> tuple[bytes, ...]:
     """Return the bits of the characters at each of three positions.
 
-    Each group of roots has a bit. After a root of two characters, any character may follow."""
+    Each set of roots has a bit. After a root of two characters, any character may follow."""
     bits_by_place = (bytearray(256), bytearray(256), bytearray(256))
-    for number, group in enumerate(ROOTS):
+    for number, roots in enumerate(ROOTS):
         bit = 1 << number
-        for root in group:
+        for root in roots:
             for column, code in zip(bits_by_place, root):
                 column[code] |= bit
             if len(root) == 2:

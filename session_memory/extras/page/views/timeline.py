@@ -78,6 +78,13 @@ class Tick(NamedTuple):
     label: str
 
 
+def _days_around(span: str, last: float, *, is_past: bool) -> dict[str, str]:
+    """Return the last day of the span, and of the spans before and after it."""
+    after = _day_of(midnight(last, SPANS[span]) + 43_200) if is_past else ""
+    before = _day_of(midnight(last, -SPANS[span]) + 43_200)
+    return {"day": _day_of(last), "before": before, "after": after}
+
+
 def _values(request: PageRequest) -> dict[str, Any]:
     """Return the lanes of the span that ends with `day`, by default the last day with content.
 
@@ -116,11 +123,9 @@ def _values(request: PageRequest) -> dict[str, Any]:
         "runtime_choices": chosen.runtimes,
         "asked": {name: request.one(name) for name in ("project", "runtime")},
         "spans": chosen_of(((name, name.title()) for name in SPANS), span),
-        "day": _day_of(last),
         "today": today,
         "title": _title(span, begin, last),
-        "before": _day_of(midnight(last, -SPANS[span]) + 43_200),
-        "after": _day_of(midnight(last, SPANS[span]) + 43_200) if end < request.now else "",
+        **_days_around(span, last, is_past=end < request.now),
         "messages": sum(bar.messages for bar in bars),
         "is_cut": len(conversations) == MOST,
         "now": request.now,
