@@ -19,14 +19,19 @@ from .transcripts.sessions import FoundSession
 
 Stamp = tuple[float, int]  # of a transcript: its time and size
 
+_RESULT_SECONDS = 10.0  # from the end of a command's process to its result in the transcript
+
 
 class _ReadTurn:
-    """The last turn of a session's transcript as it was last read, and the problem with that."""
+    """The last turn of a session's transcript as it was last read, and the problem with that.
+
+    `running` is the id of the last call whose process was seen, at `seen_at`."""
 
     def __init__(self) -> None:
         self.stamp: Stamp = (0.0, -1)
         self.turn = LastTurn()
-        self.problem = ""
+        self.problem = self.running = ""
+        self.seen_at = 0.0
 
     def read(self, session: FoundSession) -> None:
         """Read the turn again if the transcript has changed."""
@@ -54,7 +59,6 @@ class StateReader:
         self._table = ProcessTable([])
         self._listed_at = -pause
         self._turns: dict[str, _ReadTurn] = {}
-        self._started: dict[str, str] = {}  # the last call that ran, by the transcript's path
 
     def list_processes(self) -> None:
         """List the processes again, if the pause is over."""
@@ -115,21 +119,9 @@ class StateReader:
         if known.problem and of_process.is_alive:
             return State(UNKNOWN, session.modified, reason=known.problem)
         state = State.of(session.runtime, known.turn, of_process, directory, now)
-        state = self._without_approved(path, state, known.turn, of_process, now)
+        state = _without_approved(known, state, of_process, now)
         # a rule may hide everything else
         return state if session.has_text else State(state.name, state.since)
-
-    def _without_approved(
-        self, path: str, state: State, turn: LastTurn, evidence: ProcessEvidence, now: float
-    ) -> State:
-        """Return a state that does not ask for a call whose process ran and has just ended."""
-        calls = evidence.calls or turn.calls
-        if not calls or evidence.noted or turn.asks_approval:
-            return state
-        if evidence.runs_since(evidence.called_at or turn.called_at, now):
-            self._started[path] = calls[0].call_id
-        is_approved = self._started.get(path) == calls[0].call_id
-        return replace(state, name=WORKING) if state.name == ASKS and is_approved else state
 
     def _evidence(
         self, sessions: Iterable[tuple[FoundSession, str]]
@@ -147,3 +139,19 @@ class StateReader:
         for (_, config_dir), (runtime, of_runtime) in places.items():
             evidence.update(runtime.evidence(config_dir, of_runtime, self._table))
         return evidence
+
+
+def _without_approved(
+    known: _ReadTurn, state: State, evidence: ProcessEvidence, now: float
+) -> State:
+    """Return a state that does not ask for a command whose process ran and has just ended.
+
+    Of several open calls, nothing tells whose process it was."""
+    turn = known.turn
+    calls = evidence.calls or turn.calls
+    if evidence.noted or turn.asks_approval or [call.kind for call in calls] != ["command"]:
+        return state
+    if evidence.runs_since(evidence.called_at or turn.called_at, now):
+        known.running, known.seen_at = calls[0].call_id, now
+    has_run = known.running == calls[0].call_id and 0 <= now - known.seen_at <= _RESULT_SECONDS
+    return replace(state, name=WORKING) if state.name == ASKS and has_run else state

@@ -17,8 +17,8 @@ from agents_scene import noted_process
 from opencode_scene import OpenCodeUser
 from records import assistant, tool_result, user, write
 
-from session_memory.common.system.process_table import ProcessTable
-from session_memory.sessions.runtimes._evidence import SessionPlace
+from session_memory.common.system.process_table import Process, ProcessTable
+from session_memory.sessions.runtimes._evidence import Processes, SessionPlace
 from session_memory.sessions.runtimes.table import all_runtimes, runtime
 from session_memory.sessions.state_reader import StateReader
 from session_memory.sessions.states import (
@@ -282,29 +282,80 @@ def test_an_open_call_of_opencode_is_only_in_its_database(opencode: OpenCode) ->
     assert opencode.state().name == ENDED
 
 
+class Reading:
+    """A reader of the state of a session of OpenCode, seconds from now."""
+
+    def __init__(self, opencode: OpenCode) -> None:
+        self._opencode = opencode
+        self._environ = {**os.environ, "HOME": str(opencode.root)}
+        self._reader = StateReader(self._environ)
+        opencode.refresh()
+
+    def state(self, seconds: float) -> str:
+        self._reader.list_processes()
+        path = str(self._opencode.mirror(self._opencode.session))
+        [session] = find_sessions(None, True, {"HOME": str(self._opencode.root)})
+        self._reader.look_at(session)
+        pairs = [(session, str(self._opencode.project))]
+        return self._reader.states(pairs, time.time() + seconds)[path].name
+
+
+RUNNING = "sleep 600; read line < /dev/zero"  # a process that ends, and then none
+
+
+def kill_child(pid: int) -> None:
+    [child] = ProcessTable.now().below(pid)
+    os.kill(child.pid, signal.SIGKILL)
+    time.sleep(0.2)
+    assert not list(ProcessTable.now().below(pid))
+
+
 def test_a_command_that_was_approved_does_not_ask_when_it_has_just_ended(
     opencode: OpenCode,
 ) -> None:
-    reader = StateReader({**os.environ, "HOME": str(opencode.root)})
-    opencode.refresh()
-
-    def state(seconds: float) -> str:
-        reader.list_processes()
-        path = str(opencode.mirror(opencode.session))
-        [session] = find_sessions(None, True, {"HOME": str(opencode.root)})
-        reader.look_at(session)
-        states = reader.states([(session, str(opencode.project))], time.time() + seconds)
-        return states[path].name
-
-    program = opencode.root / "bin" / "opencode"
-    with running(program, opencode.project, "sleep 600; read line < /dev/zero") as pid:
+    reading = Reading(opencode)
+    with running(opencode.root / "bin" / "opencode", opencode.project, RUNNING) as pid:
         opencode.calls("bash", "running", command="make")
-        assert state(30) == WORKING
-        [child] = ProcessTable.now().below(pid)
-        os.kill(child.pid, signal.SIGKILL)
-        time.sleep(0.2)
-        assert not list(ProcessTable.now().below(pid))
-        assert state(30) == WORKING
+        assert reading.state(30) == WORKING
+        kill_child(pid)
+        assert reading.state(30) == WORKING
+        assert reading.state(60) == ASKS
+
+
+@pytest.mark.parametrize("names", [("edit",), ("bash", "edit"), ("bash", "bash")])
+def test_a_process_that_may_be_of_another_call_approves_none(
+    opencode: OpenCode, names: tuple[str, ...]
+) -> None:
+    reading = Reading(opencode)
+    with running(opencode.root / "bin" / "opencode", opencode.project, RUNNING) as pid:
+        for name in names:
+            opencode.calls(name, "running", command="make", filePath="/srv/a")
+        assert reading.state(30) == WORKING
+        kill_child(pid)
+        assert reading.state(30) == ASKS
+
+
+def test_our_own_hook_before_a_call_approves_nothing(opencode: OpenCode) -> None:
+    hook = "sh -c 'read line < /dev/zero; true' /srv/app/hooks/pre_tool_use.py"
+    with running(opencode.root / "bin" / "opencode", opencode.project, hook):
+        opencode.calls("bash", "running", command="make")
+        assert Reading(opencode).state(30) == ASKS
+
+
+def test_all_our_hooks_are_known_by_their_command_lines() -> None:
+    folder = Path(__file__).parent.parent.parent / "hooks"
+    scripts = {path for path in folder.glob("*.py") if path.stem not in ("entry", "old_python")}
+    commands = [("sh", "-c", f'python3 -I -S "{path}" || exit 0') for path in sorted(scripts)]
+    table = ProcessTable(
+        [
+            Process(1, 0, 0.0, ("/usr/bin/qwen",)),
+            *[Process(2 + at, 1, 0.0, words) for at, words in enumerate(commands)],
+            Process(100, 1, 0.0, ("sh", "-c", "make hooks")),
+        ]
+    )
+    processes = Processes(runtime("qwen"), table)
+    [session] = processes.sessions()
+    assert [child.pid for child in processes.started_by(session, ())] == [100]
 
 
 def test_a_question_of_opencode_waits_and_a_call_of_a_killed_process_does_not_ask(

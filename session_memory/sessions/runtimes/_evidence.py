@@ -22,6 +22,12 @@ WORKING, WAITING, ASKING, IN_BACKGROUND = "working", "waiting", "asking", "in ba
 
 _INTERPRETERS = ("node", "bun", "deno", "python", "python3")
 _SHELLS = ("sh", "bash", "zsh", "dash", "fish")
+# our own hooks, whose processes do nothing for a session
+_HOOKS = (
+    *("pi_archive", "pi_prompt", "pi_session_start", "plugin_start", "post_tool_use_failure"),
+    *("pre_compact", "pre_tool_use", "session_end", "session_start", "status_line"),
+    *("subagent_start", "upkeep", "user_prompt_submit"),
+)
 _SLACK_SECONDS = 1.0  # between the clocks of a file system and of processes
 
 
@@ -31,7 +37,7 @@ class ProcessEvidence:
 
     `noted` is one of the constants of this module, '' if the runtime notes nothing, `since` when
     that began, `question` what the session waits for. `children` are the processes that it
-    started, without the runtime's own. `calls` have no result yet and are in no transcript before
+    started, without the runtime's own and our hooks. `calls` have no result yet and are in no transcript before
     they have one; they were made at `called_at`."""
 
     is_alive: bool | None
@@ -73,6 +79,12 @@ def _is_shell(words: Sequence[str]) -> bool:
     return len(words) > 1 and os.path.basename(words[0]) in _SHELLS and "c" in words[1][:4]
 
 
+def _is_hook(words: Sequence[str]) -> bool:
+    """Return whether a command line is of one of our own hooks, or of the shell that starts it."""
+    scripts = [word.rpartition("/hooks/")[2] for word in words if "/hooks/" in word]
+    return any(script.partition(".py")[0] in _HOOKS for script in scripts)
+
+
 def _kind_of(runtime: Runtime, words: Sequence[str]) -> str:
     """Return what a command line is to a runtime: `session`, `server`, `helper`, or ''."""
     program = os.path.basename(words[0]) if words else ""
@@ -85,7 +97,7 @@ def _kind_of(runtime: Runtime, words: Sequence[str]) -> str:
         program = runtime.PROGRAM if is_own else os.path.basename(script)
         options = options[options.index(script) + 1 :] if script else []
     if program != runtime.PROGRAM:
-        return ""
+        return "helper" if _is_hook(words) else ""
     return "server" if options[:1] and options[0] in runtime.SERVERS else "session"
 
 
