@@ -63,12 +63,16 @@ def run(arguments: argparse.Namespace) -> int:
 def archive_sessions(ids: Collection[str], home: str | None) -> None:
     """Archive the sessions with these ids of an agent's home, else of all the person's projects.
 
-    Raises SessionMemoryError if one could not be archived."""
+    Raises SessionMemoryError if one could not be archived, after archiving the others."""
     every = find_sessions(home, not home, os.environ, with_private=True)
     chosen = [session for session in every if session.id in ids]
     outcomes = _archive_all(chosen, Terminal(os.environ, is_json=True))
-    if problems := [outcome.problem for outcome in outcomes if outcome.problem]:
-        raise SessionMemoryError("; ".join(problems), "")
+    problems = [outcome.problem for outcome in outcomes if outcome.problem]
+    gone = sorted(set(ids) - {session.id for session in chosen})
+    problems += [f"session {id[:8]}: its transcript is gone" for id in gone]
+    if problems:
+        hint = "the store still has its messages: export the session instead" if gone else ""
+        raise SessionMemoryError("; ".join(problems), hint)
 
 
 @dataclass(frozen=True)

@@ -136,8 +136,10 @@ class PageApp:
         html: str = self._templates.get_template(name).render({**around, **values})
         return html
 
-    def _state(self, error: Exception) -> dict[str, Any]:
-        """Return the values of the error page about the store or the request."""
+    def _state(self, error: Exception, problem: str = "The store cannot be read") -> dict[str, Any]:
+        """Return the values of the error page about the store or the request.
+
+        `problem` is the title for an error of no known kind."""
         hint = error.hint if isinstance(error, SessionMemoryError) else ""
         if isinstance(error, NotFoundError):
             kind, title = "missing", "Not here"
@@ -154,7 +156,7 @@ class PageApp:
         elif isinstance(error, SharedStoreError):
             kind, title = "fault", "The team's store cannot be reached now"
         else:
-            kind, title = "fault", "The store cannot be read"
+            kind, title = "fault", problem
         return {"kind": kind, "title": title, "text": described(error), "hint": hint}
 
     def _page_request(self, store: Any, request: Request) -> PageRequest:
@@ -206,7 +208,8 @@ class PageApp:
 
     def _failed(self, error: SessionMemoryError | OSError) -> Response:
         """Return the page about an error of a form or a download."""
-        html = self._rendered("state.html", None, self._state(error), is_part=False)
+        values = self._state(error, "This could not be done")
+        html = self._rendered("state.html", None, values, is_part=False)
         return HTMLResponse(html, 404 if isinstance(error, NotFoundError) else 503)
 
     def _do(self, action: Action, request: Request, fields: FormFields) -> Response:

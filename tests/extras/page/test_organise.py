@@ -14,7 +14,7 @@ import pytest
 from browser_scene import Visitor, violations
 from page_scene import Answer, ServedPage
 from playwright.sync_api import expect
-from records import exchange
+from records import exchange, write
 from store_scene import StoreUser
 
 from session_memory.history.marks import Marks
@@ -132,6 +132,30 @@ def test_archives_of_several_are_written(owner: StoreUser, page: ServedPage) -> 
     assert TITLES["s1"] in texts
     assert TITLES["s3"] in texts
     assert TITLES["s2"] not in texts
+
+
+def test_an_archive_of_a_session_whose_transcript_is_gone_says_so_and_writes_the_others(
+    owner: StoreUser, page: ServedPage
+) -> None:
+    (owner.projects / "-srv-agent" / "s1.jsonl").unlink()
+    answer = post(page, "archive", "s1", "s3")
+    assert answer.status == 503
+    assert "<h1>This could not be done</h1>" in answer.text
+    assert "session s1: its transcript is gone" in answer.text
+    [written] = (owner.home / ".session-memory" / "conversations").rglob("*.md")
+    assert TITLES["s3"] in written.read_text()
+
+
+def test_archives_of_a_runtime_directory_are_written_there(owner: StoreUser) -> None:
+    directory = owner.home / "agent2" / ".claude"
+    write(
+        directory / "projects" / "-srv-agent" / "s9.jsonl", *exchange("Proof the dough", "Proofed.")
+    )
+    owner.run("ingest", "--home", str(directory))
+    with ServedPage(owner, "--home", str(directory)) as page:
+        assert post(page, "archive", "s9").status == 303
+    [written] = (owner.home / ".session-memory" / "homes").rglob("conversations/*.md")
+    assert "Proof the dough" in written.read_text()
 
 
 @pytest.mark.parametrize("action", ["mark", "archive", "exclude", "forget"])

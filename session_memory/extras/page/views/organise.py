@@ -161,7 +161,7 @@ def _archive(request: PageRequest, fields: FormFields) -> str:
     """Write the archives of the selected sessions. Raises SessionMemoryError."""
     selected = _chosen_sessions(request, fields.all("session"))
     home = request.location.home
-    path = home.root if home.sessions_dir or not home.user_dir else None
+    path = home.root if home.rules_files else None
     archive_sessions({session.session_id for session in selected}, path)
     return "/sessions"
 
