@@ -38,10 +38,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     with without_collection():
-        return _show(opened, arguments)
+        proof = _proof_of(opened, arguments)
+    if arguments.svg == "-" and not arguments.json:
+        opened.terminal.verbatim(svg_of(proof))
+        return 0
+    opened.terminal.show(ShownProof(proof))
+    if arguments.svg and arguments.svg != "-":
+        Path(arguments.svg).write_text(svg_of(proof), encoding="utf-8")
+    return 0
 
 
-def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
+def _proof_of(opened: OpenStore, arguments: argparse.Namespace) -> Proof:
     wanted = filter_of(arguments, opened.location)
     sessions = SessionFiles(opened.location.watched, opened.store, wanted)
     files = sessions.files
@@ -51,13 +58,7 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
         proof = prove(opened.store, wanted, sessions, advance)
     if not proof.sessions:
         check_names(opened, wanted)
-    if arguments.svg == "-" and not arguments.json:
-        opened.terminal.verbatim(svg_of(proof))
-        return 0
-    opened.terminal.show(ShownProof(proof))
-    if arguments.svg and arguments.svg != "-":
-        Path(arguments.svg).write_text(svg_of(proof), encoding="utf-8")
-    return 0
+    return proof
 
 
 @dataclass(frozen=True)
