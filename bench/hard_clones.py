@@ -76,8 +76,8 @@ class HardHistory(History):
         """An edit by a command that shows."""
         self._command(truth, name, self.chance.choice(COMMANDS["shown"]), KINDS[1])
 
-    def canonical(self, name: str) -> str:
-        """A file by the name that it has in `files`."""
+    def canonical(self, truth: Truth, name: str) -> str:
+        name = super().canonical(truth, name)
         return f"src/{name[len(LINK) + 1 :]}" if name.startswith(f"{LINK}/") else name
 
     def _spelt(self, name: str) -> str:

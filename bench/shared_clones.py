@@ -5,6 +5,7 @@ They record the events, the reports that each session should get, and the report
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -244,8 +245,8 @@ class History:
         """Return the report with the result of an edit that a session is about to make."""
         text = truth.actor.before_edit(name)
         lines = [line for line in text.split("\n") if ": edited " in line]
-        said = {pair for line in lines for pair in self.pairs(line)}
-        is_several = name in self._of_several(lines)
+        said = {pair for line in lines for pair in self.pairs(truth, line)}
+        is_several = name in self._of_several(truth, lines)
         is_as_left = self.text(truth, name) == truth.content.get(name)
         for other in self.truths:
             done = [
@@ -283,8 +284,8 @@ class History:
         )
 
     def _judge_edits(self, truth: Truth, lines: list[str]) -> None:
-        said = {(who, name): line for line in lines for who, name in self.pairs(line)}
-        several = self._of_several(lines)
+        said = {(who, name): line for line in lines for who, name in self.pairs(truth, line)}
+        several = self._of_several(truth, lines)
         for name, touched in truth.touched.items():
             for other in self.truths:
                 later = [
@@ -343,7 +344,7 @@ class History:
                 truth.told[other, name] = truth.touched.get(name, 0)
 
     def _judge_taken(self, truth: Truth, lines: list[str]) -> None:
-        said = {(name, who) for line in lines for who, name in self.pairs(line)}
+        said = {(name, who) for line in lines for who, name in self.pairs(truth, line)}
         for name, who in truth.taken:
             if self.text(truth, name) == truth.content.get(name) and not self._is_committed_as_left(
                 truth, name
@@ -427,22 +428,25 @@ class History:
             git_dir = Path(git_dir.read_text().removeprefix("gitdir: ").strip())
         return (git_dir / "HEAD").read_text().strip().removeprefix("ref: refs/heads/")
 
-    def pairs(self, line: str) -> list[tuple[str, str]]:
-        """Return pairs of session and file in a line.
+    def pairs(self, truth: Truth, line: str) -> list[tuple[str, str]]:
+        """Return pairs of session and file in a line that a session is told.
 
         A line is `! src/app.py and src/db.py: edited 3m ago by discord, after you read them`."""
         named, _, actors = line.removeprefix("! ").partition(": ")
         who = re.split(",| and ", actors.rpartition(" by ")[2])[0].strip('"')
-        shown = {self.canonical(name) for part in named.split(" and ") for name in part.split(", ")}
-        return [(who, name) for name in sorted(shown) if not name.endswith(" more")]
+        names = [name for part in named.split(" and ") for name in part.split(", ")]
+        shown = {self.canonical(truth, name) for name in names if not name.endswith(" more")}
+        return [(who, name) for name in sorted(shown)]
 
-    def _of_several(self, lines: list[str]) -> set[str]:
+    def _of_several(self, truth: Truth, lines: list[str]) -> set[str]:
         """Return the files of `and 2 more sessions`, which a line counts and does not name."""
-        return {name for line in lines if " more session" in line for _, name in self.pairs(line)}
+        return {
+            name for line in lines if " more session" in line for _, name in self.pairs(truth, line)
+        }
 
-    def canonical(self, name: str) -> str:
-        """A file by the name that it has in `files`."""
-        return name
+    def canonical(self, truth: Truth, name: str) -> str:
+        """Return the name that a file has in `files`. Lines name it from where the session began."""
+        return os.path.relpath(truth.actor.worktree / name, truth.actor.root)
 
 
 def _tells_of_more(lines: list[str], who: str) -> bool:
