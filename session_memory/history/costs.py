@@ -8,13 +8,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from itertools import groupby
 from typing import NamedTuple
 
-from ..common.system.files import Closing, Stamp, open_regular, stamp_of
+from ..common.system.files import Closing, open_regular, stamp_of
 from ..common.system.quick_json import decode_line
-from ..common.text.sanitize import for_prompt
+from ..common.text.sanitize import for_prompt, for_storage
 from ..common.text.timestamps import local_time
 from ..sessions.confined_files import OutsideGroupError, open_inside
 from ..sessions.runtimes.base import Runtime
@@ -26,7 +26,12 @@ from ..sessions.transcripts.usage import ModelUsage
 from .prices import Prices, cost
 from .store.ingest.sources import SourceDirectory, SourceFile
 from .store.location import StoreLocation
-from .store.sqlite.counted_files import CountedAnswer, CountedFile, CountedFiles
+from .store.sqlite.counted_files import (
+    CountedAnswer,
+    CountedFile,
+    CountedFiles,
+    CountedTranscript,
+)
 from .store.sqlite.engine import SqliteStore
 from .store.sqlite.queue import StoredQueue
 from .store.sqlite.queue_database import day_of
@@ -201,32 +206,36 @@ def _sub_agent_in(file: SourceFile) -> tuple[Runtime | None, str]:
 
 def _answers_of(file: SourceFile, counted: CountedFiles) -> Iterator[tuple[Runtime, CountedAnswer]]:
     """Yield the answers in a transcript and its sub-agents' transcripts, each with its runtime."""
-    known = _counted(file.path, file.stamp, file.open, counted)
+    transcript = CountedTranscript(file.path, file.stamp, file.named_path)
+    known = _counted(transcript, file.open, counted)
     if known is None:
         return
     runtime, confined_to = known.runtime, file.directory.confined_to
     opened = partial(open_inside, confined_to) if confined_to else open_regular
     agents = [path for path in runtime.sub_agents(file.path) if path != file.path]
-    of_agents = [_of_agent(path, partial(opened, path), runtime, counted) for path in agents]
+    of_agents = [
+        _of_agent(path, file.named_path, partial(opened, path), runtime, counted) for path in agents
+    ]
     for each in (known, *of_agents):
         for answer in (each.answers if each else None) or ():
             yield runtime, answer
 
 
 def _of_agent(
-    path: str, opened: Callable[[], int], runtime: Runtime, counted: CountedFiles
+    path: str, session: str, opened: Callable[[], int], runtime: Runtime, counted: CountedFiles
 ) -> CountedFile | None:
-    """Return the counts of a sub-agent's transcript, which has the runtime of its session."""
+    """Return the counts of a sub-agent's transcript, which has the runtime of its session.
+
+    `session` is the path by which the store knows the session's transcript."""
     try:
         stamp = stamp_of(os.lstat(path))
     except OSError:
         return None
-    return _counted(path, stamp, opened, counted, runtime)
+    return _counted(CountedTranscript(path, stamp, session), opened, counted, runtime)
 
 
 def _counted(
-    path: str,
-    stamp: Stamp,
+    transcript: CountedTranscript,
     opened: Callable[[], int],
     counted: CountedFiles,
     runtime: Runtime | None = None,
@@ -234,19 +243,21 @@ def _counted(
     """Return the counts of a transcript with its answers; None if no runtime wrote it.
 
     It is read if it was not counted in this state. Its `runtime` may be known."""
-    known = counted.find(path, stamp, with_answers=True)
+    known = counted.find(transcript, with_answers=True)
     if known is not None and known.answers is not None:
         return known
+    answers: list[CountedAnswer] = []
     try:
         with Closing(opened()) as descriptor:
             runtime = runtime or runtime_of(descriptor)
             if runtime is None:
                 return None
-            answers = [_numbered(usage, at) for _, usage, at in answers_in(runtime, descriptor)]
-    except (OSError, OutsideGroupError):  # its sub-agents' answers still count
-        return CountedFile(runtime) if runtime else None
+            for _, usage, at in answers_in(runtime, descriptor):
+                answers.append(_numbered(usage, at))
+    except (OSError, OutsideGroupError):  # the answers until then, and its sub-agents', still count
+        return CountedFile(runtime, answers=answers) if runtime else None
     new = CountedFile(runtime, answers=answers)
-    counted.keep(path, stamp, new)
+    counted.keep(transcript, new)
     return new
 
 
@@ -254,7 +265,7 @@ def _numbered(usage: ModelUsage, at: int | None) -> CountedAnswer:
     return CountedAnswer(
         key_of(usage.id) if usage.id else 0,
         at,
-        usage.model,
+        _model_name(usage.model),
         usage.input,
         usage.output,
         usage.cached,
@@ -264,6 +275,12 @@ def _numbered(usage: ModelUsage, at: int | None) -> CountedAnswer:
         usage.searches,
         usage.is_copy,
     )
+
+
+@cache
+def _model_name(name: str) -> str:
+    """Return a model's name for the store, where it is kept."""
+    return for_storage(name)
 
 
 def answers_in(runtime: Runtime, descriptor: int) -> Iterator[tuple[int, ModelUsage, int | None]]:

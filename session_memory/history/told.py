@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..awareness.activity.delivery import ARRIVED, DeliverySearch
 from ..common.system.files import Closing
-from ..common.text.secrets.redaction import redact
+from ..common.text.sanitize import for_people
 from ..common.text.tokens import CHARACTERS_PER_TOKEN
 from ..sessions.confined_files import OutsideGroupError
 from ..sessions.runtimes.base import Runtime
@@ -21,7 +21,7 @@ from ..sessions.transcripts.lines import first_line, holds_bytes, id_checksum, l
 from ..sessions.transcripts.reader import TranscriptReader
 from .store.ingest.extract import result_text
 from .store.ingest.sources import SourceFile
-from .store.sqlite.counted_files import CountedFile, CountedFiles
+from .store.sqlite.counted_files import CountedFile, CountedFiles, CountedTranscript
 from .store.values import key_of
 from .told_lines import ToldLine
 
@@ -36,7 +36,7 @@ _PATH = re.compile(r"- there is no (.+); the one known file of that name is (.+)
 
 
 class ToldText(NamedTuple):
-    """The facts of one text of ours in a transcript, without the text.
+    """The facts of one text of ours in a transcript: names of files, but not the text.
 
     `identity` is a hash of the text. `at` is its time (milliseconds since the epoch, None if
     unknown), `offset` its byte position. `has_arrived` means that the conversation continued from
@@ -64,8 +64,8 @@ class ToldText(NamedTuple):
             offset,
             has_arrived,
             text.startswith(REMEMBERED),
-            (redact(match[1]), redact(match[2])) if match else None,
-            tuple(ToldLine.of(redact(line)) for line in lines),
+            (for_people(match[1]), for_people(match[2])) if match else None,
+            tuple(ToldLine.of(for_people(line)) for line in lines),
         )
 
 
@@ -121,20 +121,25 @@ def notes_of(
     """Return the notes on a transcript; None if it cannot be read.
 
     `reads` are the offsets of the records whose reads count. A transcript that was `counted` with
-    them is not read again. Without any, a file that contains none of the marks searched for is not
-    decoded."""
-    known, needed = counted.find(file.path, file.stamp), set(reads)
+    them is not read again; the notes of a partly forgotten one are not kept. Without any, a file
+    that contains none of the marks searched for is not decoded."""
+    transcript = CountedTranscript(file.path, file.stamp, file.named_path)
+    needed = set(reads)
+    known = counted.find(transcript)
     if known is not None and known.notes is not None:
-        notes, counted_reads = _loaded(known.runtime, known.notes)
-        if needed <= counted_reads:
-            return _with_reads(notes, needed)
-        needed |= counted_reads
+        loaded = _loaded(known.runtime, known.notes)
+        if loaded is not None:
+            notes, counted_reads = loaded
+            if needed <= counted_reads:
+                return _with_reads(notes, needed)
+            needed |= counted_reads
     notes_read = _notes_in(file, needed)
-    if notes_read is not None:
+    if notes_read is None:
+        return None
+    if not counted.is_forgotten(file.directory.home, file.key):
         dumped = _dumped(notes_read, needed)
-        counted.keep(file.path, file.stamp, CountedFile(notes_read.runtime, dumped))
-        return _with_reads(notes_read, set(reads))
-    return None
+        counted.keep(transcript, CountedFile(notes_read.runtime, dumped))
+    return _with_reads(notes_read, set(reads))
 
 
 def _with_reads(notes: TranscriptNotes, offsets: set[int]) -> TranscriptNotes:
@@ -147,21 +152,25 @@ def _dumped(notes: TranscriptNotes, offsets: Iterable[int]) -> str:
     return json.dumps(fields, separators=(",", ":")) if any(fields) else ""
 
 
-def _loaded(writer: Runtime, dumped: str) -> tuple[TranscriptNotes, set[int]]:
-    texts, reads, merges, offsets = json.loads(dumped) if dumped else ([], [], [], [])
-    told_texts = [
-        ToldText._make(
-            (
-                *plain,
-                tuple(paths) if paths else None,
-                tuple(ToldLine(kind, tuple(names)) for kind, names in lines),
+def _loaded(writer: Runtime, dumped: str) -> tuple[TranscriptNotes, set[int]] | None:
+    """Return notes and offsets from a dump; None if it has another form."""
+    try:
+        texts, reads, merges, offsets = json.loads(dumped) if dumped else ([], [], [], [])
+        told_texts = [
+            ToldText._make(
+                (
+                    *plain,
+                    tuple(paths) if paths else None,
+                    tuple(ToldLine(kind, tuple(names)) for kind, names in lines),
+                )
             )
-        )
-        for *plain, paths, lines in texts
-    ]
-    files = [ReadFile(*read) for read in reads]
-    merged = [(at, name) for at, name in merges]
-    return TranscriptNotes(writer, told_texts, files, merged), set(offsets)
+            for *plain, paths, lines in texts
+        ]
+        files = [ReadFile(*read) for read in reads]
+        merged = [(at, name) for at, name in merges]
+        return TranscriptNotes(writer, told_texts, files, merged), set(offsets)
+    except (ValueError, TypeError):
+        return None
 
 
 def _notes_in(file: SourceFile, reads: Collection[int]) -> TranscriptNotes | None:
@@ -237,7 +246,7 @@ class _Pass:
 
     def _take_result(self, result: CallResult, at: int) -> None:
         text = result_text(result.content)
-        self._found.merges.extend((at, redact(name.strip())) for name in _MERGE.findall(text))
+        self._found.merges.extend((at, for_people(name.strip())) for name in _MERGE.findall(text))
         path, offset = self._pending.pop(result.call_id, ("", 0))
         if path and text and not result.has_failed:
             identity = key_of(f"{path}\0{text}")

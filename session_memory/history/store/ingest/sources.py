@@ -192,9 +192,14 @@ class SourceFile:
         return self.path.endswith(COMPRESSED)
 
     @property
+    def named_path(self) -> str:
+        """The path that the file's key names, as text."""
+        return f"{self.directory.root}/{self.key}"
+
+    @property
     def is_in_place(self) -> bool:
         """Check if the file is uncompressed and at the path that its key names."""
-        return path_text(self.path) == f"{self.directory.root}/{self.key}"
+        return path_text(self.path) == self.named_path
 
     def open(self) -> int:
         """Return a descriptor for reading the file, decompressed.

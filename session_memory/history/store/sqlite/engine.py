@@ -168,8 +168,11 @@ class SqliteStore(StoreDatabase):
         return {session_id for (session_id,) in self.rows(sql, (home,))}
 
     def mark_gone(self, home: str, keys: Iterable[str]) -> None:
-        """Note that these files no longer exist. Their entries stay."""
+        """Note that these files no longer exist. Their entries stay, their counts go."""
+        keys = list(keys)
         with self.transaction() as connection:
+            for key in keys:
+                _forget_counts(connection, home, key)
             connection.executemany(
                 "UPDATE memory_file_states SET status = 'gone' WHERE home = ? AND file_path = ?",
                 [(home, key) for key in keys],
@@ -201,6 +204,7 @@ class SqliteStore(StoreDatabase):
             batch = keys[at : at + _FORGOTTEN_AT_ONCE]
             with self._deleting(len(batch)) as connection:
                 for key in batch:
+                    _forget_counts(connection, home, key)
                     sql = "SELECT id FROM memory_file_states WHERE home = ? AND file_path = ?"
                     for (file_id,) in fetch(connection, sql, (home, key)):
                         remove(connection, file_id)
@@ -312,6 +316,7 @@ class SqliteStore(StoreDatabase):
 
         After the last call no byte of a secret is left in the database. Raises DatabaseError."""
         from . import redaction
+        from .counted_files import CountedFiles
 
         with self.explained():
             known = redaction.state(self.connection)
@@ -319,6 +324,9 @@ class SqliteStore(StoreDatabase):
         while not known.is_done and time.monotonic() < deadline:
             with self.transaction() as connection:
                 known = redaction.redact_some(connection, redaction.state(connection))
+                if known.is_done and CountedFiles.forget_outdated(connection):
+                    known = known._replace(is_changed=True)
+                    redaction.keep(connection, known)
         if known.is_done and known.is_changed:
             with self.transaction() as connection:
                 _drop_old_terms(connection)
@@ -521,6 +529,15 @@ class SqliteStore(StoreDatabase):
 
 def _ids_of(conversations: Iterable[Conversation]) -> list[int]:
     return [conversation.id for conversation in conversations]
+
+
+def _forget_counts(connection: Connection, home: str, key: str) -> None:
+    """Delete the counts of a file, within the caller's transaction."""
+    from .counted_files import CountedFiles
+
+    sql = "SELECT root FROM memory_file_states WHERE home = ? AND file_path = ?"
+    for (root,) in fetch(connection, sql, (home, key)):
+        CountedFiles.forget_file(connection, f"{root}/{key}")
 
 
 def _drop_old_terms(connection: Connection) -> None:

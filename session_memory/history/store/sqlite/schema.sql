@@ -143,14 +143,15 @@ CREATE TABLE memory_unread_words (
     file_id INTEGER PRIMARY KEY
 );
 
--- What `costs` and `proof` counted in a transcript (sqlite/counted_files.py). The id is a hash of its path; the state is
--- the file's then. Without any text: `notes` is JSON (history/told.py), `models` the names in the file's answers.
+-- What `costs` and `proof` counted in a transcript (sqlite/counted_files.py). The id is a hash of its path (for a
+-- sub-agent's, also of its session's), the state the file's at that time. The rows have names of files and models, no
+-- messages: `notes` is JSON (history/told.py), `models` the names in the file's answers.
 CREATE TABLE memory_counted_files (
     id INTEGER PRIMARY KEY,
     inode INTEGER NOT NULL,
     file_size INTEGER NOT NULL,
     last_modified INTEGER NOT NULL,
-    version INTEGER NOT NULL,               -- of the program and its rules for secrets, as a hash
+    version INTEGER NOT NULL,               -- of the program, its counts and its rules for secrets, as a hash
     runtime TEXT NOT NULL,
     notes TEXT,                             -- NULL if they were not counted
     models TEXT                             -- JSON, NULL if the answers were not counted
