@@ -25,7 +25,7 @@ _SPACES = str.maketrans(dict.fromkeys("()[]{}<>,;|\\\"'`=", " "))
 _SIGNS = str.maketrans(dict.fromkeys("()[]{}<>,;|\\\"'`=.:!?@*…/_-#&+~$%^", " "))
 # Stems of words that most requests share.
 _COMMON_STEMS = """
-    about addres after again agains also always anythi before below both branch branche build
+    about addres after again agains also always anythi before below both branch build
     chang change check code commen commit comple confli correc could create curren descri docs
     does done dont each ensure every everyt exist existi failin fails feat feedba file files
     find first fixed fixes fixing follow from full functi give good have help here implem improv
@@ -49,8 +49,9 @@ class PromptWords:
         self.files: dict[str, list[str]] = {}
         self.directories: list[str] = []
         for word in text.translate(_SPACES).split():
-            if "/" in word[1:-1] and "." not in word.strip(_AROUND).rpartition("/")[2]:
-                self.directories.append(f"/{word.strip(_AROUND).strip('/')}/")
+            name = word.strip(_AROUND)
+            if "/" in name.strip("/") and "." not in name.rpartition("/")[2]:
+                self.directories.append(f"/{name.strip('/')}/")
             elif "." in word:
                 path = word.strip(_AROUND).partition(":")[0].removeprefix("./")
                 name = path.rpartition("/")[2]
@@ -60,8 +61,12 @@ class PromptWords:
 
     @property
     def tell(self) -> bool:
-        """Check if they can show what concerns the prompt; words such as "yes, go on" cannot."""
-        return len(self.stems) >= ALIKE_WORDS or bool(self.files or self.directories)
+        """Check if they can show what concerns the prompt; words such as "yes, go on" or "and/or"
+        cannot."""
+        if self.files or len(self.stems) >= ALIKE_WORDS:
+            return True
+        parts = [part for directory in self.directories for part in directory.split("/")]
+        return any([len(part) >= SHORTEST_STEM for part in parts])
 
     def names_file(self, path: str) -> bool:
         """Check if the prompt names a file, perhaps by the last parts of its path."""

@@ -12,7 +12,13 @@ from hooks_scene import PlainUser, told
 from records import append, assistant, exchange, tool_result, user
 
 from bench.clones import Clone
-from session_memory.awareness.activity._relevance import PromptWords
+from session_memory.awareness.activity._relevance import (
+    _COMMON,
+    SHORTEST_STEM,
+    STEM_CHARACTERS,
+    PromptWords,
+    stems_of,
+)
 
 
 def edited(plain: PlainUser, request: str, *names: str, minutes: float = 1, **fields: str) -> Path:
@@ -203,3 +209,32 @@ class TestOnlyCollisions:
 )
 def test_a_word_counts_where_it_begins_whatever_sign_is_before_it(text: str, shared: int) -> None:
     assert PromptWords("the garden, and its fence").shared_words([text]) == [shared]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "directories"),
+    [
+        ("look in src/. now", []),
+        ("look in src/", []),
+        ("look in /src/!", []),
+        ("look in src/api/.", ["/src/api/"]),
+        ('the "packages/web/" folder', ["/packages/web/"]),
+        ("open src/api/a.py", []),
+    ],
+)
+def test_a_directory_has_at_least_two_parts(prompt: str, directories: list[str]) -> None:
+    assert PromptWords(prompt).directories == directories
+
+
+@pytest.mark.parametrize(
+    ("prompt", "tells"),
+    [("yes, and/or go on w/o it, 1/2", False), ("yes, packages/web", True), ("go on", False)],
+)
+def test_a_slash_between_short_words_tells_nothing(prompt: str, tells: bool) -> None:
+    assert PromptWords(prompt).tell is tells
+
+
+def test_common_words_are_as_long_as_stems() -> None:
+    text = " ".join(_COMMON)
+    assert {word for word in _COMMON if not SHORTEST_STEM <= len(word) <= STEM_CHARACTERS} == set()
+    assert stems_of(text) == []
