@@ -122,6 +122,8 @@ class SessionSummary:
         self.touched: list[tuple[str, str, float | None]] = []
         self.by_sub_agents: list[str] = []
         self.directory = self.inside = ""
+        self._viewpoint: Viewpoint | None = None  # until a file has to be named
+        self._local_root = ""
         self.last: Entry | None = None
         self.other_tools: tuple[str, ...] = ()
         self.from_agents = 0
@@ -155,15 +157,28 @@ class SessionSummary:
                 others[tool.name] = None
         return has_edit
 
-    def relate_to(self, root: str, inside: str = "") -> None:
-        """Name the files below `root`, a directory at or above the first working directory, for a
-        reader who is `inside` it or a copy of it."""
-        if (root, inside) != (self.directory, self.inside):
-            self.directory, self.inside = root, inside
-            self.count_calls()
+    def see_from(self, viewpoint: Viewpoint, local_root: str = "") -> None:
+        """Name the files as the reader at a `viewpoint` does.
+
+        A session on another machine names them relative to its copy of the repository that is at
+        `local_root` here."""
+        self._viewpoint, self._local_root = viewpoint, local_root
+        before = self.directory
+        if self.touched:
+            self._find_place()
+            if self.inside or self.directory != before:
+                self.count_calls()
+
+    def _find_place(self) -> None:
+        if self._viewpoint is not None:
+            root, self.inside = self._viewpoint.of(self._local_root or self.directory)
+            self.directory = "" if self._local_root else root
+            self._viewpoint = None
 
     def shown(self, path: str) -> str:
         """Return the path of a file as the summary names it."""
+        if self._local_root and not path.startswith("/"):
+            return relative(f"/{path}", "/", self.inside)
         return relative(path, self.directory, self.inside)
 
     def count_calls(self) -> None:
@@ -186,6 +201,8 @@ class SessionSummary:
         edited = dict.fromkeys(
             [path for path, kind, _ in self.touched if kind == "edit"] + self.by_sub_agents
         )
+        if edited or read:
+            self._find_place()
         self.edited_files = tuple([self.shown(path) for path in edited])
         self.files_read = len(read)
         self.last_read = self.shown(next(reversed(read))) if read else ""
@@ -488,19 +505,13 @@ def reports_of(
     rules = _rules_for(settings, own_session.home, [new.cursor.start or "" for new in read])
 
     viewpoint = Viewpoint(own_session.start, own_session.user_dir)
-    roots = {own_session.start: viewpoint.root}
 
     def report(new: NewEntries) -> tuple[Report | None, NewEntries]:
         if is_elsewhere(new.session, new.cursor, own_session):
             return None, new
         made = _report_of(new, rules, own_session.id_of(new.session), now)
         if made is not None:
-            directory = made.summary.directory
-            if directory not in roots:
-                roots[directory] = Viewpoint(directory, own_session.user_dir).root
-            root = roots[directory]
-            is_same = root == viewpoint.root or not new.session.is_elsewhere
-            made.summary.relate_to(root, viewpoint.inside if is_same else "")
+            made.summary.see_from(viewpoint, new.session.local_root)
         return made, new
 
     reports = [own_session.deadline.attempt(new.session.path, report, new) for new in read]

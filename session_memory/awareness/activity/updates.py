@@ -725,7 +725,7 @@ def _add_lines(known: Known, collisions: PromptCollisions, room: int) -> None:
 
         facts = findings.facts
         reports = reports_by_key(others)
-        viewpoint = Viewpoint(known.own.directory, known.own.user_dir)
+        viewpoint = Viewpoint(known.own.directory, known.own.user_dir, known.worktree)
         collisions.lines, reported = lines_of(facts, reports, viewpoint, known.now, room)
         collisions.edit = newest_edit(reported, reports, viewpoint)
         for fact in reported:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from collision_scene import Pair
+from git_scene import repository
+from hooks_scene import told
+from teammate_scene import TeamProject
 
 from bench.clones import Actor, Clone
 from session_memory.awareness.activity.conflicts import KeptConflict
+from session_memory.awareness.activity.viewpoint import Viewpoint
 from session_memory.common.text.paths import relative
 
 FILES = ("a.py", "packages/x/a.py", "packages/y/a.py")
@@ -74,6 +79,71 @@ def test_a_link_to_a_package_is_seen_from_the_package(clone: Clone) -> None:
     reader = clone.session("reader", worktree=clone.root / "link", root=clone.root)
     clone.session("x").edit("packages/x/a.py", "x\n")
     assert "edited ../x/a.py" in reader.prompt()
+
+
+def test_a_link_to_a_package_from_elsewhere_is_seen_from_the_package(
+    clone: Clone, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to(clone.root / "packages" / "y")
+    reader = clone.session("reader", worktree=tmp_path / "link", root=clone.root)
+    clone.session("x").edit("packages/x/a.py", "x\n")
+    assert "edited ../x/a.py" in reader.prompt()
+
+
+def test_a_session_behind_a_link_to_the_repository_is_named_like_others(
+    clone: Clone, tmp_path: Path
+) -> None:
+    reader = package(clone, "y", "reader")
+    (tmp_path / "link").symlink_to(clone.root)
+    clone.session("x", worktree=tmp_path / "link" / "packages" / "x").edit("a.py", "x\n")
+    assert "edited ../x/a.py" in reader.prompt()
+
+
+def test_where_a_link_leads_out_of_the_repository_the_reader_is_in_none(
+    clone: Clone, tmp_path: Path
+) -> None:
+    (tmp_path / "elsewhere" / "deep").mkdir(parents=True)
+    (clone.root / "link").symlink_to(tmp_path / "elsewhere" / "deep")
+    reader = clone.session("reader", worktree=clone.root / "link", root=clone.root)
+    clone.session("x").edit("packages/x/a.py", "x\n")
+    assert "edited packages/x/a.py" in reader.prompt()
+    viewpoint = Viewpoint(str(clone.root / "link"), str(tmp_path))
+    assert viewpoint.inside == ""
+    assert viewpoint.shown(f"{clone.root}/a.py") == f"{clone.root}/a.py"
+
+
+def test_a_file_of_a_removed_worktree_is_not_named_from_where_the_reader_started(
+    clone: Clone, tmp_path: Path
+) -> None:
+    reader, place = package(clone, "y", "reader"), tmp_path / "fix"
+    clone.shell(f"git worktree add -q -b fix {place}")
+    clone.session("x", worktree=place).edit("packages/x/a.py", "x\n")
+    shutil.rmtree(place)
+    assert "edited packages/x/a.py" in reader.prompt()
+
+
+def test_a_file_of_another_repository_is_named_from_its_root(clone: Clone, tmp_path: Path) -> None:
+    reader, other = package(clone, "y", "reader"), repository(tmp_path / "other", app="1\n")
+    clone.session("x", worktree=other).edit("src/f.py", "x\n")
+    assert "edited src/f.py" in reader.prompt()
+
+
+def test_a_teammate_s_file_is_named_from_where_the_reader_started(tmp_path: Path) -> None:
+    project = TeamProject(tmp_path)
+    web = project.directory / "packages" / "web"
+    web.mkdir(parents=True)
+    project.cwd = str(web)
+    project.elsewhere("packages/api/x.ts", "app", "/home/ann/notes.md")
+    text = told(project.user.run(cwd=project.cwd))
+    assert "edited ../../app, ../api/x.ts" in text
+
+
+def test_a_viewpoint_is_found_once(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Viewpoint(str(clone.root / "packages" / "x"), str(clone.root.parent))
+    assert place.shown(f"{clone.root}/packages/y/a.py") == "../y/a.py"
+    monkeypatch.setattr("session_memory.common.system.files.os.readlink", None)
+    assert place.shown(f"{clone.root}/packages/x/a.py") == "a.py"
+    assert place.inside == "packages/x"
 
 
 def test_collisions_are_named_from_where_the_reader_started(clone: Clone) -> None:
