@@ -16,5 +16,6 @@ recorded: records in transcripts behind items of the store
 search: the search above every engine
 store: all transcripts in a database
 told: the texts that sessions were told, from their transcripts
+told_lines: the kinds of `!` lines in an update, and their files
 trajectory: a session in ATIF, the format of Harbor
 """

@@ -7,6 +7,7 @@ import os
 import time
 
 from ...common.system.terminal import Terminal
+from ..session_counts import SessionCounts
 from .arguments import add_common
 
 SUMMARY = "list your agents: who works, who waits for you"
@@ -31,12 +32,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ, is_json=arguments.json)
     if arguments.short:
-        from ..session_counts import SessionCounts  # which takes a third of the time of the rest
-
         now, all_projects = time.time(), not arguments.here
         terminal.show(SessionCounts.read(arguments.home, now, all_projects=all_projects))
         return 0
-    from ..session_reader import SessionReader
+    from ..session_reader import SessionReader  # three times the counts' time
     from ._agents_view import AgentsView
 
     reader = SessionReader(

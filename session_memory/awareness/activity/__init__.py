@@ -14,4 +14,5 @@ session_state: everything kept about a session between its prompts
 status_line: the line about other sessions that a person sees
 update_text: the text of all reports, within a limit
 updates: the steps from changes to text, in one pass
+viewpoint: files named as git prints them where the reader started
 """

@@ -3,6 +3,7 @@
 deadline: the deadline of a hook, and calls that may fail without failing the others
 file_changes: changes to a user's files, each made in one step
 files: the calls of `os` without its import time, and private files
+garbage: making many objects without the search for cycles
 git: the worktree of a directory, its branch and commit, without starting git
 git_directories: temporary directories in which git works
 git_identity: the origin and first commit, by which clones of a repository are recognised

@@ -24,7 +24,7 @@ def machine(tmp_path):
 
 
 def test_every_subcommand_is_listed_and_explains_itself(machine):
-    listed = machine.run("--help").stdout
+    listed = machine.run("help", "all").stdout
     for name in COMMANDS:
         assert re.search(rf"^  {name}\b", listed, re.MULTILINE)
         done = machine.run(name, "--help")

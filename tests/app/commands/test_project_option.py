@@ -25,6 +25,7 @@ CALLS = {
     "patterns": "",
     "proof": "",
     "search": "jam",
+    "since": "2026-01-01",
 }
 
 

@@ -243,4 +243,6 @@ class TestProgress:
 def test_the_readers_of_all_this_are_told_in_the_docs():
     text = (ROOT / "docs" / "inside" / "store.md").read_text()
     for command in re.findall(r"^    session-memory (\S+)", text, re.MULTILINE):
-        assert command in ("ingest", "search", "show", "conversations", "export", "watch", "doctor")
+        assert command in (
+            *("ingest", "search", "show", "conversations", "export", "since", "watch", "doctor"),
+        )

@@ -94,6 +94,6 @@ def test_the_help_of_all_commands_is_whole(
     launcher: list[str], environment: dict[str, str]
 ) -> None:
     done = subprocess.run(
-        [*launcher, "--help"], capture_output=True, env=environment, check=True, text=True
+        [*launcher, "help", "all"], capture_output=True, env=environment, check=True, text=True
     )
     assert [name for name in COMMANDS if f"  {name} " not in done.stdout] == []

@@ -1,6 +1,7 @@
 """The store's engine on SQLite. All of the store's SQL is here.
 
 corruption: the one place that decides if the store is corrupt, and replaces it
+counted_files: counts of transcripts, kept until these change
 engine: the store of one machine in one file
 exclusions: items and transcripts that rules hide, for every query
 queue: the conversations that wait for strategies
