@@ -90,8 +90,8 @@ class StateReader:
         pairs = list(sessions)
         evidence = self._evidence(pairs)
         return {
-            session.session.path: self._state(session, directory, evidence, now)
-            for session, directory in pairs
+            session.session.path: self._state(session, self._directory(session), evidence, now)
+            for session, _ in pairs
         }
 
     def open_states(self, sessions: Iterable[FoundSession], now: float) -> list[State]:
@@ -101,7 +101,11 @@ class StateReader:
         opened = [each for each in listed if evidence[each.session.path].is_alive is not False]
         for session in opened:
             self.look_at(session)
-        return [self._state(session, session.start, evidence, now) for session in opened]
+        return [self._state(each, self._directory(each), evidence, now) for each in opened]
+
+    def _directory(self, session: FoundSession) -> str:
+        """Return the directory that a session which was looked at works in."""
+        return self._turns[session.session.path].turn.cwd or session.start
 
     def forget(self, kept: Iterable[str]) -> None:
         """Drop the turns of all sessions except the ones whose transcripts are `kept`."""

@@ -22,7 +22,8 @@ class LastTurn(NamedTuple):
     `role` is the last entry's: `user`, `assistant`, or '' if there is none. `calls` have no result
     yet and were made at `called_at`; `asks_approval` if the transcript says so. `has_ended` means
     that the agent's last message ends the turn, or that its user interrupted it. `at` is the time
-    of the last event, `asked_at` the time of the last prompt if it is near the end."""
+    of the last event, `asked_at` the time of the last prompt if it is near the end. `cwd` is the
+    runtime's directory at the last entry that has one, '' if unknown."""
 
     role: str = ""
     calls: tuple[ToolUse, ...] = ()
@@ -31,6 +32,7 @@ class LastTurn(NamedTuple):
     has_ended: bool = False
     at: float = 0.0
     asked_at: float = 0.0
+    cwd: str = ""
 
 
 class _Reading:
@@ -43,7 +45,7 @@ class _Reading:
         self._has_calls = self._is_past_calls = self._asks = False
         self._called_at = self._at = self._asked_at = 0.0
         self._ends: bool | None = None  # None: nothing shows it yet
-        self._role = ""
+        self._role = self._cwd = ""
         self.is_done = False
 
     def read(self, line: bytes) -> None:
@@ -82,6 +84,7 @@ class _Reading:
         if isinstance(event, Entry):
             at = event.timestamp or at
             self._at, self._role = self._at or at, self._role or event.role
+            self._cwd = self._cwd or event.cwd
             if event.role == "user":
                 self._asked_at = at
                 self.is_done = True
@@ -97,6 +100,7 @@ class _Reading:
             bool(self._ends),
             self._at,
             self._asked_at,
+            self._cwd,
         )
 
 

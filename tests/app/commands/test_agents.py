@@ -111,6 +111,16 @@ def test_short_counts_the_states_and_prints_nothing_without_an_open_session(
     assert person.run("agents", "--short", "--watch").returncode == 2
 
 
+def test_short_counts_a_session_as_the_list_shows_it(person: Person) -> None:
+    gone = person.home / "api-dates"
+    before = {"cwd": str(person.repository), "at": time.time() - 60}
+    moved = exchange("use dates", "Used.", cwd=str(gone), at=time.time())
+    person.works("a", *exchange("begin", "Begun.", **before), *moved)
+    with noted_process(person.config_dir, "a", "idle"):
+        assert [each["state"] for each in person.agents()] == ["worktree gone"]
+        assert person.run("agents", "--short").stdout == "1 without its worktree\n"
+
+
 def test_an_open_session_of_last_week_is_listed_and_an_ended_one_is_not(person: Person) -> None:
     long_ago = {"cwd": str(person.repository), "at": time.time() - 7 * 86400}
     for id in ("open", "over"):
