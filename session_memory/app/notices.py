@@ -6,9 +6,11 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..common.errors import described
@@ -19,6 +21,7 @@ from ..sessions.settings.homes import person_home
 
 TEXT_CHARACTERS = 200
 SECONDS = 10.0  # in which a program has to show a notice
+_POLL_SECONDS = 0.05
 KEPT_SECONDS = 86_400.0  # of the record that a notice was sent
 _RECORD = re.compile("^[0-9a-f]{32}$")
 _OSASCRIPT = (
@@ -39,6 +42,8 @@ class Notices:
         self._directory = f"{home.state_dir}/notices"
         self._note = note
         self._has_failed = False
+        self._is_closed = threading.Event()
+        self._threads: list[threading.Thread] = []
         self.has_bell = settings.notices == "bell"
         self._command = _command(settings.notices, settings.notice_command, environ)
         self.is_on = settings.notices != "off"
@@ -55,7 +60,15 @@ class Notices:
             os.write(sys.stdout.fileno() if sys.stdout.isatty() else sys.stderr.fileno(), b"\a")
         elif self._command:
             words = [*self._command, shortened(text, TEXT_CHARACTERS)]
-            threading.Thread(target=self._run, args=(words,), daemon=True).start()
+            thread = threading.Thread(target=self._run, args=(words,), daemon=True)
+            self._threads = [each for each in self._threads if each.is_alive()] + [thread]
+            thread.start()
+
+    def close(self) -> None:
+        """End the programs that still run, with the processes that they started."""
+        self._is_closed.set()
+        for thread in self._threads:
+            thread.join()
 
     def _is_first(self, key: str) -> bool:
         """Record that a notice is sent; return False if another watcher did."""
@@ -71,17 +84,27 @@ class Notices:
         return True
 
     def _run(self, words: Sequence[str]) -> None:
+        """Run a program in a process group of its own, which ends with its time or this object."""
         try:
-            subprocess.run(
+            process = subprocess.Popen(
                 words,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                timeout=SECONDS,
-                check=False,
+                start_new_session=True,
             )
-        except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        except (OSError, ValueError) as error:
             self._report(error)
+            return
+        until = time.monotonic() + SECONDS
+        while process.poll() is None:
+            is_late = time.monotonic() >= until
+            if is_late or self._is_closed.wait(_POLL_SECONDS):
+                os.killpg(process.pid, signal.SIGKILL)  # it was not waited for, so the group exists
+                process.wait()
+                if is_late:
+                    self._report(subprocess.TimeoutExpired(words, SECONDS))
+                return
 
     def _report(self, error: Exception) -> None:
         if not self._has_failed:

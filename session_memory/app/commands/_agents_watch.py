@@ -6,11 +6,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 from ...common.system.terminal import Result, Terminal, print_note
+from ...sessions.states import ENDED, WAITS
 from ..active_sessions import ActiveSession
 from ..notices import Notices
 from ..session_reader import SessionReader
@@ -27,17 +28,21 @@ def watch(reader: SessionReader, view: AgentsView, terminal: Terminal) -> int:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    notices = Notices(terminal.environ, print_note)
     shown: dict[str, ActiveSession] = {}
     is_first = True
-    with terminal.redrawn() if terminal.is_screen else nullcontext() as show:
+    with (
+        closing(Notices(terminal.environ, print_note)) as notices,
+        terminal.redrawn() if terminal.is_screen else nullcontext() as show,
+    ):
         for sessions in _readings(reader, stop, terminal.log):
             if show:
                 show(view.of(sessions, time.time()))
             for change in _changes(shown, sessions):
                 if not show:
                     terminal.show(change)
-                if not is_first:
+                # one that was ended and waits now, its user has just opened
+                is_opened = change.before == ENDED and change.session.state.name == WAITS
+                if not (is_first or is_opened):
                     _notify(notices, change.session)
             is_first = False
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -96,6 +97,39 @@ def test_a_program_that_is_missing_is_noted_once(person: StoreUser) -> None:
     assert "/nowhere/notify" in notes[0]
 
 
+@pytest.mark.parametrize("ends", ["it is late", "nobody watches any more"])
+def test_a_program_ends_with_the_processes_that_it_started(
+    person: StoreUser, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    pids = person.home / "pids"
+    script = f"sleep 600 & echo $$ $! > {pids}.new; mv {pids}.new {pids}; wait"
+    person.config(f"notices: command\nnotice_command: [sh, -c, '{script}']\n")
+    notes: list[str] = []
+    watcher = notices(person, notes)
+    if ends == "it is late":
+        monkeypatch.setattr("session_memory.app.notices.SECONDS", 1.0)
+    watcher.send("waits", ["a"])
+    until = time.monotonic() + WAIT_SECONDS
+    while not pids.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    running = [int(pid) for pid in pids.read_text().split()]
+    if ends != "it is late":
+        watcher.close()
+    while any(map(runs, running)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert [pid for pid in running if runs(pid)] == []
+    watcher.close()
+    assert len(notes) == (ends == "it is late")
+
+
+def runs(pid: int) -> bool:
+    """Whether a process runs; one that nobody has waited for does not."""
+    done = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()[:1] not in ("", "Z")
+
+
 @contextmanager
 def watching(person: StoreUser) -> Iterator[None]:
     """`agents --watch`, which has read the sessions once."""
@@ -130,3 +164,43 @@ def test_watch_sends_a_notice_when_a_session_begins_to_ask_but_not_for_earlier_o
         [notice] = sent(person, 1)
     assert notice.startswith("asks for approval: ")
     assert notice.endswith(": Bash: make")
+
+
+def test_a_session_that_its_user_has_just_opened_sends_no_notice(person: StoreUser) -> None:
+    person.config(f"notices: command\nnotice_command: [{program(person)}]\n")
+    where = {"cwd": str(person.home), "at": time.time()}
+    for id in ("open", "opened"):
+        person.session(id, *exchange("say hello", "Hello.", **where))
+    path = person.session("asks", user("build it", **where))
+    append(path, assistant(("Bash", {"command": "make"}), **where))
+    config_dir = person.home / ".claude"
+    with (
+        noted_process(config_dir, "open", "idle"),
+        watching(person),
+        noted_process(config_dir, "opened", "idle"),
+    ):
+        log, until = person.home / "watch.log", time.monotonic() + WAIT_SECONDS
+        while '"opened"' not in log.read_text() and time.monotonic() < until:
+            time.sleep(0.05)
+        with noted_process(config_dir, "asks", "waiting", "permission prompt"):
+            [notice] = sent(person, 1)
+    assert notice.startswith("asks for approval: ")
+
+
+def test_the_end_of_watch_ends_a_program_that_still_runs(person: StoreUser) -> None:
+    pid_file = person.home / "pid"
+    script = f"echo $$ > {pid_file}; sleep 600; true"
+    person.config(f"notices: command\nnotice_command: [sh, -c, '{script}']\n")
+    where = {"cwd": str(person.home), "at": time.time()}
+    person.session("open", *exchange("say hello", "Hello.", **where))
+    path = person.session("asks", user("build it", **where))
+    append(path, assistant(("Bash", {"command": "make"}), **where))
+    with (
+        noted_process(person.home / ".claude", "open", "idle"),
+        watching(person),
+        noted_process(person.home / ".claude", "asks", "waiting", "permission prompt"),
+    ):
+        until = time.monotonic() + WAIT_SECONDS
+        while not (pid_file.exists() and pid_file.read_text()) and time.monotonic() < until:
+            time.sleep(0.05)
+    assert not runs(int(pid_file.read_text()))
