@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ..common.system.files import expanded, user_dir
 from ..history.store.values import Filter
 from ..sessions.settings.homes import Home
+from ..sessions.settings.rules import covers
 
 _STARTS = ("/", "./", "../", "~")  # of a path, whether or not anything is there
 
@@ -99,6 +100,13 @@ def limited_to(project: Project, wanted: Filter, home: Home) -> Filter:
     directories = project_directories(project, home)
     folders = _folders_of(directories)
     return wanted._replace(project=project.text, directories=directories, folders=folders)
+
+
+def is_in_project(directory: str, wanted: Filter) -> bool:
+    """Check if a directory is in the project that a filter is limited to, or that it has none."""
+    if wanted.directories:
+        return any(covers(root, directory) for root in wanted.directories)
+    return wanted.project.rstrip("/").casefold() in directory.casefold()
 
 
 def _folders_of(directories: tuple[str, ...]) -> tuple[str, ...]:

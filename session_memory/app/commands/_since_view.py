@@ -38,14 +38,13 @@ _OUTER_LINES = 2  # the first and the last one
 
 class WaitingSession(NamedTuple):
     """A session that waits for its user: the reason, since when, its place, and its question or
-    request. `session_id` names it, `conversation` is its number in the store, 0 for none."""
+    request. `session_id` names it."""
 
     state: str
     since: float
     place: str
     text: str
     session_id: str
-    conversation: int = 0
 
 
 class _Section(NamedTuple):
@@ -59,13 +58,15 @@ class _Section(NamedTuple):
 class DoneWork(Result):
     """The work since a time, in milliseconds; at most `limit` lines show it.
 
-    `is_markdown` means that it is printed as Markdown."""
+    `options` make a command use the same store. `is_markdown` means that it is printed as
+    Markdown."""
 
     since: int
     now: float
     work: WorkSince
     waiting: list[WaitingSession]
     limit: int
+    options: str = ""
     is_markdown: bool = False
 
     def show(self, terminal: Terminal) -> None:
@@ -84,7 +85,7 @@ class DoneWork(Result):
                 terminal.line(f"  {line}")
         if self.work.projects:
             number = self.work.projects[0].sessions[-1].conversation.id
-            terminal.line(f"To read one: {called_as()} show {number}")
+            terminal.line(f"To read one: {called_as()} show {number}{self.options}")
 
     def _as_markdown(self) -> str:
         blocks = [f"# {escape(self._summary())}"]
@@ -173,7 +174,10 @@ class DoneWork(Result):
                 subjects = [for_people(made.commit.subject) for made in project.commits]
                 text = f"{len(subjects)}: {one_line('; '.join(subjects))}"
                 rows.append((_place(project.directory), text))
-        return _aligned(rows[:MOST_COMMITTED], room)
+        lines = _aligned(rows[:MOST_COMMITTED], room)
+        if len(rows) > MOST_COMMITTED:
+            lines.append(f"and in {counted(len(rows) - MOST_COMMITTED, 'more project')}")
+        return lines
 
     def _project_sections(self, left: int, room: int) -> list[_Section]:
         """Return a section for each project, with as many sessions as `left` lines have room for.
@@ -187,12 +191,19 @@ class DoneWork(Result):
         sizes = [sum(len(project.sessions) for project in block) for block in shown]
         is_long = self.now - self.since / 1000 > 2 * DAY_SECONDS
         form = "%a %d %H:%M" if is_long else "%H:%M"
+        of_several = "Other projects" if len(blocks) > 1 else "Projects"
         sections = [
-            _block_section(block, number, form, room)
+            _block_section(
+                block,
+                number,
+                form,
+                room,
+                of_several if len(block) > 1 else _place(block[0].directory),
+            )
             for block, number in zip(shown, _shares(sizes, left))
         ]
-        if len(blocks) > len(shown):
-            more = counted(len(blocks) - len(shown), "more project")
+        if hidden := sum(map(len, blocks[len(shown) :])):
+            more = counted(hidden, "more project")
             sections.append(_Section(f"and {more}: --limit N shows them", []))
         return sections
 
@@ -269,20 +280,21 @@ def _shares(wanted: Sequence[int], left: int) -> list[int]:
     return shares
 
 
-def _block_section(projects: Sequence[ProjectWork], number: int, form: str, room: int) -> _Section:
+def _block_section(
+    projects: Sequence[ProjectWork], number: int, form: str, room: int, title: str
+) -> _Section:
     """Return the section of a project, or of several with one session each."""
     pairs = [(project, work) for project in projects for work in project.sessions]
     works = [work for _, work in pairs]
     ranked = sorted(pairs, key=lambda pair: _rank(*pair), reverse=True)
     shown = sorted(ranked[:number], key=lambda pair: pair[1].first_at)
     has_several = len(projects) > 1
-    place = "Other projects" if has_several else _place(projects[0].directory)
     [(usual, _)] = Counter(work.conversation.runtime for work in works).most_common(1)
     rows = [
         _session_row(project, work, form, with_place=has_several, usual_runtime=usual)
         for project, work in shown
     ]
-    return _Section(f"{place}: {_sums(works, len(shown))}", _session_lines(rows, room))
+    return _Section(f"{title}: {_sums(works, len(shown))}", _session_lines(rows, room))
 
 
 def _rank(project: ProjectWork, work: WorkedSession) -> tuple[int, int]:

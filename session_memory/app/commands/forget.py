@@ -19,6 +19,7 @@ from ...common.text.timestamps import epoch_seconds, now_milliseconds
 from ...history.archives.list import list_archives, private_path
 from ...history.copies.keep import kept_of
 from ...history.copies.pack import KeptSession
+from ...history.marks import SessionKey
 from ...history.store.ingest.values import FileState
 from ...history.store.location import Archives, StoreLocation
 from ...history.store.rules import ReadRules
@@ -42,7 +43,6 @@ from .opened_store import OpenStore, check_names, line_of, refresh, sessions_cal
 
 SUMMARY = "delete sessions for good: from store, memories and archives"
 SHOWN = 10
-SessionKey = tuple[str, str]  # its group and its id
 KnownFiles = Mapping[tuple[str, str], FileState]  # by group and path
 
 

@@ -136,9 +136,15 @@ def refresh(opened: OpenStore, *, with_sub_agents: bool = False) -> None:
 
 
 def options_of(arguments: argparse.Namespace) -> str:
-    """Return the options with which another command uses the same store."""
-    option = " --team" if arguments.shared else ""
-    return f"{option} --home {shlex.quote(arguments.home)}" if arguments.home else option
+    """Return the options with which another command uses the same store and may show as much."""
+    options = [""]
+    if getattr(arguments, "shared", False):
+        options.append("--team")
+    if arguments.home:
+        options.append(f"--home {shlex.quote(arguments.home)}")
+    if getattr(arguments, "include_private", False):
+        options.append("--include-private")
+    return " ".join(options)
 
 
 def on_store(

@@ -15,11 +15,12 @@ from ...history.store.values import Filter
 from ...sessions.transcripts.sessions import UnknownSessionError
 from ..active_sessions import ActiveSession
 from ..labels import project_of, quoted
+from ..projects import is_in_project, limited_to
 from ..session_reader import SessionReader
 from ._agents_view import doing, place_of
 from ._since_view import DoneWork, WaitingSession
 from .arguments import NO_LIMIT, add_home, add_private, add_project, point_in_time, positive
-from .opened_store import OpenStore, check_names, on_store, refresh
+from .opened_store import OpenStore, check_names, on_store, options_of, refresh
 
 if TYPE_CHECKING:
     from ...history.patterns.work import WorkedSession
@@ -65,7 +66,7 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     work = WorkSince.read(opened.store, opened.location.home, wanted)
     if not work.sessions and arguments.project:
         check_names(opened, wanted._replace(since=None))
-    waiting = _waiting(arguments, work.sessions, now)
+    waiting = _waiting(arguments.home, wanted, work.sessions, now)
     opened.terminal.show(
         DoneWork(
             since,
@@ -73,6 +74,7 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
             work,
             waiting,
             arguments.limit,
+            options_of(arguments),
             is_markdown=arguments.markdown,
         )
     )
@@ -83,23 +85,21 @@ def _filter(opened: OpenStore, arguments: argparse.Namespace) -> Filter:
     wanted = Filter(limit=NO_LIMIT)
     if arguments.project is None:
         return wanted
-    from ..projects import limited_to
-
     return limited_to(arguments.project, wanted, opened.location.home)
 
 
 def _waiting(
-    arguments: argparse.Namespace, every: Sequence[WorkedSession], now: float
+    home: str | None, wanted: Filter, every: Sequence[WorkedSession], now: float
 ) -> list[WaitingSession]:
     """Return the open sessions that wait for their user, then those that ended with a question or
     in the middle of a turn."""
-    open_sessions = _open_sessions(arguments, now)
+    open_sessions = _open_sessions(home, now)
     works = {work.id: work for work in every}
-    is_limited = arguments.project is not None
     waiting = []
     for session in open_sessions:
         work = works.get(session.id)
-        if session.state.needs_user and (work or not is_limited):
+        # one that did nothing since then may still wait
+        if session.state.needs_user and (work or is_in_project(session.cwd, wanted)):
             waiting.append(_open_row(session, work))
     known = {session.id for session in open_sessions}
     ended = [work for work in every if work.id not in known]
@@ -110,9 +110,9 @@ def _waiting(
     ]
 
 
-def _open_sessions(arguments: argparse.Namespace, now: float) -> list[ActiveSession]:
+def _open_sessions(home: str | None, now: float) -> list[ActiveSession]:
     """Return the open sessions, those that need their user first."""
-    reader = SessionReader(arguments.home, os.environ, delivery_seconds=0.0)
+    reader = SessionReader(home, os.environ, delivery_seconds=0.0)
     try:
         sessions = reader.read(now)
     except UnknownSessionError:  # that home has no sessions of its own
@@ -126,9 +126,8 @@ def _open_row(session: ActiveSession, work: WorkedSession | None) -> WaitingSess
     question = quoted(work.question, TEXT_CHARACTERS) if work else ""
     text = doing(session) if state.names_call or state.reason else ""
     text = text or f'"{question or session.request or session.name}"'
-    number = work.conversation.id if work else 0
     since = state.since or session.last_at
-    return WaitingSession(state.name, since, place_of(session), text, session.id, number)
+    return WaitingSession(state.name, since, place_of(session), text, session.id)
 
 
 def _ended_row(work: WorkedSession) -> WaitingSession:
@@ -136,5 +135,4 @@ def _ended_row(work: WorkedSession) -> WaitingSession:
     state = ASKED if work.question else STOPPED
     first, last = work.titles
     text = f'"{quoted(work.question or last or first, TEXT_CHARACTERS)}"'
-    number = work.conversation.id
-    return WaitingSession(state, work.last_at / 1000, place, text, work.id, number)
+    return WaitingSession(state, work.last_at / 1000, place, text, work.id)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...common.text.format import one_line
 from ...history.store.values import Hit
 from ...memory.format import EPISODE, LOG, is_by_agent
-from ...sessions.settings.rules import covers
+from ..projects import is_in_project
 from .values import SearchResult
 
 if TYPE_CHECKING:
@@ -43,11 +43,10 @@ def is_within(memory: IndexedMemory, wanted: Filter) -> bool:
         return False
     if wanted.until is not None and (memory.at is None or memory.at > wanted.until):
         return False
-    directories = [origin.directory for origin in memory.origins]
-    if wanted.directories:
-        return any(covers(root, path) for root in wanted.directories for path in directories)
-    project = wanted.project.casefold()
-    return not project or any(project in path.casefold() for path in directories)
+    is_limited = wanted.directories or wanted.project
+    return not is_limited or any(
+        is_in_project(origin.directory, wanted) for origin in memory.origins
+    )
 
 
 def found_memory(memory: IndexedMemory) -> SearchResult:

@@ -30,12 +30,11 @@ MOST_FILES = 300  # of a worktree that are compared with its commit
 class WorktreeChanges(NamedTuple):
     """Files that sessions edited and nobody committed, relative to their worktree at `root`.
 
-    `branch` is the one checked out, '' for none. `session_ids` are those that edited them."""
+    `branch` is the one checked out, '' for none."""
 
     root: str
     branch: str
     files: tuple[str, ...]
-    session_ids: frozenset[str]
 
 
 class SessionCommit(NamedTuple):
@@ -150,23 +149,21 @@ def _uncommitted(
     project: ProjectWork, worktree: Worktree, worktrees: _Worktrees
 ) -> tuple[WorktreeChanges, ...]:
     """Return the changes in each worktree of the repository, the most files first."""
-    by_root: dict[str, tuple[Worktree, Counter[str], set[str]]] = {}
+    by_root: dict[str, tuple[Worktree, Counter[str]]] = {}
     for work in project.sessions:
         for path in work.files:
             place = os.path.realpath(os.path.dirname(path))
             tree = worktrees.at(place)
             if tree and tree.root and tree.common_dir == worktree.common_dir:
                 inside = os.path.relpath(f"{place}/{os.path.basename(path)}", tree.root)
-                _, files, ids = by_root.setdefault(tree.root, (tree, Counter(), set()))
-                files[inside] += 1
-                ids.add(work.id)
+                by_root.setdefault(tree.root, (tree, Counter()))[1][inside] += 1
     changes = []
-    for tree, files, ids in by_root.values():
+    for tree, files in by_root.values():
         left: list[str] = []
         with suppress(GitUnavailableError):
             left = Repository(tree.git_dir, tree.root).uncommitted(list(files)[-MOST_FILES:])
         branch = head_of(tree.git_dir)
         if left:
             branch = "" if is_commit(branch) else branch
-            changes.append(WorktreeChanges(tree.root, branch, tuple(left), frozenset(ids)))
+            changes.append(WorktreeChanges(tree.root, branch, tuple(left)))
     return tuple(sorted(changes, key=lambda each: -len(each.files)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from pathlib import Path
 from typing import Any
@@ -229,3 +230,50 @@ def test_a_result_ends_a_turn_only_with_an_answer(person: Person) -> None:
     person.works("a", user("build it now"), assistant(("Bash", {"command": "make"})), tool_result())
     [waiting] = person.result("since", "5h")["waiting"]
     assert waiting["state"] == "stopped midway"
+
+
+def test_an_open_session_waits_although_it_did_nothing_since_then(person: Person) -> None:
+    other = person.home / "other"
+    other.mkdir()
+    person.works("a", *exchange("round the price", "Rounded."), hours=30)
+    where = {"cwd": str(other)}
+    person.works("b", user("fix it", **where), assistant("Fixed.", **where), hours=30)
+    config_dir = person.home / ".claude"
+    with noted_process(config_dir, "a", "idle"), noted_process(config_dir, "b", "idle"):
+        for project in (str(person.repository), "api"):
+            waiting = person.result("since", "5h", "--project", project)["waiting"]
+            assert [each["session"] for each in waiting] == ["a"]
+        assert len(person.result("since", "5h")["waiting"]) == 2
+
+
+def test_the_hint_shows_what_the_screen_lists(person: Person) -> None:
+    other = StoreUser(person.home / "with space")
+    other.session("b", *exchange("the other home's plan", "Done.", at=time.time() - HOUR))
+    person.works("a", *exchange("round the price", "Rounded."))
+    person.run("since", "5h")  # so that conversation 1 of this home is another one
+
+    def hinted(*options: str) -> str:
+        shown: str = person.run("since", "5h", *options).stdout.splitlines()[-1]
+        command = shown.removeprefix("To read one: ")
+        text: str = person.run(*shlex.split(command)[1:]).stdout
+        return text
+
+    assert "the other home's plan" in hinted("--home", str(other.home / ".claude"))
+    person.config(f"projects: {{{person.repository}: {{quote: false}}}}\n")
+    assert "round the price" in hinted("--include-private")
+
+
+def test_everything_that_has_no_room_is_counted(person: Person) -> None:
+    for number in range(7):
+        directory = repository(person.home / f"project{number}")
+        git(directory, "commit", "-q", "--allow-empty", "-m", "Begin")
+        asked = user(f"build machine {number}", cwd=str(directory))
+        person.works(f"s{number}", asked, hours=number / 10)
+    shown = person.run("since", "5h", "--limit", "100").stdout.splitlines()
+    assert "Projects: 7 sessions, 7 requests" in shown
+    assert shown[shown.index("Committed (14 commits)") + 6] == "  and in 2 more projects"
+    person.works("more", user("build machine 0 again", cwd=str(person.home / "project0")))
+    shown = person.run("since", "5h", "--limit", "100").stdout.splitlines()
+    assert "Other projects: 6 sessions, 6 requests" in shown
+    shown = person.run("since", "5h", "--limit", "10").stdout.splitlines()
+    assert "and 6 more projects: --limit N shows them" in shown
