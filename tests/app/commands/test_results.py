@@ -36,7 +36,7 @@ PRINTING = {"heading", "item", "line", "paragraph", "quote", "table", "verbatim"
 # Functions that print before they show their result, or instead.
 PREVIEWING = {
     "app/commands/process.py:_work_off": "each piece of work as soon as it is done",
-    "extras/proof/command.py:_show": "only a picture, with --svg -",
+    "extras/proof/command.py:run": "only a picture, with --svg -",
     "extras/team/handing_over.py:hand_to_team": "the page, before the question",
 }
 
