@@ -16,7 +16,7 @@ class Viewpoint:
     The agent may change its directory at any time; a path from the start directory stays right. The
     files of git are read only when they are needed, and once."""
 
-    __slots__ = ("_directory", "_kept", "_user_dir", "_worktree", "_worktrees")
+    __slots__ = ("_directory", "_kept", "_places", "_user_dir", "_worktree", "_worktrees")
 
     def __init__(self, directory: str, user_dir: str, worktree: Worktree | None = None) -> None:
         """`worktree` is the one of `directory` if that is known."""
@@ -24,6 +24,7 @@ class Viewpoint:
         self._user_dir = user_dir
         self._worktree = worktree
         self._worktrees: dict[str, Worktree | None] = {}  # by directory
+        self._places: dict[str, tuple[str, str]] = {}  # by directory
         self._kept: tuple[str, str, str] | None = None
 
     @property
@@ -41,11 +42,14 @@ class Viewpoint:
         that is a worktree of the reader's repository, else ''.
 
         Without a repository below the person's home directory, the root is the directory."""
-        worktree = self._find(directory)
-        if worktree is None or not worktree.root:
-            return directory, ""
-        is_same = worktree.common_dir == self._here[2]
-        return _as_named(worktree.root, directory), self.inside if is_same else ""
+        place = self._places.get(directory)
+        if place is None:
+            place, worktree = (directory, ""), self._find(directory)
+            if worktree is not None and worktree.root:
+                is_same = worktree.common_dir == self._here[2]
+                place = _as_named(worktree.root, directory), self.inside if is_same else ""
+            self._places[directory] = place
+        return place
 
     @property
     def _here(self) -> tuple[str, str, str]:
