@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,15 @@ def test_an_export_to_a_dash_goes_to_stdout(tmp_path: Path) -> None:
         assert (done.returncode, "plan the trip" in done.stdout) == (0, True), words
     assert person.run("proof", "--svg", "-", cwd=tmp_path).stdout.startswith("<svg")
     assert not (tmp_path / "-").exists()
+
+
+def test_the_command_of_a_private_hit_shows_it(tmp_path: Path) -> None:
+    person = StoreUser(tmp_path / "home")
+    person.session("one", *exchange("plan the secret trip", "done", cwd=str(tmp_path)))
+    person.config(f"projects: {{{tmp_path}: {{quote: false}}}}\n")
+    [command] = {
+        line.strip()
+        for line in person.run("search", "secret trip", "--include-private").stdout.splitlines()
+        if " show " in line
+    }
+    assert "plan the secret trip" in person.run(*shlex.split(command)[1:]).stdout
