@@ -43,13 +43,6 @@ class LastUpdate(NamedTuple):
     has_arrived: bool | None
     is_withheld: bool = False
 
-    @property
-    def gist(self) -> str:
-        """The first line about somebody's action."""
-        return next(
-            (line[2:] for line in self.text.splitlines() if line.startswith((COLLISION, "- "))), ""
-        )
-
 
 class ActiveSession(NamedTuple):
     """A session of today.

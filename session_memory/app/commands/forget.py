@@ -607,7 +607,7 @@ class ForgottenSelection(Result):
         how = "Forgotten only in part" if self.unfinished else "Forgotten"
         terminal.line(f"{how}: {_amounts(self.chosen)}.")
         _show_transcripts(
-            self.visible, "stay, and are never read again for these sessions", terminal
+            self.visible, "stay; only what these sessions add later is stored again", terminal
         )
 
     def as_json(self) -> dict[str, Any]:

@@ -270,6 +270,8 @@ def test_a_record_of_long_ago_makes_no_thousand_bars(
     assert f'<h2 class="grow">Dollars by {unit}</h2>' in answered.text
     assert len(chart) <= 400
     assert first in ("", next(iter(chart)))
+    leads_to = re.findall(r'data-day="(.*?)" data-span="(.*?)"', answered.text)
+    assert (("2024-02-29", "month") in leads_to) == (unit == "month")
     assert "<b>$10.00<" in answered.text
 
 

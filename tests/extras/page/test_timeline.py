@@ -80,6 +80,21 @@ def test_a_day_has_its_conversations_by_project_and_leads_to_them(user: StoreUse
         assert f'data-day="{day(7)}"><title>{day(7)}: 2</title>' in two_weeks
 
 
+def test_a_month_ends_with_its_last_day_and_no_later_than_today(user: StoreUser) -> None:
+    user.session(
+        "leap", *exchange("Leap", "Done.", at=time.mktime((2024, 1, 30, 12, 0, 0, 0, 0, -1)))
+    )
+    user.session(
+        "late", *exchange("Late", "Done.", at=time.mktime((2024, 1, 1, 12, 0, 0, 0, 0, -1)))
+    )
+    user.run("ingest")
+    with ServedPage(user) as page:
+        month = page.view("/timeline?day=2024-01-31&span=month").text
+        assert "2024-01-01 to 2024-01-31" in month
+        assert "2 conversations, 4 messages" in month
+        assert f'name="day" value="{day(0)}"' in page.view(f"/timeline?day={day(-9)}").text
+
+
 def test_a_bar_leads_to_its_conversation_of_a_long_session(tmp_path: Path) -> None:
     user = StoreUser(tmp_path)
     noon = time.mktime((*time.localtime()[:3], 12, 0, 0, 0, 0, -1))

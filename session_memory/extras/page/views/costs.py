@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
@@ -55,6 +56,14 @@ class CostBar(NamedTuple):
     @property
     def dollars(self) -> float:
         return sum(self.parts.values())
+
+    @property
+    def last_day(self) -> str:
+        """The last day of a bar for a day or month, '' of one for a year."""
+        if len(self.name) != len("2026-02"):
+            return self.name if _date_of(self.name) else ""
+        year, month = map(int, self.name.split("-"))
+        return f"{self.name}-{monthrange(year, month)[1]}"
 
 
 def values(request: PageRequest) -> dict[str, Any]:

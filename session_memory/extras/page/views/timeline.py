@@ -28,7 +28,7 @@ from .._view import View
 if TYPE_CHECKING:
     from ....history.store.sqlite.tool_uses import WorkHour
 
-SPANS = {"day": 1, "week": 7, "month": 28}  # days
+SPANS = {"day": 1, "week": 7, "month": 31}  # days
 MOST = 1000  # conversations in a span: more would not be legible
 YEAR_DAYS = 371  # 53 weeks
 LONGEST = 6
@@ -94,7 +94,8 @@ def _values(request: PageRequest) -> dict[str, Any]:
     span = request.one("span") if request.one("span") in SPANS else "day"
     today = _day_of(request.now)
     day = request.one("day") or (min(hours[-1].day, today) if hours else today)
-    last = _noon_of(day) or _noon_of(today) or request.now
+    latest = _noon_of(today) or request.now
+    last = min(_noon_of(day) or latest, latest)
     begin, end = midnight(last, 1 - SPANS[span]), midnight(last, 1)
     since, until = round(begin * 1000), round(end * 1000) - 1
     chosen = places(request)
