@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..common.errors import SessionMemoryError
+from ..common.errors import SessionMemoryError, described
 from ..common.system.files import Closing, lock, move_away, read_whole, write_atomically
 from ..common.system.json import decode, encode
 from ..common.text.format import one_line, shorten
@@ -69,6 +69,20 @@ class Marks:
             return cls()
         except (ValueError, TypeError, KeyError, AttributeError):
             return cls()
+
+    @classmethod
+    def readable(cls, home: Home) -> tuple[Marks, str]:
+        """Return the marks and '', or no marks and the problem that keeps them from being read."""
+        try:
+            return cls.load(decode(read_whole(_file(home)).decode())), ""
+        except FileNotFoundError:
+            return cls(), ""
+        except MarksError as error:
+            return cls(), f"{error}: {error.hint}"
+        except OSError as error:
+            return cls(), described(error)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return cls(), f"{_file(home)} is damaged; the next change renames it and begins anew"
 
     @classmethod
     def load(cls, kept: Any) -> Marks:

@@ -93,3 +93,38 @@ def test_the_marks_of_a_session_are_gone_after_it_was_forgotten(tmp_path: Path) 
     marks = Marks.read(home)
     assert list(marks.of_sessions) == [("", "s2")]
     assert list(marks.seen) == ["row of s2"]
+
+
+def test_labels_of_a_newer_version_do_not_keep_the_state_of_a_forgotten_session(
+    tmp_path: Path,
+) -> None:
+    owner = StoreUser(tmp_path)
+    owner.session("s1", *exchange("Bake the bread", "Baked."))
+    owner.run("ingest")
+    home = person_home({"HOME": str(tmp_path)})
+    file = change(home)
+    file.write_text('{"version": 9}')
+    cursors = Path(home.cursor_file("s1"))
+    cursors.parent.mkdir(parents=True, exist_ok=True)
+    cursors.write_text("{}")
+    done = owner.run("forget", "s1", "--yes")
+    assert "a newer version wrote the labels and pins" in done.stderr
+    assert not cursors.exists()
+    assert file.read_text() == '{"version": 9}'
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ('{"version": 9}', "a newer version wrote the labels and pins: update session-memory"),
+        ("[1]", "marks.json is damaged"),
+    ],
+)
+def test_marks_that_cannot_be_shown_come_with_the_problem(
+    home: Home, content: str, problem: str
+) -> None:
+    assert Marks.readable(home) == (Marks(), "")
+    change(home).write_text(content)
+    marks, shown = Marks.readable(home)
+    assert marks == Marks()
+    assert problem in shown

@@ -132,6 +132,7 @@ class PageApp:
             "intake": self._live.intake,
             "live_version": self._live.version,
             "is_live": False,
+            "marks_problem": "",
         }
         html: str = self._templates.get_template(name).render({**around, **values})
         return html

@@ -104,6 +104,7 @@ def test_forgetting_several_says_before_what_is_lost(owner: StoreUser, page: Ser
     assert "Forget 2 sessions for good" in asked
     lost = page.view("/sessions/lost?session=/s1&session=/s2").text
     assert "Deleted for good: 2 conversations, 4 messages, 0 memories, 0 archives" in lost
+    assert "transcripts stay; only what these sessions add later is stored again." in lost
     assert names(page.view("/sessions").text) == list(TITLES.values()), "it is only asked for"
     assert post(page, "forget", "s1", "s2").status == 303
     assert names(page.view("/sessions").text) == [TITLES["s3"]]
@@ -196,6 +197,64 @@ def test_several_are_selected_labelled_and_forgotten_by_keys(
     tab.get_by_role("button", name="Label, export").press("Enter")
     tab.get_by_role("button", name="Forget 3 sessions for good").press("Enter")
     expect(tab.get_by_text("No session matches.")).to_be_visible()
+
+
+@pytest.mark.parametrize("content", ['{"version": 9}', "[1]"])
+def test_every_view_opens_with_a_notice_if_the_labels_cannot_be_read(
+    owner: StoreUser, page: ServedPage, content: str
+) -> None:
+    marks = owner.home / ".session-memory" / "state" / "marks.json"
+    marks.parent.mkdir(exist_ok=True)
+    marks.write_text(content)
+    for path in ("/", "/sessions", "/sessions/chosen?session=/s1", "/session/s1"):
+        answer = page.view(path)
+        assert answer.status == 200, path
+        assert "No labels, pins and seen rows are shown: " in answer.text, path
+    assert page.view("/session/s1/facts").status == 200
+    assert marks.read_text() == content
+
+
+def test_a_label_finds_sessions_before_the_latest_thousand_conversations(
+    owner: StoreUser, page: ServedPage
+) -> None:
+    days = [time.time() - 86_400 * number for number in range(1001, 0, -1)]
+    talks = [record for at in days for record in exchange("Feed the dough", "Fed.", at=at)]
+    owner.session("daily", *talks)
+    owner.session("old", *exchange("Build the oven", "Built.", at=days[0] - 86_400))
+    owner.run("ingest")
+    assert post(page, "mark", "old", do="label", label="stone").status == 303
+    latest = page.view("/sessions?since=all").text
+    assert "Only the latest 1,000 conversations are searched" in latest
+    assert "Build the oven" not in latest
+    typed = page.view("/sessions?since=all&q=oven").text
+    assert "None of the latest 1,000 conversations matches." in typed
+    labelled = page.view("/sessions?since=all&label=stone").text
+    assert names(labelled) == ["Build the oven"]
+    assert "1,000 conversations" not in labelled
+    assert names(page.view("/sessions?since=7d&label=stone").text) == []
+
+
+def test_selected_sessions_stay_selected_when_their_rows_change(
+    owner: StoreUser, visitor: Visitor, page: ServedPage
+) -> None:
+    tab = visitor.visit(page, "/sessions")
+    selected = tab.get_by_role("checkbox", name=f"Select {TITLES['s1']}")
+    selected.check()
+    tab.evaluate("box => box.closest('tr').id = 'before'", selected.element_handle())
+    post(page, "mark", "s1", do="label", label="shop")
+    expect(tab.locator(".all-sessions .badge", has_text="shop")).to_have_count(1)
+    expect(tab.locator("#before")).to_have_count(0)
+    expect(selected).to_be_checked()
+    expect(tab.get_by_role("checkbox", checked=True)).to_have_count(1)
+
+
+def test_rows_stay_sorted_while_one_types_in_the_filter(visitor: Visitor, page: ServedPage) -> None:
+    tab = visitor.visit(page, "/sessions")
+    tab.get_by_role("button", name="Session", exact=True).click()
+    shown = tab.locator("[data-opens]")
+    expect(shown).to_have_text(sorted(TITLES.values()))
+    tab.get_by_role("searchbox", name="Title, project or label").fill("the fl")
+    expect(shown).to_have_text(["Order the flour", "Sweep the floor"])
 
 
 def test_a_title_and_a_label_run_nothing(owner: StoreUser, page: ServedPage) -> None:

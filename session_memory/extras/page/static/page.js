@@ -30,6 +30,10 @@ function replace(old, found) {
       const same = one.querySelector(`details[id="${CSS.escape(opened.id)}"]`);
       if (same) same.open = true;
     }
+    for (const box of $$("input[type=checkbox]:checked", known)) {
+      const same = one.querySelector(`input[type=checkbox][value="${CSS.escape(box.value)}"]`);
+      if (same) same.checked = true;
+    }
     return one;
   });
   const focused = document.activeElement && document.activeElement.id;
@@ -235,6 +239,7 @@ for (const form of $$("form[data-typed]")) {
     if (!fresh) return void location.reload();
     if (fresh.dataset.live) shown.dataset.live = fresh.dataset.live;
     replace(shown, fresh);
+    dispatchEvent(new Event("refreshed"));
     prepare(shown);
     if ("soon" in fresh.dataset) refresh();
   };

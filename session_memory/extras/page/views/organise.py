@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from ....app.commands.archive import archive_sessions
+from ....app.commands.arguments import NO_LIMIT
 from ....app.commands.forget import Amounts, amounts_of, forget_sessions
 from ....app.commands.opened_store import OpenStore, with_store
 from ....app.labels import project_of
@@ -33,7 +34,6 @@ Done = TypeVar("Done")
 DEFAULT_PERIOD = "30d"
 CONVERSATIONS = 1000  # the latest ones
 SHOWN = 300  # sessions
-NO_LIMIT = 10**9
 MEDIA_TYPES = {"html": "text/html", "markdown": "text/markdown", "json": "application/json"}
 ENDINGS = {"html": "html", "markdown": "md", "json": "json"}
 
@@ -47,34 +47,34 @@ class MarkedSession(NamedTuple):
     project: str
     marks: SessionMarks
 
+    @classmethod
+    def of(cls, session: Conversation, marks: Marks) -> MarkedSession:
+        key = _key_of(session)
+        runtime, project = shown_runtime(session.runtime), project_of(session.cwd)
+        return cls("/".join(key), session, runtime, project, marks.of(key))
+
 
 def _values(request: PageRequest) -> dict[str, Any]:
     """Return the `sessions` that fit all filters, the pinned ones first, then the latest.
 
     Pinned ones are listed whatever the period is."""
     times, since = period(request, DEFAULT_PERIOD)
-    chosen, marks = places(request), Marks.read(request.location.home)
+    chosen = places(request)
+    marks, marks_problem = Marks.readable(request.location.home)
     label, typed = request.one("label"), request.one("q").strip().casefold()
-    wanted = Filter(directories=chosen.directories, runtime=request.one("runtime"))
-    sessions = latest_sessions(request, CONVERSATIONS, wanted._replace(since=since))
-    known = {_key_of(session) for session in sessions}
-    for key, of_session in marks.of_sessions.items():
-        if key not in known and of_session.pinned_at:
-            pinned = latest_sessions(request, CONVERSATIONS, wanted._replace(session=key[1]))
-            sessions += [session for session in pinned if _key_of(session) == key]
-    listed = [_listed(session, marks) for session in sessions]
-    listed = [
-        session
-        for session in listed
-        if (not label or label in session.marks.labels) and typed in _text_of(session)
-    ]
+    wanted = Filter(directories=chosen.directories, runtime=request.one("runtime"), since=since)
+    sessions, is_cut = _found(request, marks, wanted, label)
+    listed = [MarkedSession.of(session, marks) for session in sessions]
+    listed = [session for session in listed if typed in _text_of(session)]
     listed.sort(key=lambda session: session.conversation.last_message_at or 0, reverse=True)
     listed.sort(key=lambda session: -session.marks.pinned_at)
     labels = sorted({label for each in marks.of_sessions.values() for label in each.labels})
     return {
         "sessions": listed[:SHOWN],
         "count": len(listed),
+        "conversations_read": CONVERSATIONS if is_cut else 0,
         "times": times,
+        "marks_problem": marks_problem,
         "projects": chosen.projects,
         "runtimes": chosen.runtimes,
         "labels": chosen_of([("", "All labels"), *((name, name) for name in labels)], label),
@@ -84,14 +84,32 @@ def _values(request: PageRequest) -> dict[str, Any]:
     }
 
 
-def _listed(session: Conversation, marks: Marks) -> MarkedSession:
-    return MarkedSession(
-        "/".join(_key_of(session)),
-        session,
-        shown_runtime(session.runtime),
-        project_of(session.cwd),
-        marks.of(_key_of(session)),
-    )
+def _found(
+    request: PageRequest, marks: Marks, wanted: Filter, label: str
+) -> tuple[list[Conversation], bool]:
+    """Return the latest sessions of a period, or all of them with a `label`, and pinned ones.
+
+    Also return whether there may be more conversations than were read."""
+    since_of = {
+        key: None if each.pinned_at else wanted.since
+        for key, each in marks.of_sessions.items()
+        if (label in each.labels if label else each.pinned_at)
+    }
+    latest = wanted._replace(limit=CONVERSATIONS)
+    conversations = [] if label else request.store.conversations(latest)
+    sessions = latest_sessions(request, conversations)
+    known = {_key_of(session) for session in sessions}
+    for key, since in since_of.items():
+        if key not in known:
+            sessions += _of_session(request, key, wanted._replace(since=since))
+    return sessions, len(conversations) == CONVERSATIONS
+
+
+def _of_session(request: PageRequest, key: SessionKey, wanted: Filter) -> list[Conversation]:
+    """Return the latest conversation of a session, or nothing."""
+    wanted = wanted._replace(session=key[1], limit=CONVERSATIONS)
+    sessions = latest_sessions(request, request.store.conversations(wanted))
+    return [session for session in sessions if _key_of(session) == key]
 
 
 def _text_of(session: MarkedSession) -> str:
@@ -108,8 +126,7 @@ def _chosen_sessions(request: PageRequest, keys: list[str]) -> list[Conversation
     selected = []
     for key in dict.fromkeys(keys):
         home, _, id = key.partition("/")
-        sessions = latest_sessions(request, CONVERSATIONS, Filter(session=id)) if id else []
-        selected += [session for session in sessions if _key_of(session) == (home, id)]
+        selected += _of_session(request, (home, id), Filter()) if id else []
     if not selected:
         raise NotFoundError("no session is selected", "select some in the list of sessions")
     return selected
@@ -117,11 +134,12 @@ def _chosen_sessions(request: PageRequest, keys: list[str]) -> list[Conversation
 
 def _chosen(request: PageRequest) -> dict[str, Any]:
     """Return the selected sessions, their labels, and the formats of an export."""
-    marks = Marks.read(request.location.home)
+    marks, marks_problem = Marks.readable(request.location.home)
     selected = _chosen_sessions(request, request.query.get("session", []))
-    listed = [_listed(session, marks) for session in selected]
+    listed = [MarkedSession.of(session, marks) for session in selected]
     return {
         "sessions": listed,
+        "marks_problem": marks_problem,
         "labels": sorted({label for session in listed for label in session.marks.labels}),
         "formats": list(ENDINGS),
         "query": urlencode([("session", session.key) for session in listed]),

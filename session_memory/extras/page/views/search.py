@@ -88,7 +88,8 @@ def _palette(request: PageRequest) -> dict[str, Any]:
     query = request.one("q").strip()
     _, _, wanted = _filters(request, PALETTE_HITS)
     words = query.casefold().split()
-    latest = latest_sessions(request, PALETTE_SESSIONS, wanted)
+    conversations = request.store.conversations(wanted._replace(limit=PALETTE_SESSIONS))
+    latest = latest_sessions(request, conversations)
     fitting = [session for session in latest if all(word in text_of(session) for word in words)]
     hits = _shown(request.store.search(query, wanted)) if query else []
     return {

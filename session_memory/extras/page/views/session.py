@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from ....app.active_sessions import active_since
+from ....app.commands.arguments import NO_LIMIT
 from ....app.labels import project_of, quoted
 from ....awareness.events.delivery_state import hidden_at
 from ....common.system.sqlite import Patience
@@ -27,11 +28,10 @@ from ....sessions.transcripts.earlier_paths import present_directory
 from ....sessions.transcripts.reader import is_request
 from .._dialogue import AnnotatedSession, DialoguePart, call_detail, chunks_of, items_of
 from .._diffs import hunks_of
-from .._labels import shown_runtime
 from .._page_request import NotFoundError, PageRequest
 from .._view import View
+from .organise import MarkedSession
 
-NO_LIMIT = 10**9
 REQUEST_CHARACTERS = 110
 REQUESTS = 100  # listed at once, the latest
 FILES = 40  # likewise
@@ -78,7 +78,6 @@ def _values(request: PageRequest) -> dict[str, Any]:
     return {
         **_facts(request, conversations),
         "name": for_people(conversations[0].title) or "Untitled",
-        "mark_key": f"{latest.home}/{latest.session_id}",
         **_commands(request, latest),
         "chunks": chunks,
         "shown": shown,
@@ -123,9 +122,11 @@ def _session_facts(request: PageRequest) -> dict[str, Any]:
 
 def _facts(request: PageRequest, conversations: list[Conversation]) -> dict[str, Any]:
     latest = conversations[-1]
+    marks, marks_problem = Marks.readable(request.location.home)
+    marked = MarkedSession.of(latest, marks)
     return {
         "session_id": latest.session_id,
-        "runtime": shown_runtime(latest.runtime),
+        "runtime": marked.runtime,
         "project": project_of(for_people(latest.cwd)),
         "cwd": for_people(latest.cwd),
         "origin": for_people(latest.origin),
@@ -133,7 +134,9 @@ def _facts(request: PageRequest, conversations: list[Conversation]) -> dict[str,
         "first_at": (conversations[0].first_message_at or 0) / 1000,
         "last_at": request.last_at(latest),
         "messages": sum(conversation.entry_count for conversation in conversations),
-        "marks": Marks.read(request.location.home).of((latest.home, latest.session_id)),
+        "form_key": marked.key,
+        "marks": marked.marks,
+        "marks_problem": marks_problem,
         "active": next((card for card in request.active if card.id == latest.session_id), None),
     }
 

@@ -6,6 +6,7 @@ The list of sessions is at the left of every view.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
@@ -24,7 +25,6 @@ Row = CollisionRow | ActiveRow | Notice
 
 HOLDERS = 3  # named in the row of a collision
 CONVERSATIONS = 120  # at the left: the latest ones
-ALL = Filter()
 
 
 def _now(request: PageRequest) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def _now(request: PageRequest) -> dict[str, Any]:
     ended and will hardly get another prompt.
     `seen` counts the rows and notices that were seen and have no news."""
     sessions = _sessions_of_day(request)
-    marks = Marks.read(request.location.home)
+    marks, marks_problem = Marks.readable(request.location.home)
     rows = _rows(request, sessions)
     unseen = [row for row in rows if not marks.is_seen(row.key, row.news)]
     active = [row for row in unseen if isinstance(row, ActiveRow)]
@@ -46,6 +46,7 @@ def _now(request: PageRequest) -> dict[str, Any]:
         "quiet": quiet,
         "notices": [row for row in unseen if isinstance(row, Notice)],
         "seen": len(rows) - len(unseen),
+        "marks_problem": marks_problem,
         "shown_holders": HOLDERS,
         "count": len(sessions),
         "working": sum(session.state.is_working for session in sessions),
@@ -94,7 +95,7 @@ def _listed(request: PageRequest) -> dict[str, Any]:
     `days` are pairs of a day's name and its sessions; `here` is the id of the session shown;
     `working` are the ids of the sessions at work."""
     sessions = sorted(
-        latest_sessions(request, CONVERSATIONS),
+        latest_sessions(request, request.store.conversations(Filter(limit=CONVERSATIONS))),
         key=lambda conversation: -(conversation.last_message_at or 0),
     )
     days = groupby(
@@ -125,13 +126,15 @@ def text_of(conversation: Conversation) -> str:
     return f"{conversation.title} {project} {runtime} {conversation.session_id}".casefold()
 
 
-def latest_sessions(request: PageRequest, most: int, wanted: Filter = ALL) -> list[Conversation]:
-    """Return the latest conversation of each of the `most` latest sessions.
+def latest_sessions(
+    request: PageRequest, conversations: Iterable[Conversation]
+) -> list[Conversation]:
+    """Return the latest conversation of each session; `conversations` begin with the latest.
 
     It has the session's title, redacted, and the time of its last entry, which the store may not
     have yet."""
     conversations_by_session: dict[tuple[str, str], list[Conversation]] = {}
-    for conversation in request.store.conversations(wanted._replace(limit=most)):
+    for conversation in conversations:
         conversations_by_session.setdefault(
             (conversation.home, conversation.session_id), []
         ).append(conversation)

@@ -94,8 +94,7 @@ def _values(request: PageRequest) -> dict[str, Any]:
     span = request.one("span") if request.one("span") in SPANS else "day"
     today = _day_of(request.now)
     day = request.one("day") or (min(hours[-1].day, today) if hours else today)
-    latest = _noon_of(today) or request.now
-    last = min(_noon_of(day) or latest, latest)
+    last = min(filter(None, (_noon_of(day), _noon_of(today))), default=request.now)
     begin, end = midnight(last, 1 - SPANS[span]), midnight(last, 1)
     since, until = round(begin * 1000), round(end * 1000) - 1
     chosen = places(request)
