@@ -8,7 +8,7 @@ all settings, for questions that run no program.
 
 from __future__ import annotations
 
-from .files import names_in, os, read_whole, real_path
+from .files import expanded, names_in, os, read_whole, real_path
 from .git_directories import GitDirectory, variables
 
 TYPE_CHECKING = False
@@ -31,6 +31,7 @@ _NO_SETTINGS = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_ATTR_NOSYSTEM": "1",
 }
+_OF_WORKTREE = ("info/attributes", "info/exclude")  # neither names a program
 _LINKED = ("refs", "packed-refs", "reftable", "logs", "shallow")
 _USUAL = (
     "\tbare = true\n\tquotePath = false\n\tautocrlf = false\n\tlogAllRefUpdates = true\n"
@@ -95,7 +96,7 @@ class RepositoryPlace(GitPlace):
     """The repository at `git_dir`, with its HEAD and index, until `remove`."""
 
     def __init__(self, git_dir: str, more: Mapping[str, str] = _NONE, root: str = "") -> None:
-        """With `root`, the attributes in its worktree apply too.
+        """With `root`, the attributes and ignored files of its worktree apply too.
 
         Raises GitUnavailableError, OSError."""
         common_dir = common_dir_of(git_dir)
@@ -110,7 +111,8 @@ class RepositoryPlace(GitPlace):
                 os.symlink(f"{common_dir}/{name}", f"{path}/{name}")
             if root:
                 os.mkdir(f"{path}/info")
-                os.symlink(f"{common_dir}/info/attributes", f"{path}/info/attributes")
+                for name in _OF_WORKTREE:
+                    os.symlink(f"{common_dir}/{name}", f"{path}/{name}")
         except OSError:
             self.remove()
             raise
@@ -362,6 +364,12 @@ def ask_git(
             done.stderr.decode("utf-8", "replace").strip() or f"git {arguments[0]}: failed"
         )
     return done.stdout.decode("utf-8", "surrogateescape")
+
+
+def usual_path(name: str) -> str:
+    """Return the path of a file that git reads if the person's settings do not name another."""
+    environ = variables()
+    return f"{environ.get('XDG_CONFIG_HOME') or expanded('~/.config', environ)}/git/{name}"
 
 
 def ask_person(directory: str, *arguments: str) -> str:

@@ -241,7 +241,9 @@ def _has_come_true(
 
     Each of `merges` has its time, its file and its project."""
     return any(
-        at > (text.at or 0) and name in line.files and place == project
+        at > (text.at or 0)
+        and place == project
+        and any(is_named(f"/{name}", each) for each in line.files)
         for at, name, place in merges
     )
 

@@ -21,6 +21,7 @@ from ...common.system.git_process import (
     ask_person,
     common_dir_of,
     is_partial,
+    usual_path,
 )
 
 BLAME_SECONDS = 20.0
@@ -171,12 +172,31 @@ class Repository:
                 changed.append(path)
         if new:
             given = "".join(f"{path}\0" for path in new)
-            question = ("check-ignore", "-z", "--stdin")
             output = ask_git(
-                self._git_dir, *question, given=given, is_failure_fine=True, root=self.root
+                self._git_dir,
+                *("check-ignore", "-z", "--stdin"),
+                given=given,
+                is_failure_fine=True,
+                more=self._excludes_file(),
+                root=self.root,
             )
             new = [path for path in new if path not in output.split("\0")]
         return [path for path in paths if path in (*changed, *new)]
+
+    def _excludes_file(self) -> dict[str, str]:
+        """Return the variables that give git the file of ignored names from the settings.
+
+        Git gets no other setting. Without this one, it uses the person's usual file."""
+        try:
+            question = ("config", "-z", "--type=path", "--get", "core.excludesFile")
+            path = ask_person(self.root, *question).rstrip("\0")
+        except GitUnavailableError:  # none is set
+            path = usual_path("ignore")
+        return {
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": "core.excludesFile",
+            "GIT_CONFIG_VALUE_0": path,
+        }
 
     def _seems_changed(self, path: str) -> bool:
         """Check if a file differs from HEAD; not if git would have to convert it first."""

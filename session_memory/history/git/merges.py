@@ -33,6 +33,7 @@ from ...common.system.git_process import (
     format_of,
     run,
     settings_text,
+    usual_path,
 )
 
 # uncommitted files of a worktree that others changed too; with more, it is not judged
@@ -507,13 +508,12 @@ class Merges:
             "GIT_CONFIG_KEY_0": "core.autocrlf",
             "GIT_CONFIG_VALUE_0": line_ends if line_ends.isalnum() else "false",
         }
-        usual = os.path.join(
-            os.environ.get("XDG_CONFIG_HOME") or expanded("~/.config", os.environ), "git/attributes"
-        )
-        attributes = expanded(values.pop("core.attributesfile", usual), os.environ)
+        attributes = values.pop("core.attributesfile", usual_path("attributes"))
         lines = []
         try:
-            (self._directory / "attributes").write_bytes(read_whole(attributes, _ATTRIBUTES_BYTES))
+            (self._directory / "attributes").write_bytes(
+                read_whole(expanded(attributes, os.environ), _ATTRIBUTES_BYTES)
+            )
             lines.append(f'\tattributesFile = "{self._directory}/attributes"\n')
         except OSError:
             pass

@@ -278,11 +278,13 @@ def test_tokens_told_stand_beside_those_of_the_sessions_in_proof_and_costs(
         "lines 4-6 changed 5m ago by pip (Codex, branch fix) conflict with your 4-5",  # until 0.4
     ],
 )
+@pytest.mark.parametrize("name", ["src/app.py", "app.py", "../src/app.py"])
 def test_a_merge_that_conflicts_later_is_counted_for_its_line(
-    machine: StoreUser, words: str
+    machine: StoreUser, words: str, name: str
 ) -> None:
+    """The line names the file relative to the session's directory, the merge to the repository."""
     scene = Scene(machine, heeds)
-    line = f"! src/app.py: {words}"
+    line = f"! {name}: {words}"
     told = scene.told(f"{CWD}/src/app.py", MONDAY + 5)
     told["attachment"]["content"] = [
         told["attachment"]["content"][0].replace("[Session Activity]", line)

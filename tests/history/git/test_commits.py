@@ -33,6 +33,37 @@ def test_new_changed_and_removed_files_are_not_committed(root: Path) -> None:
     assert repository_at(root).uncommitted(paths) == ["changed", "gone", "new", "added"]
 
 
+@pytest.mark.parametrize(
+    "file", [".git/info/exclude", "../person/ignored", "../home/.config/git/ignore"]
+)
+def test_files_that_the_person_ignores_are_not_listed(
+    root: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    """The repository's own settings are honoured as by git, but run no program."""
+    home = root.parent / "home"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_COUNT"):
+        monkeypatch.delenv(name, raising=False)
+    home.mkdir()
+    (root.parent / "person").mkdir()
+    if "person" in file:
+        (home / ".gitconfig").write_text("[core]\n\texcludesFile = ~/../person/ignored\n")
+    path = root / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("*.swp\n")
+    ran = root.parent / "ran"
+    program = root.parent / "program"
+    program.write_text(f"#!/bin/sh\ntouch '{ran}'\n")
+    program.chmod(0o700)
+    git(root, "config", "core.fsmonitor", str(program))
+    git(root, "config", "core.pager", str(program))
+    (root / "notes.swp").write_text("1\n")
+    (root / "new").write_text("1\n")
+    assert repository_at(root).uncommitted(["notes.swp", "new"]) == ["new"]
+    assert not ran.exists()
+
+
 def test_a_file_that_was_only_touched_is_committed(root: Path) -> None:
     os.utime(root / "kept", (time.time() + 5, time.time() + 5))
     (root / "changed").write_text("1\n")
