@@ -6,6 +6,7 @@ it. They are not part of the store, so a team never gets them.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..common.errors import SessionMemoryError, described
-from ..common.system.files import Closing, lock, move_away, read_whole, write_atomically
+from ..common.system.files import Closing, lock, move_away, names_in, read_whole, write_atomically
 from ..common.system.json import decode, encode
 from ..common.text.format import one_line, shorten
 from ..common.text.sanitize import for_storage
@@ -21,6 +22,7 @@ from ..sessions.settings.homes import Home
 
 LABEL_CHARACTERS = 40
 MOST_LABELS = 12  # of a session
+_NAME = "marks.json"
 _LOCK_SECONDS = 5.0
 _SEEN_SECONDS = 90 * 86_400
 
@@ -164,17 +166,21 @@ class Marks:
 
     @classmethod
     def forget(cls, home: Home, sessions: Iterable[SessionKey]) -> None:
-        """Delete the marks of sessions, and the seen rows with them. Raises as `changing`."""
-        if cls.read(home) == cls():
-            return
+        """Delete the marks of sessions, and the seen rows with them. Raises as `changing`.
+
+        Damaged files of marks may still have them, so these are deleted too."""
         gone = set(sessions)
-        ids = {id for _, id in gone}
-        with cls.changing(home) as marks:
-            for session in gone:
-                marks.of_sessions.pop(session, None)
-            marks.seen = {
-                key: each for key, each in marks.seen.items() if ids.isdisjoint(each.sessions)
-            }
+        if gone and os.path.lexists(_file(home)):
+            ids = {id for _, id in gone}
+            with cls.changing(home) as marks:
+                for session in gone:
+                    marks.of_sessions.pop(session, None)
+                marks.seen = {
+                    key: each for key, each in marks.seen.items() if ids.isdisjoint(each.sessions)
+                }
+        for name in names_in(home.state_dir) if gone else ():
+            if name.startswith(f"{_NAME}.corrupt"):
+                os.unlink(f"{home.state_dir}/{name}")
 
     def _set(self, session: SessionKey, marks: SessionMarks) -> None:
         if marks == NO_MARKS:
@@ -184,7 +190,7 @@ class Marks:
 
 
 def _file(home: Home) -> str:
-    return home.state_dir + "/marks.json"
+    return f"{home.state_dir}/{_NAME}"
 
 
 def _stored_label(text: str) -> str:

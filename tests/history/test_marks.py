@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from records import exchange
-from store_scene import StoreUser
+from store_scene import MONDAY, StoreUser
 
 from session_memory.history.marks import Marks, MarksError, Seen, SessionMarks
 from session_memory.sessions.settings.homes import Home, person_home
@@ -77,6 +77,34 @@ def test_a_label_is_one_short_line_without_secrets() -> None:
     assert token not in redacted
     assert to_do == "to do"
     assert len(long) == 40
+
+
+def test_damaged_marks_are_deleted_when_a_session_is_forgotten(home: Home) -> None:
+    """They may still have the session's labels."""
+    file = change(home)
+    file.write_text('{"version": 1, "sessions": "urgent"')
+    for name in ("marks.json.corrupt", "marks.json.corrupt-7"):
+        file.with_name(name).write_text("urgent")
+    Marks.forget(home, [ONE])
+    kept = [path for path in file.parent.iterdir() if b"urgent" in path.read_bytes()]
+    assert (kept, Marks.read(home)) == ([], Marks())
+    assert not [path.name for path in file.parent.iterdir() if "corrupt" in path.name]
+
+
+def test_a_session_that_continues_keeps_its_marks_when_an_old_part_is_forgotten(
+    tmp_path: Path,
+) -> None:
+    owner = StoreUser(tmp_path)
+    owner.session("s1", *exchange("old request", "Done.", at=MONDAY), *exchange("new", "Done."))
+    owner.session("s2", *exchange("other old request", "Done.", at=MONDAY))
+    owner.run("ingest")
+    home = person_home({"HOME": str(tmp_path)})
+    with Marks.changing(home) as marks:
+        marks.add_label([("", "s1"), ("", "s2")], "urgent")
+        marks.see("row", Seen(2_000_000_000, 5, ("s1",)))
+    assert owner.run("forget", "--before", "2026-09-22", "--yes").returncode == 0
+    assert list(Marks.read(home).of_sessions) == [("", "s1")]
+    assert list(Marks.read(home).seen) == ["row"]
 
 
 def test_the_marks_of_a_session_are_gone_after_it_was_forgotten(tmp_path: Path) -> None:

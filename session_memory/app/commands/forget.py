@@ -63,15 +63,17 @@ class Chosen(NamedTuple):
 
     `until` has the time up to which each session is forgotten, by group and session. `archives` are
     paths, `rewritten` the archives of sessions that continued, as (path, session id, transcript,
-    group). `transcripts` are paths, `whole` those that are forgotten completely, `copies` our
-    mirrors of them. `names` are the sessions' ids and names by group, `kept` their kept
-    transcripts, `forks` the copies in other sessions."""
+    group). `ended` are the sessions of which no conversation is left. `transcripts` are paths,
+    `whole` those that are forgotten completely, `copies` our mirrors of them. `names` are the
+    sessions' ids and names by group, `kept` their kept transcripts, `forks` the copies in other
+    sessions."""
 
     conversations: list[Conversation]
     until: dict[tuple[str, str], int]
     memories: dict[str, list[str]]
     archives: list[str]
     rewritten: list[tuple[str, str, str, str]]
+    ended: list[SessionKey]
     transcripts: list[str]
     whole: list[str]
     copies: list[str]
@@ -215,6 +217,7 @@ def _journal(
         "kept": [(copy.home, copy.session_id) for copy in chosen.kept],
         "copies": [*chosen.copies, *chosen.forks.mirrors],
         "cursors": {home_name: sorted(names) for home_name, names in chosen.names.items()},
+        "marks": chosen.ended,
         "titles": {home_name: sorted(names) for home_name, names in chosen.forks.names.items()},
         "graph": [(*who, until) for who, until in chosen.until.items()],
         "team": {"sessions": list(chosen.until), "memories": chosen.memories},
@@ -323,6 +326,7 @@ def _fitting(opened: OpenStore, criteria: Criteria, now: int) -> Chosen:
         memories=_memories(opened, until),
         archives=archives,
         rewritten=rewritten,
+        ended=_ended(wanted, every),
         transcripts=transcripts,
         whole=whole,
         copies=copies,
@@ -383,6 +387,17 @@ def _transcripts_here(
     copies = [path for path in present if mirror.is_mirror(path)]
     transcripts = [path for path in present if path not in copies]
     return transcripts, [path for path in transcripts if is_whole[path]], copies
+
+
+def _ended(wanted: Iterable[Conversation], every: Iterable[Conversation]) -> list[SessionKey]:
+    """Return the sessions all of whose conversations are wanted."""
+    ids = {conversation.id for conversation in wanted}
+    continued = {(each.home, each.session_id) for each in every if each.id not in ids}
+    return [
+        who
+        for who in dict.fromkeys((each.home, each.session_id) for each in wanted)
+        if who not in continued
+    ]
 
 
 def _until(conversations: Iterable[Conversation], least: int) -> dict[tuple[str, str], int]:

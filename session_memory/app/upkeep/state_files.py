@@ -74,15 +74,17 @@ def forget_mirrors(_: "Run", paths: list[str]) -> None:
 def forget_state(run: "Run", by_home: dict[str, list[str]]) -> None:
     """Delete the state of sessions with these ids and names, and their titles elsewhere.
 
-    Ids and names are given by home. Labels and pins go too, and last: a newer version's cannot be
-    changed."""
+    Ids and names are given by home."""
     for names, path in _state_of(run.location, by_home):
         with closing(StateFile(path)) as file:
             file.forget(names)
         forget_calls(path, names)
         forget_line(path)
-    keys = [(home_name, name) for home_name, names in by_home.items() for name in names]
-    Marks.forget(run.location.home, keys)
+
+
+def forget_marks(run: "Run", sessions: list[list[str]]) -> None:
+    """Delete the labels and pins of sessions, each given by its home and id."""
+    Marks.forget(run.location.home, [(home_name, id) for home_name, id in sessions])
 
 
 def forget_titles(run: "Run", by_home: dict[str, list[str]]) -> None:

@@ -7,14 +7,17 @@ import os
 import shutil
 from pathlib import Path
 
+import apsw
 import pytest
 import share
 from records import PiSession, append, assistant, exchange, line, lines, record, tool_result, user
 from store_scene import EVERYTHING, PROJECT, Scene
 
+from session_memory.common.system.sqlite import CorruptDatabaseError
 from session_memory.history.store.ingest import ingestion as ingestion_module
 from session_memory.history.store.ingest.ingestion import Ingestion
 from session_memory.history.store.ingest.sources import SourceDirectory, SourceFile
+from session_memory.history.store.sqlite.engine import SqliteStore
 from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts.lines import first_line
 from session_memory.sessions.transcripts.reader import TranscriptReader
@@ -33,6 +36,43 @@ def test_the_first_import_takes_everything_that_was_said(scene):
     report = scene.ingest()
     assert (report.files, report.changed, report.entries) == (1, 1, 4)
     assert scene.texts() == ["plan a trip", "to Japan?", "yes", "fine"]
+
+
+def test_a_first_import_succeeds_if_the_store_is_busy_when_it_would_be_compacted(
+    scene, monkeypatch
+):
+    """Another process writes, or the disk is full: only the form of the file would change."""
+    original = SqliteStore.compact
+
+    def compact(store):
+        store.connection.set_busy_timeout(10)
+        other = apsw.Connection(store.path)
+        other.execute("BEGIN IMMEDIATE")
+        try:
+            original(store)
+        finally:
+            other.close()
+
+    monkeypatch.setattr(SqliteStore, "compact", compact)
+    monkeypatch.setattr(ingestion_module, "COMPACTED_BYTES", 1)
+    scene.write("a", *exchange("one", "two"))
+    ingestion = Ingestion(scene.store)
+    ingestion.scan(SourceDirectory(str(scene.root)))
+    ingestion.finish()
+    assert (ingestion.report.entries, scene.texts()) == (2, ["one", "two"])
+
+
+def test_a_damaged_store_that_is_compacted_is_reported(scene, monkeypatch):
+    def compact(store):
+        raise CorruptDatabaseError("malformed")
+
+    monkeypatch.setattr(SqliteStore, "compact", compact)
+    monkeypatch.setattr(ingestion_module, "COMPACTED_BYTES", 1)
+    scene.write("a", *exchange("one", "two"))
+    ingestion = Ingestion(scene.store)
+    ingestion.scan(SourceDirectory(str(scene.root)))
+    with pytest.raises(CorruptDatabaseError):
+        ingestion.finish()
 
 
 def test_a_file_that_did_not_change_is_not_opened(scene, monkeypatch):

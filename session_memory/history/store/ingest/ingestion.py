@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from ....common.errors import SessionMemoryError
 from ....common.system.files import Closing, path_text
-from ....common.system.sqlite import DatabaseError
+from ....common.system.sqlite import CorruptDatabaseError, DatabaseError
 from ....common.system.zstd import DamagedFileError, NoLibraryError
 from ....common.text.timestamps import now_milliseconds
 from ....sessions.confined_files import OutsideGroupError
@@ -130,9 +130,16 @@ class Ingestion:
         self._write_notes()
 
     def finish(self) -> None:
-        """Compact the store after a large first import. Raises DatabaseError."""
+        """Compact the store after a large first import, if it is not busy and has room.
+
+        Raises CorruptDatabaseError."""
         if self._is_first and self.report.bytes >= COMPACTED_BYTES:
-            self._store.compact()
+            try:
+                self._store.compact()
+            except CorruptDatabaseError:
+                raise
+            except DatabaseError:  # only its form would change
+                pass
 
     def take(self, files: Iterable[SourceFile]) -> None:
         """Ingest the new content of these files. Raises DatabaseError."""
