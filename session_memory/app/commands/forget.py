@@ -390,7 +390,7 @@ def _transcripts_here(
 
 
 def _ended(wanted: Iterable[Conversation], every: Iterable[Conversation]) -> list[SessionKey]:
-    """Return the sessions all of whose conversations are wanted."""
+    """Return the wanted sessions that have no other conversations."""
     ids = {conversation.id for conversation in wanted}
     continued = {(each.home, each.session_id) for each in every if each.id not in ids}
     return [

@@ -44,6 +44,7 @@ _DIFF = (
     "--dst-prefix=b/",
 )
 _WITH_BLANKS = tuple(option for option in _DIFF if option not in ("-w", "-M"))
+_FIRST_TIME = 100_000_000  # seconds: git 2.39 reads `@` and a smaller number as the present
 MOST_COMMITS = 300  # since a time, the latest
 MOST_REFORMATTED = 200  # lines of which it is looked up who changed their layout
 MOST_FORMATTED = 2000  # characters of a line that is compared without its layout
@@ -145,7 +146,7 @@ class Repository:
             "--no-show-signature",
             "--no-merges",
             f"--max-count={MOST_COMMITS}",
-            f"--since=@{at // 1000}",
+            f"--since=@{max(at // 1000, _FIRST_TIME)}",
             f"--format={_FORMAT}",
             "--branches",
             *heads,
