@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from ..common.errors import described
 from ..common.system.files import make_private_dir
 from ..common.system.leftover_files import remove_old_files
+from ..common.system.terminal import ring_bell
 from ..common.text.sanitize import shortened
 from ..sessions.settings.homes import person_home
 
@@ -57,7 +57,7 @@ class Notices:
         if not (self.is_on and self._is_first(" ".join(map(str, key)))):
             return
         if self.has_bell:
-            os.write(sys.stdout.fileno() if sys.stdout.isatty() else sys.stderr.fileno(), b"\a")
+            ring_bell()
         elif self._command:
             words = [*self._command, shortened(text, TEXT_CHARACTERS)]
             thread = threading.Thread(target=self._run, args=(words,), daemon=True)

@@ -28,6 +28,7 @@ MOST_COMMITTED = 5
 PLACE_CHARACTERS = 28
 ERROR_CHARACTERS = 120
 FILE_CHARACTERS = 24
+ROOM_FOR_BOTH = 50  # characters: less would show only a word or two of each request
 SECOND_SHARE = 0.4  # of the room for a session's first and last request
 DAY_SECONDS = 86400
 TITLE_CHARACTERS = 160
@@ -259,10 +260,14 @@ def _session_lines(rows: Sequence[tuple[str, str, str, str]], room: int) -> list
 
 
 def _both_ends(title: str, room: int) -> str:
-    """Return a title in so many characters, with a part of the first and of the last request."""
+    """Return a title in so many characters, with a part of the first and of the last request.
+
+    In little room, it is the last request alone."""
     first, then, last = title.partition(_THEN)
     if len(title) <= room or not then:
         return shorten(title, room)
+    if room < ROOM_FOR_BOTH:
+        return shorten(last, room)
     space = room - len(_THEN)
     first = shorten(first, max(round(space * (1 - SECOND_SHARE)), space - len(last)))
     return f"{first}{_THEN}{shorten(last, max(1, space - len(first)))}"
@@ -318,7 +323,7 @@ def _session_row(
     if tests := _test_verdict(work):
         did.append(tests)
     title = _THEN.join(filter(None, titles)) or "(no request)"
-    title = f"{_place(project.directory)}: {title}" if with_place else title
+    began = f"{began}  {_place(project.directory)}:" if with_place else began
     return _id(work), began, title, ", ".join(did)
 
 

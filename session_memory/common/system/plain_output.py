@@ -85,6 +85,11 @@ class PlainOutput:
         self._stream.write("\x1b[?1049h\x1b[?25l" if is_on else "\x1b[?25h\x1b[?1049l")
         self._stream.flush()
 
+    def bell(self) -> None:
+        """Ring the terminal's bell."""
+        self._stream.write("\a")
+        self._stream.flush()
+
     def of_protocol(self) -> BinaryIO:
         """Return the underlying stream of bytes, for a program at the other end of a pipe."""
         return self._stream.buffer

@@ -191,6 +191,13 @@ def print_note(text: str) -> None:
     print(f"{NAME}: {text}", file=plain_output(sys.stderr), flush=True)
 
 
+def ring_bell() -> None:
+    """Ring the bell of the terminal that shows stdout, else of the one that shows stderr."""
+    streams = [plain_output(stream) for stream in (sys.stdout, sys.stderr)]
+    for stream in [stream for stream in streams if stream.isatty()][:1]:
+        stream.bell()
+
+
 def print_traceback(error: Exception) -> None:
     """Print the traceback of a bug to stderr."""
     import traceback

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import pty
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -65,6 +67,24 @@ def test_each_notice_is_sent_once_by_several_watchers_as_one_argument(person: St
     notices(person).send("again", ["a", "waits", 2])
     assert sent(person, 4)[2:] == ["--title", "again"]
     assert not (person.home / "broken").exists()
+
+
+RING = "import os; from session_memory.app.notices import Notices; Notices(os.environ, print).send('waits', 'a')"
+
+
+def test_the_bell_rings_on_a_terminal_and_nothing_is_written_to_a_pipe(person: StoreUser) -> None:
+    person.config("notices: bell\n")
+    shown, terminal = pty.openpty()
+    environ = {**plain_environment(person.home), "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", RING]
+    subprocess.run(command, stdout=terminal, env=environ, check=True, timeout=WAIT_SECONDS)
+    assert os.read(shown, 100) == b"\a"
+    for descriptor in (shown, terminal):
+        os.close(descriptor)
+
+    again = [sys.executable, "-c", RING.replace("'a'", "'b'")]
+    done = subprocess.run(again, capture_output=True, env=environ, check=True, timeout=WAIT_SECONDS)
+    assert (done.stdout, done.stderr) == (b"", b"")
 
 
 def test_a_repository_cannot_set_the_command(
