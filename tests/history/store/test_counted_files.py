@@ -204,6 +204,17 @@ def test_a_store_forgets_the_counts_of_a_file_with_it(machine: StoreUser) -> Non
     assert rows(machine) == before - 2
 
 
+def test_counts_under_the_old_name_of_a_file_are_deleted(machine: StoreUser) -> None:
+    results(machine)
+    before = rows(machine)
+    with closing(SqliteStore(str(machine.database))) as store:
+        [root] = {state.root for state in store.file_states("").values()}
+        names = {"-srv-agent/a.jsonl": "-srv-bread/a.jsonl"}
+        store.rename_files("", root, names, ())
+        assert "-srv-bread/a.jsonl" in store.file_states("")
+    assert rows(machine) == before - 2
+
+
 def test_notes_and_answers_are_kept_apart(machine: StoreUser) -> None:
     """Notes alone do not write the answers again, whether these were stored or still wait."""
     results(machine)

@@ -218,6 +218,8 @@ class SqliteStore(StoreDatabase):
         # first, since a commit to both databases is not atomic: no conversation is processed again
         rename_in_queue(self.path, home, keys.items())
         with self._deleting(len(keys)) as connection:
+            for key in keys:
+                _forget_counts(connection, home, key)  # these have the old name
             apply(connection, self._rules, rename(connection, home, root, keys, whole))
 
     @contextmanager
