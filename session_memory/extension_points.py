@@ -291,7 +291,7 @@ FORGETTING = {
         "app.upkeep.state_files:forget_state",
         "cursors contain its titles until the next prompt",
     ),
-    "marks": ("app.upkeep.state_files:forget_marks", "its labels and pins are still kept"),
+    "marks": ("history.marks:forget", "its labels and pins are still kept"),
     "titles": (
         "app.upkeep.state_files:forget_titles",
         "cursors contain titles made from it until the next prompt",

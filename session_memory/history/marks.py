@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..common.errors import SessionMemoryError, described
 from ..common.system.files import Closing, lock, move_away, names_in, read_whole, write_atomically
@@ -19,6 +19,9 @@ from ..common.system.json import decode, encode
 from ..common.text.format import one_line, shorten
 from ..common.text.sanitize import for_storage
 from ..sessions.settings.homes import Home
+
+if TYPE_CHECKING:
+    from ..app.upkeep.run import Run
 
 LABEL_CHARACTERS = 40
 MOST_LABELS = 12  # of a session
@@ -196,3 +199,8 @@ def _file(home: Home) -> str:
 def _stored_label(text: str) -> str:
     """Return a label as it is stored: one line, without secrets; '' if nothing is left."""
     return shorten(one_line(for_storage(text)), LABEL_CHARACTERS)
+
+
+def forget(run: Run, sessions: list[list[str]]) -> None:
+    """Delete the labels and pins of sessions, each given by its home and id."""
+    Marks.forget(run.location.home, [(home_name, id) for home_name, id in sessions])

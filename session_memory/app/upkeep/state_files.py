@@ -18,7 +18,6 @@ from ...common.errors import LockedError
 from ...common.system.files import names_in
 from ...common.system.git_directories import remove_leftovers as remove_git_directories
 from ...common.system.leftover_files import remove_old_files
-from ...history.marks import Marks
 from ...history.store.location import StoreLocation
 from ...sessions.settings.host_layout import Layout, held_home
 from ...sessions.settings.privacy import Privacy
@@ -80,11 +79,6 @@ def forget_state(run: "Run", by_home: dict[str, list[str]]) -> None:
             file.forget(names)
         forget_calls(path, names)
         forget_line(path)
-
-
-def forget_marks(run: "Run", sessions: list[list[str]]) -> None:
-    """Delete the labels and pins of sessions, each given by its home and id."""
-    Marks.forget(run.location.home, [(home_name, id) for home_name, id in sessions])
 
 
 def forget_titles(run: "Run", by_home: dict[str, list[str]]) -> None:
