@@ -215,7 +215,7 @@ def test_every_view_opens_with_a_notice_if_the_labels_cannot_be_read(
 
 
 def test_a_label_finds_sessions_before_the_latest_thousand_conversations(
-    owner: StoreUser, page: ServedPage
+    owner: StoreUser, page: ServedPage, visitor: Visitor
 ) -> None:
     days = [time.time() - 86_400 * number for number in range(1001, 0, -1)]
     talks = [record for at in days for record in exchange("Feed the dough", "Fed.", at=at)]
@@ -232,6 +232,11 @@ def test_a_label_finds_sessions_before_the_latest_thousand_conversations(
     assert names(labelled) == ["Build the oven"]
     assert "1,000 conversations" not in labelled
     assert names(page.view("/sessions?since=7d&label=stone").text) == []
+    tab = visitor.visit(page, "/sessions?since=all")
+    tab.get_by_role("button", name="Session", exact=True).click()
+    expect(tab.locator("[data-opens]").first).to_have_text(TITLES["s1"])
+    expect(tab.locator("#listed tr").last).to_contain_text("Only the latest 1,000")
+    assert violations(tab) == []
 
 
 def test_selected_sessions_stay_selected_when_their_rows_change(

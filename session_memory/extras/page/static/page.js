@@ -106,7 +106,7 @@ function prepare(within) {
   }
 }
 
-// Tables are sorted by a click on a head: by numbers from the highest, by words from the first. A live one stays sorted.
+// Tables are sorted by a click on a head: by numbers from the highest, by words from the first, by nothing last. A live one stays sorted.
 const units = { k: 1e3, M: 1e6, G: 1e9 };
 function sortKey(row, at) {
   const cell = row.cells[at], time = cell && $("time", cell);
@@ -119,7 +119,7 @@ function sortRows(head) {
   const table = head.closest("table"), at = head.cellIndex, way = head.ariaSort === "ascending" ? 1 : -1;
   const rows = table.tBodies.length > 1 ? [...table.tBodies] : [...table.tBodies[0].rows];
   const keyed = rows.map((one) => [sortKey(one.rows ? one.rows[0] : one, at), one]);
-  keyed.sort(([a], [b]) => way * (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b))));
+  keyed.sort(([a], [b]) => (a === "") - (b === "") || way * (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b))));
   rows[0].parentNode.append(...keyed.map(([, one]) => one));
 }
 function sortable(within) {
