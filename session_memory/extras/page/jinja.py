@@ -120,7 +120,7 @@ def _link(root: str, *parts: object, **query: object) -> str:
 def _plain(text: str) -> Markup:
     """Return a message for a terminal, with the commands between backquotes as code."""
     parts = text.split("`")
-    if len(parts) % 2 == 0:  # one of them is no mark
+    if len(parts) % 2 == 0:  # an odd number of backquotes
         return escape(text)
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if number % 2 else part

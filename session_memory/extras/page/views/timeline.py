@@ -78,6 +78,19 @@ class Tick(NamedTuple):
     label: str
 
 
+def _drawn(lanes: list[Lane]) -> dict[str, Any]:
+    """Return the lanes, and what the page says about their bars."""
+    bars = [bar for lane in lanes for bar in lane.bars]
+    return {
+        "lanes": lanes,
+        "bars": sorted(bars, key=lambda bar: bar.begin, reverse=True),
+        "longest": sorted(bars, key=lambda bar: -bar.messages)[:LONGEST],
+        "runtimes": sorted({bar.runtime for bar in bars}),
+        "rows": sum(lane.rows for lane in lanes),
+        "messages": sum(bar.messages for bar in bars),
+    }
+
+
 def _days_around(span: str, last: float, *, is_past: bool) -> dict[str, str]:
     """Return the last day of the span, and of the spans before and after it."""
     after = _day_of(midnight(last, SPANS[span]) + 43_200) if is_past else ""
@@ -106,15 +119,9 @@ def _values(request: PageRequest) -> dict[str, Any]:
         limit=MOST,
     )
     conversations = request.store.conversations(wanted)
-    lanes = _lanes_of(_bars(conversations, begin, end, span))
-    bars = [bar for lane in lanes for bar in lane.bars]
     here = (request.now - begin) / (end - begin) * 100
     return {
-        "lanes": lanes,
-        "bars": sorted(bars, key=lambda bar: bar.begin, reverse=True),
-        "longest": sorted(bars, key=lambda bar: -bar.messages)[:LONGEST],
-        "runtimes": sorted({bar.runtime for bar in bars}),
-        "rows": sum(lane.rows for lane in lanes),
+        **_drawn(_lanes_of(_bars(conversations, begin, end, span))),
         "begin": begin,
         "ticks": _ticks(span, begin, end),
         "here": round(here, 2) if 0 < here < 100 else None,
@@ -126,7 +133,6 @@ def _values(request: PageRequest) -> dict[str, Any]:
         "today": today,
         "title": _title(span, begin, last),
         **_days_around(span, last, is_past=end < request.now),
-        "messages": sum(bar.messages for bar in bars),
         "is_cut": len(conversations) == MOST,
         "now": request.now,
         **_work_of_year(hours),
