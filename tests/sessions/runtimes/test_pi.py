@@ -79,9 +79,11 @@ class TestPlainUser:
             assert rpc.prompt("who writes the changelog?").told == []
         with pi.rpc("--session", str(pi.sessions()[0])) as rpc:
             told = rpc.prompt("anything else?").told
-        asked = sorted(line.partition(" messages): ")[2].partition("last: ")[0] for line in told)
-        # both are named by the request that the fork copied
-        assert asked == ["", '"who writes the changelog?"; ']
+        # both begin with the request that the fork copied; its own one is the fork's last
+        assert sorted(line.partition(" (")[0] for line in told) == [
+            '- "what is left to do? → who writes the…"',
+            '- "what is left to do?"',
+        ]
 
     def test_a_compaction_repeats_nothing(self, pi: Pi) -> None:
         pi.configure(compaction={"keepRecentTokens": 1})
