@@ -431,7 +431,6 @@ def test_groups_are_kept_apart_in_one_store(scene):
     assert scene.store.counts().entries == 4
 
 
-@pytest.mark.skipif(not TRANSCRIPTS.exists(), reason="the real transcripts are not here")
 def parts_of_index(scene: Scene) -> int:
     [(parts,)] = scene.store.rows("SELECT count(DISTINCT segid) FROM memory_search_idx")
     return int(parts)
@@ -461,6 +460,7 @@ def test_a_large_first_import_leaves_a_compact_store(scene, monkeypatch, is_larg
     assert parts_of_index(scene) == (2 if is_large else 7)
 
 
+@pytest.mark.skipif(not TRANSCRIPTS.exists(), reason="the real transcripts are not here")
 def test_real_transcripts_go_in_whole_piece_by_piece_and_twice_alike(scene):
     for name in ("claude", "pi"):
         paths = sorted((TRANSCRIPTS / name).rglob("*.jsonl"))
