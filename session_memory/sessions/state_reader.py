@@ -89,10 +89,7 @@ class StateReader:
         Each comes with the directory that it works in, '' if unknown."""
         pairs = list(sessions)
         evidence = self._evidence(pairs)
-        return {
-            session.session.path: self._state(session, self._directory(session), evidence, now)
-            for session, _ in pairs
-        }
+        return {session.session.path: self._state(session, evidence, now) for session, _ in pairs}
 
     def open_states(self, sessions: Iterable[FoundSession], now: float) -> list[State]:
         """Return the states of the sessions that have not ended, and read no others."""
@@ -101,27 +98,20 @@ class StateReader:
         opened = [each for each in listed if evidence[each.session.path].is_alive is not False]
         for session in opened:
             self.look_at(session)
-        return [self._state(each, self._directory(each), evidence, now) for each in opened]
-
-    def _directory(self, session: FoundSession) -> str:
-        """Return the directory that a session which was looked at works in."""
-        return self._turns[session.session.path].turn.cwd or session.start
+        return [self._state(session, evidence, now) for session in opened]
 
     def forget(self, kept: Iterable[str]) -> None:
         """Drop the turns of all sessions except the ones whose transcripts are `kept`."""
         self._turns = {path: self._turns[path] for path in kept if path in self._turns}
 
     def _state(
-        self,
-        session: FoundSession,
-        directory: str,
-        evidence: Mapping[str, ProcessEvidence],
-        now: float,
+        self, session: FoundSession, evidence: Mapping[str, ProcessEvidence], now: float
     ) -> State:
         path = session.session.path
         known, of_process = self._turns[path], evidence[path]
         if known.problem and of_process.is_alive:
             return State(UNKNOWN, session.modified, reason=known.problem)
+        directory = known.turn.cwd or session.start
         state = State.of(session.runtime, known.turn, of_process, directory, now)
         state = _without_approved(known, state, of_process, now)
         # a rule may hide everything else

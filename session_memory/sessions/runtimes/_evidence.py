@@ -37,8 +37,8 @@ class ProcessEvidence:
 
     `noted` is one of the constants of this module, '' if the runtime notes nothing, `since` when
     that began, `question` what the session waits for. `children` are the processes that it
-    started, without the runtime's own and our hooks. `calls` have no result yet and are in no transcript before
-    they have one; they were made at `called_at`."""
+    started, without the runtime's own and our hooks. `calls` have no result yet and are in no
+    transcript before they have one; they were made at `called_at`."""
 
     is_alive: bool | None
     reason: str = ""
