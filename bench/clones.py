@@ -54,6 +54,7 @@ class Clone:
         self.home = Home(str(self.root), str(root / "place"), str(root / "place"))
         self.state = root / "state"
         self.now = float(int(time.time())) - 5 * 3600
+        self.call_seconds = 1.0
         self.sessions: list[Actor] = []
         shutil.copytree(_begun(files), self.root)
         git(self.root, "update-index", "-q", "--refresh")
@@ -116,16 +117,22 @@ class Clone:
         for path, path_stamp in self._stamps().items():
             if before.get(path) != path_stamp and path_stamp[1] > real * 1e9:
                 os.utime(path, (self.now, self.now))
-        for head in [self.root / ".git" / "HEAD", *(self.root / ".git").glob("worktrees/*/HEAD")]:
-            if head.is_file() and head.stat().st_mtime > real:
-                os.utime(head, (self.now, self.now))
+        git_dir = self.root / ".git"
+        for git_file in [
+            git_dir / "HEAD",
+            git_dir / "logs" / "HEAD",
+            *git_dir.glob("worktrees/*/HEAD"),
+            *git_dir.glob("worktrees/*/logs/HEAD"),
+        ]:
+            if git_file.is_file() and git_file.stat().st_mtime > real:
+                os.utime(git_file, (self.now, self.now))
         for root in {actor.root for actor in self.sessions} | {self.root}:
             if (root / ".git").exists():
                 git(root, "update-index", "-q", "--refresh")
 
 
 class Actor:
-    """A session in the clone. Each tool call takes a second and really does its work."""
+    """A session in the clone. Each tool call takes a while and really does its work."""
 
     def __init__(self, clone: Clone, name: str, worktree: Path, root: Path | None = None) -> None:
         """`worktree` is its working directory;
@@ -243,9 +250,9 @@ class Actor:
     def _call(self, tool: str, arguments: dict[str, Any], work: Callable[[], int]) -> None:
         call_id = f"toolu_{uuid.uuid4().hex[:24]}"
         self.open_call(tool, arguments, call_id)
-        self.clone.now += 0.5
+        self.clone.now += self.clone.call_seconds / 2
         has_failed = bool(work())
-        self.clone.now += 0.5
+        self.clone.now += self.clone.call_seconds / 2
         result = {
             "tool_use_id": call_id,
             "type": "tool_result",

@@ -305,11 +305,7 @@ def _is_committed(path: str, edited_at: float, evidence: Evidence) -> bool:
     is_committed = evidence.is_as_committed(path)
     if is_committed is not None:
         return is_committed
-    later = [
-        move
-        for move in evidence.moves()
-        if move.time >= int(edited_at) and move.message.startswith("commit")
-    ]
+    later = [move for move in evidence.moves_since(edited_at) if move.message.startswith("commit")]
     return any([evidence.has_changed(move, path) is not False for move in later])
 
 

@@ -141,3 +141,33 @@ def test_a_file_that_was_put_back_with_its_old_time_is_no_collision(pair: Pair) 
     pair.clone.shell("cp -p kept src/app.py")
     os.utime(pair.clone.root / "src" / "app.py", (pair.clone.now - 600.5, pair.clone.now - 600.5))
     assert collisions(pair.main.prompt()) == []
+
+
+@pytest.mark.parametrize("since_commit", [0.2, 0.6])
+def test_a_commit_in_the_second_of_an_edit_but_before_it_did_not_take_it(
+    pair: Pair, since_commit: float
+) -> None:
+    """Git logs whole seconds, but the log's own time tells which came first."""
+    pair.clone.call_seconds = 0.1
+    pair.main.read("src/app.py")
+    pair.clone.now = int(pair.clone.now) + 1.1
+    pair.clone.shell("echo y >> src/app.py; git commit -qam another")
+    pair.clone.now += since_commit
+    pair.main.edit("src/app.py", "1\n")
+    pair.clone.now += 0.5
+    pair.discord.bash("git checkout -q -- .")
+    pair.later()
+    (line,) = collisions(pair.main.prompt())
+    assert line.startswith("! src/app.py: `git checkout -q -- .` run 5m ago by ")
+
+
+def test_a_commit_in_the_second_of_an_edit_and_after_it_took_it(pair: Pair) -> None:
+    pair.clone.call_seconds = 0.1
+    pair.clone.now = int(pair.clone.now) + 1.1
+    pair.main.edit("src/app.py", "1\n")
+    pair.clone.now += 0.2
+    pair.clone.shell("git commit -qam another")
+    pair.clone.now += 0.5
+    pair.discord.bash("git checkout -q -- .")
+    pair.later()
+    assert collisions(pair.main.prompt()) == []

@@ -290,8 +290,11 @@ def _is_untouched(mine: FileAction, action: FileAction, began: float, evidence: 
     path = mine.path
     if evidence.lacks_replacement(path, action.command):
         return True
-    later = [move for move in evidence.moves() if move.time >= int(mine.time)]
-    later = [move for move in later if evidence.has_changed(move, path) is not False]
+    later = [
+        move
+        for move in evidence.moves_since(mine.time)
+        if evidence.has_changed(move, path) is not False
+    ]
     # A commit after the command may have taken its change along.
     is_known = (
         not later if mine.kind == READ else later and all([move.time <= began for move in later])
@@ -301,12 +304,11 @@ def _is_untouched(mine: FileAction, action: FileAction, began: float, evidence: 
 
 def _is_committed(path: str, since: float, evidence: Evidence) -> bool:
     """Check if a commit may contain an edit made at the time `since`."""
-    commits = [
+    taking = [
         move
-        for move in evidence.moves()
-        if move.message.startswith("commit") and move.time >= int(since)
+        for move in evidence.moves_since(since)
+        if move.message.startswith("commit") and evidence.has_changed(move, path) is not False
     ]
-    taking = [move for move in commits if evidence.has_changed(move, path) is not False]
     modified = evidence.modified(path)
     if taking and modified is not None and modified <= since + SLACK_SECONDS:
         # The log has whole seconds. The file has not changed since, so compare it with the index.

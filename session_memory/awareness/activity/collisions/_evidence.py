@@ -39,6 +39,7 @@ CALL_BYTES = 2 * 1024 * 1024
 WINDOW_BYTES = 64 * 1024
 NEAR_BYTES = 4 * 1024
 LOG_SECONDS = 1.5  # the log of HEAD has whole seconds, and is written a moment after the move
+_CLOCK_SECONDS = 0.05  # a file's time may be this much before the moment it was written
 _EXACT_SECONDS = 1e-6  # a float of this many seconds is not more exact
 LARGEST_FILE = 1024 * 1024  # compared with the written content
 
@@ -253,6 +254,25 @@ class Evidence:
         if self._moves is None:
             self._moves = head_moves(self._worktree.git_dir, 0.0) if self._worktree else []
         return self._moves
+
+    def moves_since(self, time: float, began: float | None = None) -> list[HeadMove]:
+        """Return the moves of HEAD that may have been made since a time.
+
+        The log has whole seconds, so moves of that second count too, unless the log was last
+        written before `began`, by default the same time."""
+        moves = self.moves()
+        if moves and self._log_written(moves[-1]) < (time if began is None else began):
+            return []
+        return [move for move in moves if move.time >= int(time)]
+
+    def _log_written(self, last: HeadMove) -> float:
+        """Return the latest time at which the log of HEAD was last written.
+
+        It is infinite if the log's time does not fit its last move, as with another clock."""
+        status = status_at(self._worktree.git_dir + "/logs/HEAD") if self._worktree else None
+        if status is None or status.st_mtime < last.time:
+            return float("inf")
+        return status.st_mtime + grain_of(status.st_mtime) + _CLOCK_SECONDS
 
     def moves_elsewhere(self, branch: str, since: float) -> list[HeadMove]:
         """Return the moves of the current branch since a time that are not in the log of HEAD.

@@ -188,7 +188,7 @@ def head_fact(
     """Return the fact that HEAD moved without this session, or that its branch did, or None.
 
     `known` is the branch or commit at this session's last update."""
-    moves = [move for move in evidence.moves() if move.time >= int(working_set.updated)]
+    moves = evidence.moves_since(working_set.updated)
     before, switched, shifted = _logged(working_set, known, moves, others, evidence)
     if now != before and switched:
         move, who, words = switched
@@ -282,7 +282,6 @@ def _uncommitted(
     """Return this session's files that were uncommitted before a git command.
 
     Each has the end of its edit."""
-    commits = [move for move in evidence.moves() if move.message.startswith("commit")]
     files = []
     edited = [
         path
@@ -299,7 +298,11 @@ def _uncommitted(
         if modified == 0 or (modified is None and edit.is_command and evidence.end("", edit)[1]):
             continue  # no file, one that never existed, or one of another worktree
         since = evidence.ended("", edit)
-        between = [move for move in commits if int(since) <= move.time < int(action.time)]
+        between = [
+            move
+            for move in evidence.moves_since(since, evidence.began("", edit))
+            if move.time < int(action.time) and move.message.startswith("commit")
+        ]
         if all([evidence.has_changed(move, path) is False for move in between]):
             files.append((path, since))
     return files
