@@ -96,6 +96,8 @@ def _show_counted(opened: OpenStore, arguments: argparse.Namespace) -> int:
     is_of_all = opened.location.visible is None and not (
         wanted.project or wanted.directories or wanted.session
     )
+    memories = _memory_costs(opened, wanted, prices) if is_of_all else []
+    is_limited = wanted._replace(limit=0) != Filter(limit=0)
     opened.terminal.show(
         Costs(
             by=arguments.by,
@@ -104,10 +106,11 @@ def _show_counted(opened: OpenStore, arguments: argparse.Namespace) -> int:
             total=total,
             told=tokens,
             missing=sessions.missing,
-            memories=_memory_costs(opened, wanted, prices) if is_of_all else [],
+            memories=memories,
+            is_limited=is_limited,
         )
     )
-    return 0 if rows or is_of_all else 1
+    return 0 if rows or memories or not is_limited else 1
 
 
 def _memory_costs(opened: OpenStore, wanted: Filter, prices: Prices) -> list[CostSum]:
@@ -124,7 +127,7 @@ class Costs(Result):
     """The costs of sessions, by day or another property, at most `limit` of them shown.
 
     `told` are the tokens of updates, `missing` counts sessions without a transcript, `memories`
-    are the costs of memories by model."""
+    are the costs of memories by model. `is_limited` means that a filter applies."""
 
     by: str
     rows: list[CostSum]
@@ -133,6 +136,7 @@ class Costs(Result):
     told: int
     missing: int
     memories: list[CostSum]
+    is_limited: bool
 
     def show(self, terminal: Terminal) -> None:
         self._show_rows(terminal)
@@ -153,7 +157,8 @@ class Costs(Result):
 
     def _show_rows(self, terminal: Terminal) -> None:
         if not self.rows:
-            terminal.line("No transcript contains costs: not every runtime records tokens.")
+            reason = "try fewer options" if self.is_limited else "not every runtime records tokens"
+            terminal.line(f"No transcript contains costs: {reason}.")
             return
         is_path = self.by == "project"
         named = [

@@ -13,6 +13,7 @@ from ...common.text.format import counted
 from ...common.text.sanitize import for_prompt
 from ...history.patterns.habits import FailingCommand, Habits, find_habits
 from ...history.store.sqlite.tool_uses import conversation_steps
+from ...history.store.values import Filter
 from .arguments import NO_LIMIT, add_common
 from .opened_store import OpenStore, check_names, on_store, refresh, wanted_of
 from .output import brief
@@ -34,21 +35,29 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     habits = find_habits(conversation_steps(opened.store, wanted))
     if not habits.tool_uses:
         check_names(opened, wanted)
-    opened.terminal.show(FoundHabits(habits, arguments.limit))
-    return 0
+    is_limited = wanted != Filter(limit=NO_LIMIT)
+    opened.terminal.show(FoundHabits(habits, arguments.limit, is_limited))
+    return 0 if habits.tool_uses or not is_limited else 1
 
 
 @dataclass(frozen=True)
 class FoundHabits(Result):
-    """The habits of the sessions; at most `limit` of each kind are shown."""
+    """The habits of the sessions; at most `limit` of each kind are shown.
+
+    `is_limited` means that a filter applies."""
 
     habits: Habits
     limit: int
+    is_limited: bool
 
     def show(self, terminal: Terminal) -> None:
         habits = self.habits
         if not habits.tool_uses:
-            terminal.line("No tool was used yet.")
+            terminal.line(
+                "No tool use matches. Try fewer options."
+                if self.is_limited
+                else "No tool was used yet."
+            )
             return
         with terminal.paged():
             terminal.line(

@@ -10,6 +10,7 @@ from typing import Any
 from ...app.commands.arguments import NO_LIMIT, add_common, add_project, filter_of
 from ...app.commands.opened_store import OpenStore, check_names, on_store, refresh
 from ...app.commands.progress import shown
+from ...common.errors import WrongCallError
 from ...common.system.garbage import without_collection
 from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted
@@ -36,14 +37,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @on_store
 def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
+    if arguments.svg == "-" and arguments.json:
+        raise WrongCallError("--svg - and --json both print to stdout", "name a file for --svg")
     refresh(opened)
     with without_collection():
         proof = _proof_of(opened, arguments)
-    if arguments.svg == "-" and not arguments.json:
+    if arguments.svg == "-":
         opened.terminal.verbatim(svg_of(proof))
         return 0
     opened.terminal.show(ShownProof(proof))
-    if arguments.svg and arguments.svg != "-":
+    if arguments.svg:
         Path(arguments.svg).write_text(svg_of(proof), encoding="utf-8")
     return 0
 

@@ -74,6 +74,7 @@ patterns --limit none
 process --limit 0
 process --strategy dreams
 proof --svg
+proof --svg - --json
 read
 read x --lines 0
 search

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from records import assistant, user
+from records import assistant, tool_result, user
 from store_scene import StoreUser
 
 USAGE = {"usage": {"input_tokens": 100, "output_tokens": 0}}
@@ -35,9 +35,13 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoreUser:
         for number, clock in enumerate(("00:00:00", "23:59:59")):
             at = day(date, clock)
             words = f"plum{date.replace('-', '')}{'ab'[number]}"
-            person.session(
-                f"{date}-{number}", user(words, at=at), assistant("yes", at=at, message=USAGE)
-            )
+            call = assistant("yes", ("Bash", {"command": "make"}), at=at, message=USAGE)
+            failed = tool_result("Exit code 2\nboom", at=at)
+            failed["message"]["content"][0] |= {
+                "is_error": True,
+                "tool_use_id": call["message"]["content"][-1]["id"],
+            }
+            person.session(f"{date}-{number}", user(words, at=at), call, failed)
     return person
 
 
@@ -53,8 +57,23 @@ def test_from_a_day_to_the_same_day_is_all_of_that_day_and_no_more(
     assert costs["total"]["input_tokens"] == 200
     listed = person.result("conversations", *span, **zone)["conversations"]
     assert len(listed) == 2
+    assert person.result("patterns", *span, **zone)["conversations"] == 2
+    failed = person.run("errors", "boom", *span, **zone)
+    assert failed.returncode == 0
+    assert "2 sessions" in failed.stdout
 
 
 def test_the_help_says_that_a_day_counts_to_its_end(person: StoreUser) -> None:
     for command in ("search", "costs", "conversations", "patterns"):
         assert "a day counts to its end" in " ".join(person.run(command, "--help").stdout.split())
+
+
+def test_a_day_without_sessions_is_no_result(person: StoreUser) -> None:
+    """The exit code of a search without a hit, and words that do not say that there is nothing."""
+    for command, said in (
+        ("conversations", "No conversation matches. Try fewer options."),
+        ("costs", "No transcript contains costs: try fewer options."),
+        ("patterns", "No tool use matches. Try fewer options."),
+    ):
+        done = person.run(command, "--since", "2026-01-01", "--until", "2026-01-01")
+        assert (done.returncode, done.stdout) == (1, f"{said}\n")
