@@ -117,15 +117,16 @@ class Clone:
         for path, path_stamp in self._stamps().items():
             if before.get(path) != path_stamp and path_stamp[1] > real * 1e9:
                 os.utime(path, (self.now, self.now))
-        git_dir = self.root / ".git"
-        for git_file in [
-            git_dir / "HEAD",
-            git_dir / "logs" / "HEAD",
-            *git_dir.glob("worktrees/*/HEAD"),
-            *git_dir.glob("worktrees/*/logs/HEAD"),
-        ]:
-            if git_file.is_file() and git_file.stat().st_mtime > real:
-                os.utime(git_file, (self.now, self.now))
+        for pattern in (
+            "HEAD",
+            "logs/HEAD",
+            "worktrees/*/HEAD",
+            "worktrees/*/logs/HEAD",
+            "objects/??/*",
+        ):
+            for git_file in (self.root / ".git").glob(pattern):
+                if git_file.stat().st_mtime > real:
+                    os.utime(git_file, (self.now, self.now))
         for root in {actor.root for actor in self.sessions} | {self.root}:
             if (root / ".git").exists():
                 git(root, "update-index", "-q", "--refresh")

@@ -171,3 +171,19 @@ def test_a_commit_in_the_second_of_an_edit_and_after_it_took_it(pair: Pair) -> N
     pair.discord.bash("git checkout -q -- .")
     pair.later()
     assert collisions(pair.main.prompt()) == []
+
+
+def test_a_commit_that_took_an_edit_is_told_if_another_was_made_in_the_same_second(
+    pair: Pair,
+) -> None:
+    pair.clone.call_seconds = 0.1
+    pair.main.read("src/app.py")
+    pair.clone.now = int(pair.clone.now) + 1.1
+    pair.clone.shell("echo y >> src/app.py; git commit -qam another")
+    pair.clone.now += 0.3
+    pair.main.edit("src/app.py", "1\n")
+    pair.clone.now += 0.6
+    pair.discord.bash("echo x >> src/db.py; git commit -qam wip")
+    pair.later()
+    (line,) = collisions(pair.main.prompt())
+    assert line.startswith("! src/app.py: `git commit -qam wip` run 5m ago by ")

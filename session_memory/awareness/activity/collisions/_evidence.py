@@ -258,21 +258,32 @@ class Evidence:
     def moves_since(self, time: float, began: float | None = None) -> list[HeadMove]:
         """Return the moves of HEAD that may have been made since a time.
 
-        The log has whole seconds, so moves of that second count too, unless the log was last
-        written before `began`, by default the same time."""
-        moves = self.moves()
-        if moves and self._log_written(moves[-1]) < (time if began is None else began):
-            return []
-        return [move for move in moves if move.time >= int(time)]
+        The log has whole seconds, so moves of that second count too, unless they can be shown to
+        have been made before `began`, by default the same time."""
+        began = time if began is None else began
+        return [
+            move
+            for move in self.moves()
+            if move.time >= int(time) and (move.time >= began or self._made_until(move) >= began)
+        ]
 
-    def _log_written(self, last: HeadMove) -> float:
-        """Return the latest time at which the log of HEAD was last written.
+    def _made_until(self, move: HeadMove) -> float:
+        """Return the latest time at which a move can have been made; infinite if unknown.
 
-        It is infinite if the log's time does not fit its last move, as with another clock."""
-        status = status_at(self._worktree.git_dir + "/logs/HEAD") if self._worktree else None
-        if status is None or status.st_mtime < last.time:
+        The log was last written by its last move, and the object of a new commit by the move to it.
+        """
+        if self._worktree is None:
             return float("inf")
-        return status.st_mtime + grain_of(status.st_mtime) + _CLOCK_SECONDS
+        names = [self._worktree.git_dir + "/logs/HEAD"] if move is self.moves()[-1] else []
+        if move.verb == "commit":
+            names.append(f"{self._worktree.common_dir}/objects/{move.after[:2]}/{move.after[2:]}")
+        statuses = [status_at(name) for name in names]
+        written = [
+            status.st_mtime + grain_of(status.st_mtime) + _CLOCK_SECONDS
+            for status in statuses
+            if status is not None and status.st_mtime >= move.time
+        ]
+        return min(written, default=float("inf"))
 
     def moves_elsewhere(self, branch: str, since: float) -> list[HeadMove]:
         """Return the moves of the current branch since a time that are not in the log of HEAD.

@@ -104,7 +104,7 @@ def _taken_by(run: _Run, working_set: WorkingSet, evidence: Evidence) -> dict[st
     """Return the files that a command took, each with the commit that contains it now, or ''."""
     candidates = _uncommitted(working_set, run.action, run.end, evidence)
     if commits_or_stages(run.action.words):
-        return _committed_from(working_set, candidates, run.action, run.end, evidence)
+        return _committed_from(working_set, candidates, run, evidence)
     return {
         path: ""
         for path, since in candidates
@@ -115,18 +115,18 @@ def _taken_by(run: _Run, working_set: WorkingSet, evidence: Evidence) -> dict[st
 class _Run:
     """Run of a git `action` of another session, up to its `end`."""
 
-    __slots__ = ("action", "end", "has_failed", "session")
+    __slots__ = ("action", "began", "end", "has_failed")
 
     def __init__(self, session: str, action: FileAction, evidence: Evidence) -> None:
         end, self.has_failed = evidence.end(session, action)
-        self.session = session
         self.action = action
+        self.began = evidence.began(session, action)
         self.end = action.time + UNENDED_SECONDS if end is None else end
 
     def has_overwritten(self, path: str, since: float, evidence: Evidence) -> bool:
         """Check if the command overwrote or removed a file last edited at `since`."""
         words, modified = self.action.words, evidence.modified(path)
-        began = evidence.began(self.session, self.action) - SLACK_SECONDS
+        began = self.began - SLACK_SECONDS
         if modified is None:
             is_removing = not self.has_failed and may_remove(words)
             return is_removing and evidence.may_have_gone(path, began)
@@ -311,15 +311,15 @@ def _uncommitted(
 def _committed_from(
     working_set: WorkingSet,
     candidates: list[tuple[str, float]],
-    action: FileAction,
-    end: float,
+    run: _Run,
     evidence: Evidence,
 ) -> dict[str, str]:
     """Return the files that a command staged or committed, each with its commit ('' if unknown).
 
     Files that this session had staged itself are left out."""
+    action, end = run.action, run.end
     is_commit = action.words[0] == "commit"
-    commits = _commits_by(working_set, action, end, evidence) if is_commit else []
+    commits = _commits_by(working_set, run, evidence) if is_commit else []
     candidates = candidates if commits or not is_commit else []
     staged = evidence.staged([path for path, _ in candidates])
     commit_by_path = {}
@@ -374,9 +374,7 @@ def _is_staged_by(
     return not any([stages(command, path) for command in later])
 
 
-def _commits_by(
-    working_set: WorkingSet, action: FileAction, end: float, evidence: Evidence
-) -> list[HeadMove]:
+def _commits_by(working_set: WorkingSet, run: _Run, evidence: Evidence) -> list[HeadMove]:
     """Return the commits that a command made, except those that this session may have made."""
     own_commits = [
         command
@@ -385,9 +383,9 @@ def _commits_by(
     ]
     return [
         move
-        for move in evidence.moves()
+        for move in evidence.moves_since(run.action.time, run.began)
         if move.message.startswith("commit")
-        and int(action.time) <= move.time <= end + GIT_SLACK_SECONDS
+        and move.time <= run.end + GIT_SLACK_SECONDS
         and not any([_may_have_moved("", command, move, evidence) for command in own_commits])
     ]
 
