@@ -49,7 +49,7 @@ def _measure(home: Path, files: int, runs: int) -> list[Row]:
         assert stdout == f"Nothing new in {files:,} files.\n".encode(), stdout
 
     def found(stdout: bytes) -> None:
-        assert b"session-memory show" in stdout, stdout
+        assert b"session-memory read" in stdout, stdout
 
     rows = []
     with Stopwatch() as stopwatch:

@@ -225,7 +225,7 @@ def _compared(
 
 
 def _expect_hits(stdout: bytes) -> None:
-    if b"session-memory show" not in stdout:
+    if b"session-memory read" not in stdout:
         raise CommandError("the search finds nothing")
 
 

@@ -35,6 +35,9 @@ ALIASES = {
     "health-check": ("doctor", "store"),
     "told": ("deliveries",),
     "filter": ("export", "--format", "filtered"),
+    # until 0.7; permission rules, agents and scripts know them
+    "show": ("read", "--conversation"),
+    "conversations": ("sessions", "--conversations", "--all"),
 }
 
 
@@ -87,7 +90,9 @@ def _run(words: list[str]) -> int:
             return _unknown(name)
         parser_of_all().parse_args(words)  # prints help or the error, and exits
         return 2
-    return _run_command(name, _parsed(parser_of(name, words[0]), command_words))
+    parser = parser_of(name, words[0])
+    parser.words = words[1:]
+    return _run_command(name, _parsed(parser, command_words))
 
 
 def _help(words: list[str]) -> int:
@@ -103,7 +108,6 @@ def _help(words: list[str]) -> int:
 
 def _parsed(parser: _Parser, words: list[str]) -> argparse.Namespace:
     """Return the arguments of a subcommand. Print an error and exit if one is unknown."""
-    parser.words = words
     arguments, unknown = parser.parse_known_args(words)
     if unknown:
         actions = [action for action in parser._actions if action.help != argparse.SUPPRESS]
@@ -139,7 +143,7 @@ def _run_command(name: str, arguments: argparse.Namespace) -> int:
 class _Parser(argparse.ArgumentParser):
     """A parser that suggests the closest choice for a mistyped one, also in its subparsers.
 
-    `words` are the words that it parses."""
+    `words` are the words that were typed."""
 
     words: Sequence[str] = ()
 
@@ -213,16 +217,20 @@ def help_text(environ: Mapping[str, str], *, is_full: bool = False) -> str:
     import textwrap
 
     width = max(map(len, COMMANDS)) + 4
-    former = {stands[0]: f" (also: {name})" for name, stands in ALIASES.items() if len(stands) == 1}
     lines = [f"usage: {NAME} [COMMAND [OPTIONS]]", "", ABOUT]
     indent = " " * (width + 2)
     for heading, name, command in _present() if is_full else _at_hand(environ):
         if f"{heading}:" not in lines:
             lines += ["", f"{heading}:"]
-        text = f"{command.SUMMARY}{former.get(name, '')}"
         lines += textwrap.wrap(
-            text, columns() - 2, initial_indent=f"  {name:<{width}}", subsequent_indent=indent
+            command.SUMMARY,
+            columns() - 2,
+            initial_indent=f"  {name:<{width}}",
+            subsequent_indent=indent,
         )
+    if is_full:
+        former = ", ".join(f"{name} ({' '.join(words)})" for name, words in ALIASES.items())
+        lines += ["", *textwrap.wrap(f"Former names still work: {former}.", columns() - 2)]
     everything = "" if is_full else f"{NAME} help {_ALL} shows all {len(COMMANDS)} commands; "
     ends = (
         f"{NAME} COMMAND --help shows the options of a command; {NAME} --version shows the version."

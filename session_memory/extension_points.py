@@ -26,8 +26,6 @@ COMMANDS = {
         "config": "app.commands.config",
     },
     "Look back": {
-        "conversations": "app.commands.conversations",
-        "show": "app.commands.show",
         "deliveries": "app.commands.deliveries",
         "rescue": "app.commands.rescue",
         "patterns": "app.commands.patterns",

@@ -24,10 +24,10 @@ ERROR = "Error: Cannot find module 'leftpad'"
 # What a command has to print, by a part of it, the first that fits.
 FOUND = {
     "--team": "has not joined a team",
+    "--since": "active",
     "sessions": NAME,
     f"{NAME} --lines 20": ANSWER,
-    "show": ANSWER,
-    "conversations --since": "active",
+    "read 214": ANSWER,
     "memories search": "No memory matches",
     "search": "kyoto",
     "errors": "leftpad",
@@ -38,8 +38,8 @@ FOUND = {
 }
 NEEDS_A_STORE = (
     'search "kyoto',
-    "show",
-    "conversations --since",
+    "read 214",
+    "--since",
     "memories search",
     "errors",
     "patterns",
@@ -100,7 +100,7 @@ def check_all(commands: list[str], run: Run, *, has_store: bool = True) -> None:
     """Runs every command, the one that shows a hit with what the search has found, and looks at
     what they print. Without a store, of those that need one only the first."""
     assert len({expected(command) for command in commands}) == len(set(FOUND.values()))
-    searches = [command for command in commands if not re.search(r"\bshow \d", command)]
+    searches = [command for command in commands if not re.search(r"\bread \d", command)]
     if not has_store:
         lacking = [
             command for command in searches if any(f" {part}" in command for part in NEEDS_A_STORE)
@@ -117,7 +117,7 @@ def check_all(commands: list[str], run: Run, *, has_store: bool = True) -> None:
             for command, said in printed.items()
             if " search " in command and "memories" not in command
         )
-        follow = [line.strip() for line in found.splitlines() if " show " in line]
+        follow = [line.strip() for line in found.splitlines() if " read " in line]
         assert {_program(line) for line in follow} == {_program(taught)}, found
         assert any(ANSWER in said for said in run(follow))
 

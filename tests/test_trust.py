@@ -23,8 +23,8 @@ EXTENSIONS = {
 }
 SESSION = "0f6d2c1e-5a3b-4c7d-9e21-7b8a4f0c6d55"
 COMMANDS = f"""
-archive --all; conflicts; conversations; costs; doctor; errors failed; handoff {SESSION}; ingest; memories; patterns; process;
-proof; read {SESSION}; rescue; search cookie; sessions; show 1; told; why install.py:1
+archive --all; conflicts; sessions --conversations; costs; doctor; errors failed; handoff {SESSION}; ingest; memories; patterns; process;
+proof; read {SESSION}; rescue; search cookie; sessions; read 1; told; why install.py:1
 """
 
 

@@ -23,7 +23,7 @@ archive --all --dry-run
 completion bash
 config
 conflicts
-conversations
+sessions --conversations
 costs
 deliveries
 doctor
@@ -49,7 +49,7 @@ remember Carts are in cents
 restore
 search cart
 sessions
-show SESSION
+read --conversation SESSION
 since 2026-01-01
 statusline
 team status

@@ -124,11 +124,11 @@ class TestCommand:
         assert where.startswith(
             "  from session d58a79a7-1111-4222-8333-abcdefabcdef, 2026-02-21 14:32:05 UTC: "
         )
-        assert where.endswith("session-memory show 12")
+        assert where.endswith("session-memory read 12")
         assert self.run("show", id[:6]) == 0
         shown = capsys.readouterr().out
         assert '"expiry set to 3600"' in shown
-        assert "session-memory show 12\n" in shown
+        assert "session-memory read 12\n" in shown
         assert "~/.session-memory/memories/facts.md" in shown
         for kind in ("log", "episode"):  # its name until 0.4
             self.run("list", "--kind", kind)
@@ -151,7 +151,7 @@ class TestCommand:
         (id,) = person.keep(EXPIRY._replace(message=34, at=FEBRUARY - 60_000))
         self.run("show", id)
         assert (
-            "2026-02-21 14:31:05 UTC, by summary: session-memory show 12 --around 34\n"
+            "2026-02-21 14:31:05 UTC, by summary: session-memory read 12 --around 34\n"
             in capsys.readouterr().out
         )
         self.run("show", id, "--json")

@@ -86,7 +86,7 @@ class DoneWork(Result):
                 terminal.line(f"  {line}")
         if self.work.projects:
             number = self.work.projects[0].sessions[-1].conversation.id
-            terminal.line(f"To read one: {called_as()} show {number}{self.options}")
+            terminal.line(f"To read one: {called_as()} read {number}{self.options}")
 
     def _as_markdown(self) -> str:
         blocks = [f"# {escape(self._summary())}"]

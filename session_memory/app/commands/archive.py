@@ -17,7 +17,7 @@ from ...history.archives.writer import ArchiveSource, archive_transcript
 from ...sessions.settings.privacy import Privacy
 from ...sessions.transcripts.sessions import FoundSession, find_sessions, unreadable_projects
 from .arguments import add_common
-from .sessions import chosen_session
+from .sessions import SessionChoice
 
 SUMMARY = "save conversations as Markdown in the home's conversations/"
 
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = (
         find_sessions(arguments.home, not arguments.home, os.environ, with_private=True)
         if arguments.all
-        else [chosen_session(arguments.session, arguments, os.environ)]
+        else [SessionChoice(arguments.session, arguments, os.environ).session()]
     )
     if arguments.dry_run:
         terminal.show(ArchivePreview(chosen))

@@ -22,6 +22,8 @@ HOME = (
 )
 NO_LIMIT = 10**9  # as a filter's limit
 LARGEST = 10**12  # number that SQLite can still multiply
+AROUND = 6  # messages before and after the one that `read --around` names
+MESSAGE_CHARACTERS = 2000  # of a conversation's message, without --full
 
 
 def add_common(

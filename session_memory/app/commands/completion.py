@@ -27,7 +27,6 @@ _KINDS = {
     "session": "sessions",
     "project": "projects",
     "read name": "sessions",
-    "show conversation": "sessions",
     "forget session": "ids",
     "forget project": "directories",
     "restore session": "",  # takes sessions that no longer exist here

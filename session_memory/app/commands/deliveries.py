@@ -16,7 +16,7 @@ from ...common.text.sanitize import for_people
 from ...common.text.timestamps import age, iso_time
 from ...sessions.transcripts.sessions import FoundSession, find_sessions
 from .arguments import add_common
-from .sessions import chosen_session
+from .sessions import SessionChoice
 
 SUMMARY = "show the last updates that sessions got, whether they arrived, and the next updates"
 SHOWN = 5
@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ, is_json=arguments.json)
     sessions = find_sessions(arguments.home, False, os.environ)
     if arguments.session:
-        chosen = [chosen_session(arguments.session, arguments, os.environ)]
+        chosen = [SessionChoice(arguments.session, arguments, os.environ).session()]
     else:
         prompted = [
             session

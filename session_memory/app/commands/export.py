@@ -76,7 +76,7 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if not ids and not arguments.all:
         check_names(opened, wanted)
         raise SessionMemoryError(
-            "no conversation matches", "session-memory conversations lists them"
+            "no conversation matches", "session-memory sessions --all lists them"
         )
     if arguments.dry_run:
         return _preview(opened, arguments.out, ids)

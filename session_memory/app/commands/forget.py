@@ -199,7 +199,7 @@ def _refuse(opened: OpenStore, session: str) -> NoReturn:
         hint = f"did you mean this session?\n  {line_of(titled[0])}"
         raise SessionMemoryError(f"forget needs a session id, and {session!r} is not one", hint)
     check_names(opened, Filter(session=session))
-    raise SessionMemoryError("nothing matches", "session-memory conversations lists them")
+    raise SessionMemoryError("nothing matches", "session-memory sessions --all lists them")
 
 
 def _journal(

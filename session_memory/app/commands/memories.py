@@ -260,7 +260,7 @@ def _command(origin: tuple[int | None, str, int, str, int, str], options: str) -
     """Return the command that shows the source of a memory; '' if it is gone."""
     _, _, conversation, _, message, _ = origin
     around = f" --around {message}" if message else ""
-    return f": {called_as()} show {conversation}{around}{options}" if conversation else ""
+    return f": {called_as()} read {conversation}{around}{options}" if conversation else ""
 
 
 def line_of(memory: IndexedMemory) -> str:

@@ -29,7 +29,6 @@ from .arguments import NO_LIMIT, OnlyForPeopleError, filter_of
 from .output import brief, moment
 
 if TYPE_CHECKING:
-    from ...memory.memory_index import IndexedMemory
     from ...memory.shared_store import SharedStore
 
 Done = TypeVar("Done")
@@ -173,7 +172,7 @@ def check_names(opened: OpenStore, wanted: Filter) -> None:
             for conversation in talks[::-1]
             for name in (conversation.title, conversation.session_id)
         }
-        hint = _hint(wanted.session, by_name, "session-memory conversations lists them")
+        hint = _hint(wanted.session, by_name, "session-memory sessions --all lists them")
         raise SessionMemoryError(f"no session is called {wanted.session!r}", hint)
     of_project = Filter(limit=1)._replace(
         project=wanted.project, directories=wanted.directories, folders=wanted.folders
@@ -223,12 +222,19 @@ def session_behind(word: str, arguments: argparse.Namespace) -> str:
 
     Return '' if there is none, or no store."""
     store_arguments = argparse.Namespace(home=arguments.home, json=False)
+    return unless_absent(store_arguments, lambda opened: _session_behind(opened, word)) or ""
+
+
+def unless_absent(
+    arguments: argparse.Namespace, work: Callable[[OpenStore], Done | None]
+) -> Done | None:
+    """Return the result of `work` with the open store; None if there is none or it fails."""
     try:
         if os.path.exists(find_location(arguments.home, os.environ).database):
-            return with_store(store_arguments, lambda opened: _session_behind(opened, word))
-    except (SessionMemoryError, ImportError, OSError):  # then it is unknown
+            return with_store(arguments, work)
+    except (SessionMemoryError, ImportError, OSError):  # then what it would find is unknown
         pass
-    return ""
+    return None
 
 
 def _session_behind(opened: OpenStore, word: str) -> str:
@@ -249,17 +255,6 @@ def wanted_of(opened: OpenStore, arguments: argparse.Namespace) -> Filter:
         conversations[0].session_id if conversations else _session_behind(opened, wanted.session)
     )
     return wanted._replace(session=session or wanted.session)
-
-
-def memory_called(opened: OpenStore, word: str) -> IndexedMemory | None:
-    """Return the only memory whose id begins with `word`; None if there is none or several."""
-    from ...memory.session_ids import memory_called
-
-    return (
-        None
-        if opened.shared
-        else memory_called(opened.location, opened.note, opened.patience, word)
-    )
 
 
 def last_conversation(opened: OpenStore, word: str) -> Conversation | None:

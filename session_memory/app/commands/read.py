@@ -1,4 +1,4 @@
-"""`session-memory read`: the last messages of one session of any runtime.
+"""`session-memory read`: the last messages of a session, a conversation from the store, or a memory.
 
 scripts/session_reader.py, which the skills name, combines this command with `sessions`.
 """
@@ -18,16 +18,20 @@ from ...sessions.runtimes.detection import is_started_by_agent
 from ...sessions.settings.homes import drop_set_by_project
 from ...sessions.transcripts.entries import Entry
 from ...sessions.transcripts.log import render
-from ...sessions.transcripts.sessions import FoundSession
-from .arguments import OnlyForPeopleError, add_common, positive
-from .sessions import ListedSessions, add_all, chosen_session, is_own, known_sessions
+from ...sessions.transcripts.sessions import (
+    AmbiguousSessionError,
+    FoundSession,
+    UnknownSessionError,
+)
+from .arguments import AROUND, MESSAGE_CHARACTERS, OnlyForPeopleError, add_common, positive
+from .sessions import ListedSessions, SessionChoice, add_all, is_own, known_sessions
 
-SUMMARY = "read the last messages of a session"
+SUMMARY = "read a session, a conversation, a memory, or the messages around a search result"
 LINES = 50
 SCRIPT = "Show the messages and tool calls of another session of this home, or list the sessions."
 NAME_HELP = (
-    "the session: its id, the beginning of its id, a word of its title, or the id of one of its "
-    "conversations or memories"
+    "a session: its id, the beginning of its id, or words of its title; or the number of a "
+    "conversation, or the id of a memory"
 )
 
 
@@ -37,32 +41,86 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--lines", type=positive, default=LINES, metavar="N", help=f"the last N messages ({LINES})"
+    lines = (
+        f"the last N messages of a session ({LINES}) or of a conversation (all); with --around, N "
+        f"before and N after it ({AROUND})"
     )
+    parser.add_argument("--lines", type=positive, metavar="N", help=lines)
     parser.add_argument(
         "--tools", action="store_true", help="show each tool use on a line, counted by --lines"
     )
+    parser.add_argument(
+        "--around",
+        metavar="MESSAGE",
+        type=positive,
+        help="only the messages of a conversation around this one",
+    )
+    parser.add_argument(
+        "--conversation",
+        action="store_true",
+        help="of a session, read its whole last conversation from the store",
+    )
+    full = (
+        f"show whole messages of a conversation, not only their first {MESSAGE_CHARACTERS:,} "
+        f"characters"
+    )
+    parser.add_argument("--full", action="store_true", help=full)
     add_all(parser)
     # for people, as --include-private
     parser.add_argument("--raw", action="store_true", help=argparse.SUPPRESS)
-    add_common(parser, private=True)
+    add_common(parser, shared=True, private=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.conversation or arguments.around or arguments.shared:
+        from ._stored_text import read_conversation
+
+        return read_conversation(arguments)
     terminal = Terminal(os.environ, is_json=arguments.json)
     # An agent may see all of its own session. The rules that this option bypasses concern others.
     is_agent_s = (arguments.include_private or arguments.raw) and is_started_by_agent(os.environ)
     with_private = arguments.include_private and not is_agent_s
-    chosen = chosen_session(arguments.name, arguments, os.environ, with_private=with_private)
+    chosen = _chosen(arguments, with_private=with_private)
+    if isinstance(chosen, Result):
+        terminal.show(chosen)
+        return 0
     if is_agent_s and not is_own(chosen, os.environ):
         raise OnlyForPeopleError("--include-private and --raw")
     # in JSON each entry counts, with its tools
     with_tools = arguments.tools or terminal.is_json
-    entries, unreadable = chosen.last_entries(arguments.lines, counts_said=not with_tools)
+    count = arguments.lines or LINES
+    entries, unreadable = chosen.last_entries(count, counts_said=not with_tools)
     with terminal.paged():
         terminal.show(LastEntries(chosen, entries, unreadable, arguments.raw, with_tools))
     return 0
+
+
+def _chosen(arguments: argparse.Namespace, *, with_private: bool) -> FoundSession | Result:
+    """Return the session that the name means, or what the store has by this name.
+
+    That is a conversation, a memory, or the last conversation of a session whose transcript is
+    gone. Raises SessionMemoryError, OSError."""
+    choice = SessionChoice(arguments.name, arguments, os.environ, with_private=with_private)
+    if arguments.raw:  # the store has no raw text
+        return choice.session()
+    session = None if arguments.name.isdecimal() else choice.here()
+    if session:
+        return session
+    from . import _stored_text as stored  # imported late: most sessions need no store
+
+    named = stored.find(stored.numbered, arguments) or choice.here()
+    named = named or stored.find(stored.memory, arguments)
+    if named:
+        return named
+    try:
+        return choice.anywhere()
+    except AmbiguousSessionError:
+        raise
+    except UnknownSessionError:
+        conversation = stored.find(stored.last, arguments)
+        if conversation is None:
+            raise
+        return conversation
 
 
 @dataclass(frozen=True)

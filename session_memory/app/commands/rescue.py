@@ -24,7 +24,7 @@ from ._lost_objects import DAYS
 from ._lost_work import FILE, RECENT_SECONDS, TEXT, Rescuable, Rescue, restore
 from .arguments import add_home
 from .output import brief
-from .sessions import chosen_session
+from .sessions import SessionChoice
 
 SUMMARY = "bring back work that another session's git commands removed"
 SHOWN_LINES = 40  # of a diff
@@ -71,7 +71,11 @@ def run(arguments: argparse.Namespace) -> int:
         )
     terminal, worktree = Terminal(os.environ, is_json=arguments.json), _worktree_here()
     arguments.all = False
-    chosen = chosen_session(arguments.session, arguments, os.environ) if arguments.session else None
+    chosen = (
+        SessionChoice(arguments.session, arguments, os.environ).session()
+        if arguments.session
+        else None
+    )
     visible, hidden = _sessions(arguments.home)
     if chosen:
         visible = [chosen, *[each for each in visible if each.id != chosen.id]]

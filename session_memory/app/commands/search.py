@@ -31,7 +31,7 @@ _EPISODE = "episode"  # shown after the entries, being the log of a conversation
 _HASH_DIGITS = "0123456789abcdef"
 _HASH_LENGTHS = range(7, 65)
 MOST_WORDS = 12  # searched one by one, if the hits do not show them
-_HINT = "Try fewer or other words; `conversations` lists all conversations."
+_HINT = "Try fewer or other words; `sessions --all` lists all sessions."
 _QUERY = 'words, "a phrase" in quotes, -word to exclude: best as one quoted argument'
 
 
@@ -202,7 +202,7 @@ class LastWork(Result):
             terminal.line(f"    {self._command(conversation)}")
 
     def _command(self, conversation: Conversation) -> str:
-        return f"{called_as()} show {conversation.id}{self.options}"
+        return f"{called_as()} read {conversation.id}{self.options}"
 
     def as_json(self) -> dict[str, Any]:
         last = [
@@ -217,7 +217,7 @@ class LastWork(Result):
 
 
 def _command(hit: Hit, options: str) -> str:
-    return f"{called_as()} show {hit.conversation.id} --around {hit.entry.number}{options}"
+    return f"{called_as()} read {hit.conversation.id} --around {hit.entry.number}{options}"
 
 
 def _is_limited(arguments: argparse.Namespace) -> bool:

@@ -14,6 +14,7 @@ from ...common.system.terminal import Result, Terminal
 from ...common.text.sanitize import for_people
 from ...common.text.timestamps import age, iso_time
 from ...history.archives.list import former_names
+from ...history.store.values import STATUSES
 from ...sessions.runtimes.detection import is_started_by_agent
 from ...sessions.transcripts.sessions import (
     AmbiguousSessionError,
@@ -24,15 +25,33 @@ from ...sessions.transcripts.sessions import (
 )
 from .arguments import OnlyForPeopleError, add_common
 
-SUMMARY = "list the sessions of this project, latest first"
+SUMMARY = "list the sessions of this project, or conversations with numbers, latest first"
 LIMIT = 20
 SHORT_ID = 8
 COUNTED = 500  # Limit the count of entries, so a session of a gigabyte is listed just as fast.
+_OF_CONVERSATIONS = ("conversations", "status", "project", "session", "since", "until", "shared")
+_MEANINGS = (  # of STATUSES
+    "may continue",
+    "has ended",
+    "memories are being made",
+    "memories were made",
+    "too short, for example",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_all(parser)
-    add_common(parser, limit=LIMIT, private=True)
+    implied = (
+        "list single conversations with their numbers, from the store; implied by --status, "
+        "--project, --session, --since, --until and --team"
+    )
+    parser.add_argument("--conversations", action="store_true", help=implied)
+    statuses = ", ".join(
+        [f"{status} ({meaning})" for status, meaning in zip(STATUSES, _MEANINGS, strict=True)]
+    )
+    statuses = f"only conversations with this status: {statuses}"
+    parser.add_argument("--status", metavar="STATUS", choices=STATUSES, default="", help=statuses)
+    add_common(parser, filter_limit=LIMIT, shared=True, private=True)
 
 
 def add_all(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +61,11 @@ def add_all(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    given = vars(arguments)
+    if any(given[name] for name in _OF_CONVERSATIONS):
+        from ._conversations import list_conversations
+
+        return list_conversations(arguments)
     terminal = Terminal(os.environ, is_json=arguments.json)
     if arguments.include_private and is_started_by_agent(os.environ):
         raise OnlyForPeopleError("--include-private")
@@ -74,42 +98,70 @@ def known_sessions(
     )
 
 
-def chosen_session(
-    word: str,
-    arguments: argparse.Namespace,
-    environ: Mapping[str, str],
-    *,
-    with_private: bool = False,
-) -> FoundSession:
-    """Return the session for a word: an id or its beginning, a name or words of it.
+class SessionChoice:
+    """The choice of a session by a word: an id or its beginning, a name or words of it.
 
-    Sessions of this project come before others. A word that matches none may be a conversation's
-    number or a memory's id. Raises SessionMemoryError, OSError."""
-    here = known_sessions(arguments, environ, with_private=with_private)
-    try:
-        return choose(here, word)
-    except AmbiguousSessionError:
-        raise
-    except UnknownSessionError as unknown:
+    A word that matches none may be a conversation's number or a memory's id."""
+
+    def __init__(
+        self,
+        word: str,
+        arguments: argparse.Namespace,
+        environ: Mapping[str, str],
+        *,
+        with_private: bool = False,
+    ) -> None:
+        self._word = word
+        self._arguments = arguments
+        self._environ = environ
+        self._with_private = with_private
+        self._here = known_sessions(arguments, environ, with_private=with_private)
+
+    def session(self) -> FoundSession:
+        """Return the session, if possible one that `--home` and `--all` select.
+
+        Raises UnknownSessionError, OSError."""
+        return self.here() or self.anywhere()
+
+    def here(self) -> FoundSession | None:
+        """Return the session among those that `--home` and `--all` select; None if none matches.
+
+        Raises AmbiguousSessionError."""
+        try:
+            return choose(self._here, self._word)
+        except AmbiguousSessionError:
+            raise
+        except UnknownSessionError:
+            return None
+
+    def anywhere(self) -> FoundSession:
+        """Return the session of any project, or the one behind a number or a memory's id.
+
+        Raises UnknownSessionError, OSError."""
         from .opened_store import session_behind
 
-        stored = session_behind(word, arguments)
-        everywhere = here
+        arguments, stored = self._arguments, session_behind(self._word, self._arguments)
+        everywhere = self._here
         if not (arguments.all or arguments.home):
             everywhere = find_sessions(
-                None, True, environ, with_private=with_private, former_names=former_names
+                None,
+                True,
+                self._environ,
+                with_private=self._with_private,
+                former_names=former_names,
             )
         try:
-            return choose(everywhere, stored or word)
+            return choose(everywhere, stored or self._word)
         except AmbiguousSessionError:
             raise
         except UnknownSessionError:
             if stored:
-                hint = f"to read its text in the store: session-memory show {word}"
+                hint = f"to read its text in the store: session-memory read {self._word}"
                 raise UnknownSessionError(
-                    f"the transcript of {word!r} is not on this machine", hint
+                    f"the transcript of {self._word!r} is not on this machine", hint
                 ) from None
-            raise unknown from None
+            choose(self._here, self._word)  # raises, with the nearest names of this project
+            raise
 
 
 def is_own(session: FoundSession, environ: Mapping[str, str]) -> bool:

@@ -182,7 +182,7 @@ def _asked_as_json(origin: Asked | None) -> dict[str, Any] | None:
         "proposal": origin.proposal,
         "decided": list(origin.decided),
         "command": origin.command or None,
-        "read": f"{called_as()} show {origin.conversation} --around {origin.number}",
+        "read": f"{called_as()} read {origin.conversation} --around {origin.number}",
     }
 
 

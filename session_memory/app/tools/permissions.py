@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 # The subcommands that the skills teach. They change only data derived from transcripts.
 LOOKUPS = (
     "search",
-    "show",
-    "conversations",
     "sessions",
     "read",
     "errors",
@@ -28,6 +26,9 @@ LOOKUPS = (
     "why",
     "memories search",
     "memories show",
+    # until 0.7: agents find these former names in their past
+    "show",
+    "conversations",
 )
 # as the skills of a home that was made from a template call it
 HOME_COMMAND = "scripts/session-memory"

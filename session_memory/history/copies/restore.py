@@ -226,7 +226,7 @@ def _gaps(pack: Pack, session: KeptSession, file: KeptFile, runtime: Runtime) ->
     if gaps and (not readable or runtime.backup.IS_PUT_BACK or not file.path.endswith(".jsonl")):
         part = f"bytes {gaps[0].start:,} to {gaps[0].end:,}"
         hint = (
-            "nothing was restored, because part of this kind of file is useless; session-memory show "
+            "nothing was restored, because part of this kind of file is useless; session-memory read "
             "prints the text"
         )
         raise DamagedChunkError(f"{file.path} of {session.session_id} is damaged: {part}", hint)

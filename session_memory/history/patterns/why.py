@@ -59,7 +59,7 @@ class Asked(NamedTuple):
 
     `words` are the request's own, `decided` are later sentences with decisions; all are verbatim.
     If the request is a bare go-ahead, `proposal` is what it accepts, else ''. `number` is the
-    item's, for `show --around`. `command` is the command line that proves the authorship, '' if the
+    item's, for `read --around`. `command` is the command line that proves the authorship, '' if the
     lines of an edit do."""
 
     session_id: str

@@ -121,7 +121,7 @@ def told(reason: Reason) -> list[str]:
                 f"“{one_line(for_prompt(guess.title))}”"
             )
             lines.append(f"  A guess, by {reason.guessed_by}: {session}")
-            lines.append(f"  {called_as()} show {guess.id}")
+            lines.append(f"  {called_as()} read {guess.id}")
     if reason.reformatted:
         lines.append(f"  {_reformatted(reason.reformatted)}")
     return lines
@@ -153,7 +153,7 @@ def _told_of(origin: Asked) -> list[str]:
     lines.append(
         f"  {origin.runtime} session {_short_id(origin.session_id)}{title}, {_moment(origin.at)}"
     )
-    lines.append(f"  {called_as()} show {origin.conversation} --around {origin.number}")
+    lines.append(f"  {called_as()} read {origin.conversation} --around {origin.number}")
     return lines
 
 

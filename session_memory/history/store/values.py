@@ -105,7 +105,7 @@ class StoredEntry(NamedTuple):
 
     @property
     def number(self) -> int:
-        """Return the number for people, as in `show --around`, counted from 1 in the file."""
+        """Return the number for people, as in `read --around`, counted from 1 in the file."""
         return (self.id & NUMBERS) + 1
 
     def edited_files(self, directory: str) -> list[str]:

@@ -48,10 +48,12 @@ def test_former_names_of_commands_still_work_and_are_not_listed(machine):
     machine.session("one", *exchange("a", "b"))
     machine.run("ingest")
     for former, name in ALIASES.items():
-        option = "--all" if former == "filter" else "--json"
-        done, expected = machine.run(former, option), machine.run(*name, option)
+        options = {"filter": ["--all"], "show": ["1", "--json"]}.get(former, ["--json"])
+        done, expected = machine.run(former, *options), machine.run(*name, *options)
         assert (done.returncode, done.stdout) == (expected.returncode, expected.stdout), former
-        assert not re.search(rf"^ +{former}  ", machine.run("--help").stdout, re.MULTILINE)
+        assert not re.search(rf"^ +{former}  ", machine.run("help", "all").stdout, re.MULTILINE)
+    (line,) = re.findall(r"(?m)^Former names .*(?:\n.+)*", machine.run("help", "all").stdout)
+    assert [name for name in ALIASES if f" {name} (" not in " ".join(line.split())] == []
 
 
 def test_doctor_has_a_section_for_the_status_and_one_for_the_store(machine):

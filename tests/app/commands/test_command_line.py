@@ -22,7 +22,6 @@ from session_memory.memory.queue import PartResult
 WITH_HOME = [
     "archive",
     "config",
-    "conversations",
     "costs",
     "errors",
     "graph",
@@ -38,7 +37,6 @@ WITH_HOME += [
     "read",
     "search",
     "sessions",
-    "show",
     "watch",
 ]
 
@@ -129,7 +127,11 @@ class TestHelp:
         )
 
     def test_a_wrong_command_is_answered_with_the_nearest(self, machine):
-        for typed, meant in (("serch", "search"), ("conversation", "conversations")):
+        for typed, meant in (
+            ("serch", "search"),
+            ("conversation", "conversations"),
+            ("sesions", "sessions"),
+        ):
             done = machine.run(typed)
             assert (done.returncode, done.stdout) == (2, "")
             said = f"session-memory: unknown command {typed!r}\n  did you mean session-memory {meant}?\n"
@@ -249,26 +251,37 @@ class TestHints:
         return command
 
     def test_they_can_be_run_where_the_command_is_not_on_the_path(self, machine, command):
-        done = machine.run_command(sys.executable, str(command), "show", "77")
-        assert done.stderr.splitlines()[1] == f"  '{command}' conversations lists them"
+        done = machine.run_command(sys.executable, str(command), "read", "77", "--conversation")
+        assert (
+            done.stderr.splitlines()[1]
+            == f"  '{command}' sessions --conversations --all lists them"
+        )
 
     def test_they_name_the_command_where_it_is(self, machine, command):
         path = f"{command.parent}{os.pathsep}{os.defpath}"
-        done = machine.run_command(sys.executable, str(command), "show", "77", PATH=path)
-        assert done.stderr.splitlines()[1] == "  session-memory conversations lists them"
+        done = machine.run_command(
+            sys.executable, str(command), "read", "77", "--conversation", PATH=path
+        )
+        assert (
+            done.stderr.splitlines()[1]
+            == "  session-memory sessions --conversations --all lists them"
+        )
 
     def test_they_name_the_script_of_a_package_where_that_was_run(self, machine):
         script = f"{ROOT}/scripts/memory.py"
-        done = machine.run_command(sys.executable, script, "show", "77")
-        assert done.stderr.splitlines()[1] == f"  {quote(script)} conversations lists them"
+        done = machine.run_command(sys.executable, script, "read", "77", "--conversation")
+        assert (
+            done.stderr.splitlines()[1]
+            == f"  {quote(script)} sessions --conversations --all lists them"
+        )
 
 
 class TestNotFound:
     def test_it_is_exit_code_1_with_a_line_that_says_it(self, read_only):
         for words in (
             "search zebra",
-            "show 77",
-            "conversations --since 1h",
+            "read 77",
+            "sessions --since 1h",
             "memories search zebra",
             "memories show zebra",
             "errors zebra",

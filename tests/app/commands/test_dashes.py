@@ -57,6 +57,7 @@ def test_a_mistyped_option_and_a_command_without_words_are_not_answered_so(
 
 @pytest.mark.parametrize("alias", ALIASES)
 def test_an_alias_is_named_as_it_was_typed(person: StoreUser, alias: str) -> None:
-    said = person.run(alias, "--nothing").stderr
+    words = ["1", "--nothing"] if alias == "show" else ["--nothing"]
+    said = person.run(alias, *words).stderr
     assert f"session-memory {alias}: error: unrecognized arguments: --nothing" in said
     assert said.startswith(f"usage: session-memory {alias} ")

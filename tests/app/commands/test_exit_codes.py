@@ -35,8 +35,6 @@ completion tcsh
 config scpoe
 config scope nothing
 conflicts --home
-conversations --limit 0
-conversations --since soon
 costs --by weather
 doctor --home
 doctor everything
@@ -80,7 +78,9 @@ read x --lines 0
 search
 search ''
 sessions --limit=-1
-show 7 --around x
+sessions --limit 0
+sessions --since soon
+read 7 --around x
 team join nowhere
 team join postgresql://ann@127.0.0.1/team --as 'a b'
 deliveries --last x
@@ -97,7 +97,7 @@ why
 NOT_THERE = """
 archive zebra
 handoff zebra
-conversations --project zebra
+sessions --project zebra
 errors zebra
 export zebra
 forget zebra --yes
@@ -115,7 +115,8 @@ read zebra
 rescue zebra
 rescue --session zebra
 search zebra
-show 77
+read 77
+read trip --around 99
 team push
 deliveries zebra
 uninstall --home HOST/none
@@ -184,7 +185,6 @@ CALLS = {
     "completion bash": 0,
     "config": 0,
     "conflicts --all": 0,
-    "conversations": 0,
     "costs --json": 0,
     "deliveries": 0,
     "doctor status": 0,
@@ -208,8 +208,9 @@ CALLS = {
     "rescue --list": 1,
     "restore": 0,
     "search trip": 0,
+    "sessions --conversations": 0,
     "sessions --home .": 0,
-    "show 1": 0,
+    "read 1": 0,
     "since yesterday": 1,
     "statusline": 0,
     "team status": 1,
@@ -247,7 +248,7 @@ def test_a_stream_that_is_closed_or_full_ends_no_command_in_a_traceback(user: St
     redirections = [">&-", "> /dev/full", "2>&- <&-"]
     calls = [
         *zip(some_calls(), cycle(redirections)),
-        *[("conversations", one) for one in redirections],
+        *[("sessions --conversations", one) for one in redirections],
     ]
     for line, redirection in calls:
         is_full = redirection == "> /dev/full" and line not in SILENT and not CALLS[line]
@@ -320,13 +321,13 @@ def test_a_number_beyond_all_is_as_many_as_there_are(tmp_path: Path) -> None:
     large = "9" * 5000
     for words in (
         ["search", "trip", "--limit"],
-        ["conversations", "--limit"],
+        ["sessions", "--conversations", "--limit"],
         ["memories", "--limit"],
         ["read", "trip", "--lines"],
     ):
         done = user.run(*words, large)
         assert (done.returncode in (0, 1), "Traceback" in done.stderr) == (True, False), words
-    assert "no conversation" in user.run("show", large).stderr
+    assert "no conversation" in user.run("read", large, "--conversation").stderr
 
 
 def test_a_missing_file_of_the_program_is_one_line_and_what_to_do(tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ conflicts --all --json
 since 30w
 since 30w --json
 since 30w --markdown
-conversations
-conversations --json
+sessions --conversations
+sessions --conversations --json
 costs --by session
 costs --by model
 deliveries
@@ -106,10 +106,10 @@ search please --project NAME
 sessions
 sessions --all
 sessions --json --all
-show 1
-show 2
-show 3
-show oddNAME
+read 1
+read 2
+read 3
+read --conversation oddNAME
 statusline
 statusline --format tmux
 team status
@@ -354,7 +354,7 @@ def test_the_names_are_shown(hostile: Hostile) -> None:
         "costs --by session",
         "memories",
         "search please",
-        "show 2",
+        "read 2",
     ):
         assert "od0;x" in hostile.user.run(*hostile.words(line), cwd=hostile.root).stdout, line
 

@@ -5,6 +5,7 @@ These are ids of sessions, conversations and memories, and words of a title.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,7 @@ def test_the_option_session_takes_them_too(read_only: StoreUser) -> None:
         assert "no session is called" not in read_only.run(*words, "--session", "japan").stderr
 
 
-def test_a_memory_leads_to_the_session_that_it_is_from(machine: StoreUser) -> None:
+def test_a_memory_is_read_and_leads_to_its_conversation(machine: StoreUser) -> None:
     oven = [
         record
         for turn in range(3)
@@ -79,8 +80,11 @@ def test_a_memory_leads_to_the_session_that_it_is_from(machine: StoreUser) -> No
     machine.run("process")
     memories = machine.result("memories")["memories"]
     memory = next(one for one in memories if one["origins"][-1]["session"] == "77aa-oven")
-    assert "the oven hot 2" in machine.run("read", memory["id"]).stdout
+    said = machine.run("read", memory["id"]).stdout
+    (command,) = re.findall(r"session-memory (read \d+)", said)
+    assert "the oven hot 2" in machine.run(*command.split()).stdout
     for words in (
+        ("read", memory["id"]),
         ("show", memory["id"]),
         ("memories", "show", memory["id"][:5]),
         ("memories", "show", memory["title"]),

@@ -22,7 +22,6 @@ ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 # the host. None needs what another has done, since processes share the tests out.
 WORDS: dict[str, list[str]] = {
     "search": ["cherry"],
-    "show": ["1"],
     "read": ["8f3a", "--all"],
     "sessions": ["--all"],
     "agents": ["--all"],

@@ -23,6 +23,9 @@ OUTPUTS = {
     "read": "read trip --lines 3\nread trip --lines 2 --tools\nread nothing\nread rye",
     "conversations": "conversations\nconversations --since 1h",
     "show": "show 1 --lines 2\nshow 99\nshow trip --lines 1",
+    "former_names": "conversations --json\nconversations --since 1h --json\nconversations --status ready\n"
+    "conversations --session trip --limit 1\nshow 1 --json\nshow 1 --around 2 --lines 1\n"
+    "show trip --full\nshow trip --lines 1 --json\nshow rye",
     "search": "search cherry zebra\nsearch zebra",
     "memories": "memories\nmemories search cherry\nmemories show zz",
     "patterns": "patterns\nerrors ECONNREFUSED\nerrors nothing",
@@ -58,6 +61,7 @@ READERS = (
     "read",
     "conversations",
     "show",
+    "former_names",
     "search",
     "patterns",
     "costs",

@@ -17,7 +17,6 @@ from session_memory.cli import COMMANDS, parser_of
 
 # each command with --project, and the words that it needs besides
 CALLS = {
-    "conversations": "",
     "costs": "--by project",
     "errors": "'jam boiled over'",
     "export": "--dry-run",
@@ -25,6 +24,7 @@ CALLS = {
     "patterns": "",
     "proof": "",
     "search": "jam",
+    "sessions": "",
     "since": "2026-01-01",
 }
 

@@ -66,6 +66,6 @@ def test_the_command_of_a_private_hit_shows_it(tmp_path: Path) -> None:
     [command] = {
         line.strip()
         for line in person.run("search", "secret trip", "--include-private").stdout.splitlines()
-        if " show " in line
+        if " read " in line
     }
     assert "plan the secret trip" in person.run(*shlex.split(command)[1:]).stdout

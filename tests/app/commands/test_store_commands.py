@@ -168,8 +168,8 @@ class TestSearch:
         done = machine.run("search", "zebra")
         assert (done.returncode, done.stdout) == (
             1,
-            "Nothing found for zebra. Try fewer or other words; `conversations` lists all "
-            "conversations.\n",
+            "Nothing found for zebra. Try fewer or other words; `sessions --all` lists all "
+            "sessions.\n",
         )
 
     def test_what_was_not_read_for_a_phrase_is_said(self, machine):
@@ -244,5 +244,5 @@ def test_the_readers_of_all_this_are_told_in_the_docs():
     text = (ROOT / "docs" / "inside" / "store.md").read_text()
     for command in re.findall(r"^    session-memory (\S+)", text, re.MULTILINE):
         assert command in (
-            *("ingest", "search", "show", "conversations", "export", "since", "watch", "doctor"),
+            *("ingest", "search", "read", "sessions", "export", "since", "watch", "doctor"),
         )

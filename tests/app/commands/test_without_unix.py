@@ -15,7 +15,7 @@ from store_scene import StoreUser, trip
 COMMANDS = [
     "ingest",
     "search cherry",
-    "show 1",
+    "read 1",
     "sessions --all",
     "process",
     "memories",

@@ -105,7 +105,7 @@ def test_what_others_remember_is_found_with_who_and_where_and_read_where_it_was_
     said = bob.run("search", "harbour", "--team").stdout
     assert "ann@laptop, decision: The harbour opens at six" in said
     conversation = found["origins"][0]["conversation"]
-    assert f"show {conversation} --around 1 --team" in said
+    assert f"read {conversation} --around 1 --team" in said
     assert "plan the harbour" in bob.run("show", conversation, "--around", "1", "--team").stdout
     assert "ann@laptop" in bob.run("memories", "--team").stdout
     assert (

@@ -35,7 +35,7 @@ def test_a_committed_line_names_its_request_and_its_commit(work):
     assert f"commit {commit[:8]}, Add the tax" in said
     assert f"asked: “{REQUEST}”" in said
     assert "claude-code session a" in said
-    assert " show 1 --around 2" in said
+    assert " read 1 --around 2" in said
 
 
 def test_a_line_that_is_not_committed_is_found_too(work):

@@ -29,6 +29,8 @@ LOOKUPS = [
     'session-memory errors "ENOENT: kyoto"',
     "session-memory patterns --project kyoto",
     "session-memory conversations --since 7d",
+    "session-memory sessions --all --since 7d",
+    "session-memory read 214 --around 37",
     f"python -m session_memory search {QUERY}",
     f"/opt/venv/bin/python3 -I -m session_memory search {QUERY}",
     "python3 /home/ann/.claude/skills/sessions/scripts/session_reader.py kyoto",

@@ -306,7 +306,7 @@ SELECT
 FROM memory_file_states AS file
 WHERE NOT EXISTS (SELECT 1 FROM memory_excluded_files AS x WHERE x.file_id = file.id AND NOT x.is_told);
 
--- One row a conversation: `session-memory show ID` prints it. Its title is its session's, else how the first user entry
+-- One row a conversation: `session-memory read ID` prints it. Its title is its session's, else how the first user entry
 -- begins. `messages` and `text_bytes` include what a fork copied.
 CREATE VIEW conversations AS
 SELECT

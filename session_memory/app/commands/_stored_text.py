@@ -1,8 +1,9 @@
-"""`session-memory show`: reads one conversation, or the part around a message from a search."""
+"""Reads text from the store for `read`: a conversation, the part around a message, or a memory."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,54 +12,75 @@ from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted, one_line, shorten
 from ...common.text.sanitize import for_people, for_prompt, name_for_people
 from ...history.store.values import TOOL_ROLE, Conversation, StoredEntry
-from .arguments import NO_LIMIT, add_common, positive
-from .opened_store import OpenStore, last_conversation, memory_called, on_store, options_of
+from .arguments import AROUND, MESSAGE_CHARACTERS, NO_LIMIT
+from .opened_store import (
+    OpenStore,
+    last_conversation,
+    on_store,
+    options_of,
+    unless_absent,
+)
 from .output import fields, moment
 
-SUMMARY = "read a conversation, or the messages around a search result"
-AROUND = 6
-MESSAGE_CHARACTERS = 2000
 ARGUMENT_CHARACTERS = 120
 _ROLES = {"user": "User", "assistant": "Assistant"}
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    named = (
-        "the number of a conversation, the id of a memory, or a session as for `read` (shows its "
-        "last conversation)"
-    )
-    parser.add_argument("conversation", metavar="ID", help=named)
-    parser.add_argument(
-        "--around", metavar="MESSAGE", type=positive, help="only the messages around this one"
-    )
-    lines = f"with --around N before and N after it ({AROUND}), else only the last N"
-    parser.add_argument("--lines", metavar="N", type=positive, help=lines)
-    full = f"show whole messages, not only their first {MESSAGE_CHARACTERS:,} characters"
-    parser.add_argument("--full", action="store_true", help=full)
-    add_common(parser, shared=True, private=True)
+Lookup = Callable[[OpenStore, argparse.Namespace], Result | None]
 
 
 @on_store
-def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
-    word = arguments.conversation
+def read_conversation(opened: OpenStore, arguments: argparse.Namespace) -> int:
+    """Print the conversation or memory that the arguments name, and return the exit code."""
+    result: Result | None = numbered(opened, arguments)
+    if result is None and not arguments.around:
+        result = memory(opened, arguments) or last(opened, arguments)
+    if result is None:
+        hint = "session-memory sessions --conversations --all lists them"
+        raise SessionMemoryError(f"there is no conversation {arguments.name}", hint)
+    opened.terminal.show(result)
+    return 0
+
+
+def find(lookup: Lookup, arguments: argparse.Namespace) -> Result | None:
+    """Return what a lookup finds in the store; None if there is nothing, or no store."""
+    return unless_absent(arguments, lambda opened: lookup(opened, arguments))
+
+
+def numbered(opened: OpenStore, arguments: argparse.Namespace) -> ShownConversation | None:
+    """Return the conversation whose number is given."""
+    word = arguments.name
     number = min(int(word[:12]), NO_LIMIT**2) if word.isdecimal() else 0
     conversation = opened.store.conversation(number) if number else None
-    if conversation is None and not arguments.around:
-        memory = memory_called(opened, word)
-        if memory:
-            from .memories import whole_memories
+    return _shown(opened, arguments, conversation) if conversation else None
 
-            opened.terminal.show(whole_memories(opened, [memory], options_of(arguments)))
-            return 0
-        conversation = last_conversation(opened, word)
-    if conversation is None:
-        raise SessionMemoryError(
-            f"there is no conversation {word}", "session-memory conversations lists them"
-        )
+
+def memory(opened: OpenStore, arguments: argparse.Namespace) -> Result | None:
+    """Return the memory whose id, or a unique beginning of it, is given."""
+    from ...memory.session_ids import memory_called
+
+    if opened.shared:
+        return None
+    named = memory_called(opened.location, opened.note, opened.patience, arguments.name)
+    if named is None:
+        return None
+    from .memories import whole_memories
+
+    return whole_memories(opened, [named], options_of(arguments))
+
+
+def last(opened: OpenStore, arguments: argparse.Namespace) -> ShownConversation | None:
+    """Return the last conversation of the session that is given.
+
+    Raises AmbiguousSessionError."""
+    conversation = last_conversation(opened, arguments.name)
+    return _shown(opened, arguments, conversation) if conversation else None
+
+
+def _shown(
+    opened: OpenStore, arguments: argparse.Namespace, conversation: Conversation
+) -> ShownConversation:
     entries = list(opened.store.entries(conversation.id))
     shown, before, after = _part(entries, arguments.around, arguments.lines)
-    opened.terminal.show(ShownConversation(conversation, shown, before, after, arguments))
-    return 0
+    return ShownConversation(conversation, shown, before, after, arguments)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""`session-memory conversations`: the conversations in the store."""
+"""The conversations in the store, as `sessions --conversations` lists them."""
 
 from __future__ import annotations
 
@@ -10,59 +10,64 @@ from typing import Any
 from ...common.system.terminal import Result, Terminal
 from ...common.text.format import one_line, shorten
 from ...common.text.sanitize import for_prompt
-from ...history.store.values import STATUSES, Conversation, Filter
-from .arguments import add_common
+from ...history.store.values import Conversation, Filter
+from ..projects import limited_to, read_project
 from .opened_store import OpenStore, check_names, on_store, refresh, wanted_of
 from .output import brief, fields, moment
 
-SUMMARY = "list conversations, latest first"
-LIMIT = 20
 TITLE_CHARACTERS = 60
 PROJECT_CHARACTERS = 24
-_MEANINGS = (  # of STATUSES
-    "may continue",
-    "has ended",
-    "memories are being made",
-    "memories were made",
-    "too short, for example",
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    statuses = ", ".join(
-        [f"{status} ({meaning})" for status, meaning in zip(STATUSES, _MEANINGS, strict=True)]
-    )
-    statuses = f"only conversations with this status: {statuses}"
-    parser.add_argument("--status", metavar="STATUS", choices=STATUSES, default="", help=statuses)
-    add_common(parser, filter_limit=LIMIT, shared=True, private=True)
 
 
 @on_store
-def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
+def list_conversations(opened: OpenStore, arguments: argparse.Namespace) -> int:
+    """Print the conversations that the arguments select, and return the exit code."""
     refresh(opened)
     wanted = wanted_of(opened, arguments)._replace(status=arguments.status)
-    conversations = opened.store.conversations(wanted._replace(limit=wanted.limit + 1))
+    is_limited = wanted._replace(limit=0) != Filter(limit=0)
+    here, is_elsewhere = wanted, False
+    if _is_of_project(opened, arguments):
+        project = limited_to(read_project(".", os.environ), Filter(limit=1), opened.location.home)
+        is_elsewhere = not opened.store.conversations(project)
+        if not is_elsewhere:
+            here = wanted._replace(directories=project.directories, folders=project.folders)
+    conversations = opened.store.conversations(here._replace(limit=wanted.limit + 1))
     is_cut = len(conversations) > wanted.limit
     conversations = conversations[: wanted.limit]
     if not conversations:
         check_names(opened, wanted)
-    is_limited = wanted._replace(limit=0) != Filter(limit=0)
     opened.terminal.show(
         FoundConversations(
-            conversations, is_cut, is_limited=is_limited, is_shared=bool(opened.shared)
+            conversations,
+            is_cut,
+            is_limited=is_limited,
+            is_shared=bool(opened.shared),
+            is_elsewhere=is_elsewhere,
         )
     )
     return 0 if conversations or not is_limited else 1
 
 
+def _is_of_project(opened: OpenStore, arguments: argparse.Namespace) -> bool:
+    """Check if only conversations of the current directory's project are wanted.
+
+    That is so unless an option says otherwise, or the store is an agent's or a host's."""
+    says = arguments.all or arguments.home or arguments.project or arguments.session
+    location = opened.location
+    return not (says or opened.shared or location.home.sessions_dir or location.home_names != [""])
+
+
 @dataclass(frozen=True)
 class FoundConversations(Result):
-    """The latest conversations; `is_cut` if there are more, `is_limited` if a filter applies."""
+    """The latest conversations; `is_cut` if there are more, `is_limited` if a filter applies.
+
+    `is_elsewhere` means that this directory's project has none."""
 
     conversations: list[Conversation]
     is_cut: bool
     is_limited: bool
     is_shared: bool
+    is_elsewhere: bool
 
     def show(self, terminal: Terminal) -> None:
         if not self.conversations:
@@ -72,6 +77,10 @@ class FoundConversations(Result):
                 else "No conversations yet."
             )
             return
+        if self.is_elsewhere:
+            terminal.line(
+                "This directory's project has no conversation yet. These are of all projects:"
+            )
         who = "WHO" if self.is_shared else "STATUS"
         headings = ("ID", "LAST MESSAGE", "MESSAGES", who, "PROJECT", "TITLE")
         terminal.table([headings, *map(_row, self.conversations)], [0, 2])
