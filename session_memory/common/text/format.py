@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 ELLIPSIS = "…"
 _MOST_DIGITS = 400  # of a number: more than any that is stored
-_WORD_SEARCH = 16  # how far back a cut looks for a space
+_WORD_SEARCH = 16  # how far back a cut looks for a space; a longer word is cut
 
 
 def one_line(text: str) -> str:
@@ -19,7 +19,7 @@ def one_line(text: str) -> str:
 def shorten(text: str, limit: int) -> str:
     """Return `text` in at most `limit` characters, cut after a word and ending in an ellipsis.
 
-    At least one grapheme is kept."""
+    A path or another long word is cut too, rather than left out. At least one grapheme is kept."""
     if len(text) <= limit:
         return text
     if limit < 2:
@@ -27,7 +27,9 @@ def shorten(text: str, limit: int) -> str:
     cut = limit - len(ELLIPSIS)
     space = text.rfind(" ", max(1, cut - _WORD_SEARCH), cut + 1)
     if space > 0:
-        return text[:space].rstrip() + ELLIPSIS
+        word = text[space + 1 : space + 2 + _WORD_SEARCH]
+        if space == cut or " " in word or len(word) <= _WORD_SEARCH:
+            return text[:space].rstrip() + ELLIPSIS
     while cut > 0 and not _may_cut(text, cut):
         cut -= 1
     return text[:cut].rstrip() + ELLIPSIS

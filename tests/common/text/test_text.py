@@ -70,6 +70,14 @@ def test_a_cut_never_goes_through_a_grapheme(text, limit):
 
 def test_a_cut_prefers_the_end_of_a_word():
     assert shorten("deploy the staging cluster", 20) == "deploy the staging…"
+    assert shorten("deploy the internationally known one", 20) == "deploy the…"
+
+
+def test_of_a_path_or_another_long_word_a_part_remains():
+    plan = "docs/superpowers/plans/importer.md"
+    assert shorten(f"Implement @{plan} and commit", 20) == "Implement @docs/sup…"
+    assert shorten(f"Implement @{plan}", 24) == "Implement @docs/superpo…"
+    assert shorten(f"Implement it as in {plan}", 19) == "Implement it as in…"
 
 
 def test_a_text_that_fits_is_not_touched():
