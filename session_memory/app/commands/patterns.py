@@ -1,15 +1,16 @@
-"""`session-memory patterns`: failures with fixes, sequences of tools, files changed together."""
+"""`session-memory patterns`: advice for agents, failures with fixes, files changed together."""
 
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ...common.system.terminal import Result, Terminal
-from ...common.text.format import counted
+from ...common.system.terminal import Result, Terminal, called_as
+from ...common.text.format import counted, one_line
 from ...common.text.sanitize import for_prompt
 from ...history.patterns.habits import FailingCommand, Habits, find_habits
 from ...history.store.sqlite.tool_uses import conversation_steps
@@ -18,7 +19,7 @@ from .arguments import NO_LIMIT, add_common
 from .opened_store import OpenStore, check_names, on_store, refresh, wanted_of
 from .output import brief
 
-SUMMARY = "show which commands fail, what helps, and other habits"
+SUMMARY = "show which commands fail, what helps, and which files change together"
 LIMIT = 8
 TEXT_CHARACTERS = 110
 _brief = partial(brief, limit=TEXT_CHARACTERS)
@@ -64,18 +65,20 @@ class FoundHabits(Result):
                 f"{counted(habits.tool_uses, 'tool use')} in "
                 f"{counted(habits.conversations, 'conversation')}."
             )
+            self._show_advice(terminal)
             _show_commands(terminal, habits.commands[: self.limit])
-            _show_lines(terminal, "Steps that follow each other (✗: failed)", self._orders())
             _show_lines(
                 terminal, "Files changed together (number of changes of each)", self._together()
             )
 
-    def _orders(self) -> list[str]:
-        return [
-            f"{habit.times:>4} times  {for_prompt(' → '.join(habit.tools))}: "
-            f"the last step succeeds {(habit.times - habit.failures) / habit.times:.0%}"
-            for habit in self.habits.orders[: self.limit]
-        ]
+    def _show_advice(self, terminal: Terminal) -> None:
+        advice = self.habits.advice()[: self.limit]
+        if advice:
+            terminal.heading("Worth telling your agents, each with the command that does")
+        for each in advice:
+            sentence = one_line(for_prompt(each.sentence))
+            terminal.line(f"  {sentence} ({each.counts})")
+            terminal.line(f"      {called_as()} remember {shlex.quote(sentence)}")
 
     def _together(self) -> list[str]:
         names = {path: _brief(name) for path, name in self.habits.short_names().items()}
@@ -90,6 +93,7 @@ class FoundHabits(Result):
         return {
             "conversations": habits.conversations,
             "tool_uses": habits.tool_uses,
+            "advice": [each._asdict() for each in habits.advice()[:limit]],
             "commands": [
                 {
                     **command._asdict(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +21,11 @@ MOST_FILES_TOGETHER = 25  # in one exchange; a sweep over more files says nothin
 EXAMPLES = 3
 LEAST_ORDERS = 3  # times, for an order of tools to be a habit
 LONGEST_ORDER = 3  # tools
+LEAST_FAILURES = 3  # of a command, to advise about it
+LEAST_HELPED = 2  # times that something helped
+LEAST_CHANGES = 5  # of a file with another one, to advise about them
+LEAST_SHARE = 0.8  # of the changes of a file that came with changes of the other one
+_HELPFUL = ("after running ", "with ")  # not an edit, which fixes the code
 FAILED = " ✗"  # marks a tool that failed before the last one of an order
 
 
@@ -64,6 +69,13 @@ class FilePair(NamedTuple):
     second_times: int
 
 
+class Advice(NamedTuple):
+    """A habit that a person can act on: a sentence for agents, and the counts that support it."""
+
+    sentence: str
+    counts: str
+
+
 class Habits(NamedTuple):
     """All habits, the most frequent first.
 
@@ -77,6 +89,41 @@ class Habits(NamedTuple):
     orders: list[ToolHabit]
     directories: set[str]
     steps: StepCounts
+
+    def advice(self) -> list[Advice]:
+        """Return the sentences that would save agents from these habits.
+
+        They are about commands that keep failing until another one runs, and about files that
+        rarely change alone."""
+        return [*self._of_commands(), *self._of_pairs()]
+
+    def _of_commands(self) -> Iterator[Advice]:
+        for command in self.commands:
+            helped = [
+                (followed, times)
+                for followed, times in command.then_worked
+                if followed.startswith(_HELPFUL) and times >= LEAST_HELPED
+            ]
+            if command.failures >= LEAST_FAILURES and helped:
+                followed, times = helped[0]
+                yield Advice(
+                    f"`{command.command}` often fails. It works {followed}.",
+                    f"failed in {command.failures} of {command.runs} runs, and worked so "
+                    f"{times} times",
+                )
+
+    def _of_pairs(self) -> Iterator[Advice]:
+        names = self.short_names()
+        for pair in self.together:
+            changes = min(pair.first_times, pair.second_times)
+            if pair.times >= max(LEAST_CHANGES, LEAST_SHARE * changes):
+                first, second = pair.first, pair.second
+                if pair.first_times != changes:
+                    first, second = second, first
+                yield Advice(
+                    f"If you change `{names[first]}`, check `{names[second]}` too.",
+                    f"changed together in {pair.times} of {changes} requests",
+                )
 
     def short_names(self) -> dict[str, str]:
         """Return short names for paths, which begin with the project's directory, by path."""

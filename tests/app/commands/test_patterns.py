@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -190,3 +191,57 @@ class TestEqualErrors:
         slow.config("projects: {/srv/agent: {quote: false}}")
         done = slow.run("errors", "Connection timeout to database")
         assert "timeout=30" not in done.stdout
+
+
+def called(command: str, error: str = "") -> list[dict[str, Any]]:
+    """Return the records of a command and of its result."""
+    call = assistant(("Bash", {"command": command}), at=MONDAY)
+    use = call["message"]["content"][0]["id"]
+    result = {"type": "tool_result", "tool_use_id": use, "is_error": bool(error)}
+    return [call, user([{**result, "content": error or "done"}], at=MONDAY)]
+
+
+def test_patterns_begins_with_sentences_for_agents_and_the_commands_that_note_them(
+    tmp_path: Path,
+) -> None:
+    machine = StoreUser(tmp_path)
+    trouble = [
+        record
+        for number in range(3)
+        for record in (
+            user(f"test it {number}", at=MONDAY),
+            *called("npm test", "Cannot find module 'x'"),
+            *called("npm install"),
+            *called("npm test"),
+        )
+    ]
+    edits = [
+        record
+        for number in range(5)
+        for record in (
+            user(f"add a field {number}", at=MONDAY),
+            assistant(
+                ("Edit", {"file_path": "/srv/agent/schema.sql"}),
+                ("Edit", {"file_path": "/srv/agent/models.py"}),
+                at=MONDAY,
+            ),
+        )
+    ]
+    machine.session("a", *trouble, *edits)
+    first = "`npm test` often fails. It works after running `npm install`."
+    second = "If you change `agent/models.py`, check `agent/schema.sql` too."
+    said = machine.run("patterns").stdout
+    assert said.index("Worth telling") < said.index(first) < said.index("Commands that fail")
+    assert f"{first} (failed in 3 of 6 runs, and worked so 3 times)" in said
+    assert f"{second} (changed together in 5 of 5 requests)" in said
+    assert [each["sentence"] for each in machine.result("patterns")["advice"]] == [first, second]
+    commands = [line.strip() for line in said.splitlines() if " remember '" in line]
+    assert len(commands) == 2
+    for command in commands:
+        assert machine.run(*shlex.split(command)[1:]).returncode == 0
+    assert first in str(machine.result("memories"))
+
+
+def test_what_an_edit_solved_or_happened_twice_is_no_advice(machine: StoreUser) -> None:
+    assert machine.result("patterns")["advice"] == []
+    assert "Worth telling" not in machine.run("patterns").stdout

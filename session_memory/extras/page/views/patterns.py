@@ -1,4 +1,4 @@
-"""Patterns: commands that fail and their fixes, sequences of tools, files edited together."""
+"""Patterns: advice for agents, commands that fail and their fixes, files edited together."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def _counted(request: PageRequest) -> dict[str, Any]:
     return {
         "conversations": habits.conversations,
         "tool_uses": habits.tool_uses,
+        "advice": shown(habits.advice()[:SHOWN]),
         "commands": shown(habits.commands[:SHOWN]),
         "failing_tools": shown(tools[:SHOWN]),
         "recoveries": shown({step.step: step.recoveries for step in failing}),
