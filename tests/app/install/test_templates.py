@@ -88,6 +88,19 @@ def test_the_skills_of_templates_are_ours_with_the_command_of_the_home(name: str
     assert "CLAUDE_PLUGIN_ROOT" not in skill
 
 
+@pytest.mark.parametrize("name", ["recall", "sessions"])
+def test_a_skill_has_all_its_fields_for_readers_that_end_them_at_the_first_dashes(
+    name: str,
+) -> None:
+    skill = (REPOSITORY / "skills" / name / "SKILL.md").read_text()
+    fields = skill.split("---")[1]  # as skills-ref 0.1.1: findings/dashes-in-a-skill.sh
+    assert re.findall(r"^([a-z]+): ", fields, re.MULTILINE) == [
+        "name",
+        "description",
+        "compatibility",
+    ]
+
+
 def test_the_configuration_of_a_new_home_documents_every_key() -> None:
     assert (REPOSITORY / "templates/_base/.session-memory/config.yaml").read_text() == sample()
 
