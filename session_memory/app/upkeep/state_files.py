@@ -38,7 +38,8 @@ def remove_leftovers(run: "Run") -> None:
     remove_git_directories()
     remove_old_files(home.state_dir)
     remove_old_files(home.state_dir, _FORMER, CURSOR_SECONDS)
-    for file in (home.cursor_file("x"), home.project_index("/"), home.ref_notes("/")):
+    kept = (home.cursor_file("x"), home.project_index("/"), home.folder_list("/"))
+    for file in (*kept, home.ref_notes("/")):
         for names in (_STATE, _LOCK):
             remove_old_files(os.path.dirname(file), names, CURSOR_SECONDS)
 
@@ -73,7 +74,11 @@ def forget_mirrors(_: "Run", paths: list[str]) -> None:
 def forget_state(run: "Run", by_home: dict[str, list[str]]) -> None:
     """Delete the state of sessions with these ids and names, and their titles elsewhere.
 
-    Ids and names are given by home."""
+    Ids and names are given by home. Lists of transcripts have ids too, and are made again."""
+    lists = os.path.dirname(run.location.home.folder_list("/"))
+    for name in names_in(lists):
+        with suppress(FileNotFoundError):
+            os.unlink(f"{lists}/{name}")
     for names, path in _state_of(run.location, by_home):
         with closing(StateFile(path)) as file:
             file.forget(names)

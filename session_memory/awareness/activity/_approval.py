@@ -99,7 +99,8 @@ class ObjectionSearch:
         self._settings = settings
         self._now = now
         self._oldest = now - settings.first_sight_seconds
-        self._sessions = changed_sessions(sessions, ReadCursors(), self._oldest, own_session)
+        known = [*sessions, *own_session.relevant_old(sessions, (), self._oldest)]
+        self._sessions = changed_sessions(known, ReadCursors(), self._oldest, own_session)
         self._active = [
             changed for changed in self._sessions if changed[1].st_mtime >= now - ACTIVE_SECONDS
         ]

@@ -105,7 +105,6 @@ class CallSearch:
         self._agent = agent
         self._call_ids = {call_id for _, call_id in calls if call_id}
         self._paths = list(dict.fromkeys([without_links(path) for path, _ in calls]))
-        self._sessions = sessions
         self._settings = settings
         self._now = now
         self._state = SessionState() if is_start else _reported_state(own_session)
@@ -116,6 +115,8 @@ class CallSearch:
         self._oldest = max(now - settings.first_sight_seconds, seen_until(self._own_state, now))
         self._log = CallLog(own_session.cursor_file, self._agent, now)
         self._index = ActionIndex(self._log, "start" if is_start else "prompt", self._cursors)
+        known = {*self._cursors, *self._index.cursors}
+        self._sessions = [*sessions, *own_session.relevant_old(sessions, known, self._oldest)]
 
     def delivery(self, introduction: str, limit: int) -> CallDelivery:
         """Return the text to report, in at most `limit` characters with the `introduction`.

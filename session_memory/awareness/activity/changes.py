@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ...sessions.settings.compiled import Settings
     from ...sessions.settings.homes import Home
     from ...sessions.transcripts.entries import Session
+    from ...sessions.transcripts.old_sessions import OldSessions
     from ...sessions.transcripts.read_cursor import ReadCursors
     from .session_state import OwnState
 
@@ -49,24 +50,39 @@ class Observation:
 
     Without a home, only the rules for these sessions apply. `statuses` has the `stat` of existing
     transcripts. A session that a rule hides by its name or id is left out, and its file is not even
-    checked."""
+    checked. Old sessions are added once they matter."""
 
     def __init__(
         self, own_session: OwnSession, sessions: Iterable[Session], settings: Settings
     ) -> None:
         self.own = own_session
         self.settings = settings
-        self.sessions = list(sessions)
-        if settings.has_rules:
-            self.sessions = [
-                session
-                for session in self.sessions
-                if not settings.rule(session.name or session.key, own_session.id_of(session)).ignore
-            ]
+        self.sessions = self._visible(sessions)
         self.statuses = _statuses(self.sessions, own_session)
+        # the old sessions are as they were when their list was made
+        self._listed = len(self.statuses)
+
+    def _visible(self, sessions: Iterable[Session]) -> list[Session]:
+        if not self.settings.has_rules:
+            return list(sessions)
+        rule, id_of = self.settings.rule, self.own.id_of
+        return [
+            session
+            for session in sessions
+            if not rule(session.name or session.key, id_of(session)).ignore
+        ]
+
+    @property
+    def listed(self) -> list[Changed]:
+        """The `statuses` without old sessions."""
+        return self.statuses[: self._listed]
 
     def changed(self, cursors: ReadCursors, oldest: float) -> list[Changed]:
         """Return what `changed_sessions` does."""
+        since = min(oldest, time.time() - self.settings.first_sight_seconds)
+        old = self._visible(self.own.relevant_old(self.sessions, cursors, since))
+        self.sessions += old
+        self.statuses += _statuses(old, self.own)
         return _changed(self.statuses, cursors, oldest, self.own.deadline)
 
 
@@ -240,7 +256,7 @@ def _fingerprint(observed: Observation, git_dir: str, stamp: list[int]) -> int:
     lines = [f"{git_dir} {stamp} {own_session.directory} {own_session.path} {first_sight}"]
     lines += [
         f"{session.key} {stamp_of(status)} {session.sub_agent_bytes}"
-        for session, status in observed.statuses
+        for session, status in observed.listed
     ]
     return (
         int.from_bytes("\n".join(lines).encode("utf-8", "surrogateescape"), "little") % _LARGE_PRIME
@@ -257,7 +273,7 @@ class OwnSession:
     `keeps_transcript` tells if a transcript exists after the first answer, None if unknown.
     `prompt` is the current prompt, `prompt_id` its id; a prompt in the middle of a turn has the
     turn's id. `process` names the runtime's process. Both are '' if unknown. `known_sub_agents` are
-    as in Session."""
+    as in Session. `old_sessions` are those that were left out of the others."""
 
     def __init__(
         self,
@@ -283,6 +299,7 @@ class OwnSession:
         self.prompt = self.prompt_id = ""
         self.process = ""
         self.known_sub_agents: Sequence[str] = ()
+        self.old_sessions: Sequence[OldSessions] = ()
         self._sub_agents: dict[str, list[str]] = {}
 
     def may_name_file(self) -> bool:
@@ -298,6 +315,23 @@ class OwnSession:
     def id_of(self, session: Session) -> str:
         """Return the id of another session."""
         return self.runtime_of(session).session_id_of(session.path)
+
+    def relevant_old(
+        self, others: Iterable[Session], keys: Iterable[str], oldest: float
+    ) -> list[Session]:
+        """Return the old sessions, except the `others`, that have one of the `keys` or wrote
+        something since `oldest`."""
+        if not self.old_sessions:
+            return []
+        known = {self.key, *[session.key for session in others]}
+        wanted = {key for key in keys if key not in known}
+        found: list[Session] = []
+
+        def take(old: OldSessions) -> None:
+            found.extend(old.relevant(wanted, oldest))
+
+        self.deadline.attempt_each(self.old_sessions, take, lambda _: "old sessions")
+        return [session for session in found if session.key not in known]
 
     def sub_agents(self) -> list[str]:
         """Return the transcripts of this session's sub-agents."""

@@ -80,6 +80,7 @@ _PARTS = (
     ("awareness.activity.collisions.ref_notes",),
     *[(f"{name}.records",) for name in _RUNTIMES],
     ("sessions.transcripts._mirrored_files",),
+    ("sessions.transcripts.old_sessions",),
     ("sessions.runtimes.gemini.mirrors",),
     ("sessions.runtimes.opencode.mirrors",),
     ("sessions.runtimes.atif.mirrors",),

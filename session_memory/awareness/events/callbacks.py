@@ -67,6 +67,7 @@ def offer_update(context: Context, handover: Handover) -> None:
     """Offer an update, and the memories relevant to the prompt.
 
     Raises SessionMemoryError, OSError."""
+    context.note_active()
     with open_delivery(context, observation(context)) as delivery:
         added, keys = additions(context, delivery)
         delivery.prepare(keys)
@@ -79,6 +80,7 @@ def offer_collisions(context: Context, handover: Handover) -> None:
 
     The user is not asked, because a program may have no user. Raises SessionMemoryError, OSError;
     in that case nothing counts as reported."""
+    context.note_active()
     deliver(context, lambda delivery: handover.offer(delivery.text or None), can_ask=False)
     write_notes(context, context.runtime.TOOL_EVENT)
 

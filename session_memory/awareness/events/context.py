@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from ...common.errors import SessionMemoryError
 from ...common.system.deadline import Deadline
 from ...common.system.files import is_directory, is_file, user_dir
@@ -25,7 +27,13 @@ if TYPE_CHECKING:
 
     from ...sessions.settings.compiled import Settings
     from ...sessions.transcripts.entries import Session
-    from ...sessions.transcripts.projects import FoldersByRuntime, Places, SubAgents
+    from ...sessions.transcripts.old_sessions import OldSessions
+    from ...sessions.transcripts.projects import (
+        FolderLists,
+        FoldersByRuntime,
+        Places,
+        SubAgents,
+    )
 
     Event = dict[str, object]  # the JSON object that the runtime gives to a hook
 
@@ -51,10 +59,11 @@ class Context:
     `session_id`, which is the runtime's own. `own_path` is its transcript, which may not exist yet,
     `config_dir` the runtime's directory ('' if not needed), `directory` its start directory.
     `named` are the named sessions of the home, if they were read already. `sub_agents` are those in
-    the project's index, after `other_sessions` has read it. `statuses` has the status of each file
-    that a call is about to edit, after they were checked. `environ` is the environment that the
-    runtime gave the hook, empty for a callback. Parts of the work that may fail or be slow run
-    under the `deadline`."""
+    the project's index, and `old_sessions` those that were left out of a large folder, after
+    `other_sessions` has read them. No session is left out if the context `lists_all`. `statuses`
+    has the status of each file that a call is about to edit, after they were checked. `environ` is
+    the environment that the runtime gave the hook, empty for a callback. Parts of the work that may
+    fail or be slow run under the `deadline`."""
 
     def __init__(
         self,
@@ -81,6 +90,8 @@ class Context:
         self.named: list[Session] | None = None
         self.settings: Settings = home.settings()
         self.sub_agents: SubAgents = {}
+        self.old_sessions: list[OldSessions] = []
+        self.lists_all = False
         self.statuses: dict[str, stat_result | None] | None = None
         self.deadline = Deadline()
 
@@ -108,7 +119,8 @@ class Context:
 
             places = self._places()
             folders, self.sub_agents = attempt("project", self._project, places) or ({}, {})
-            sessions = []
+            is_whole = self.lists_all or scope != "project"
+            sessions, lists = [], None if is_whole else self._lists(self.home)
             for place_runtime, config_dir in places:
                 own_path = self.own_path if place_runtime is runtime else None
                 inputs = (
@@ -117,8 +129,16 @@ class Context:
                     own_path,
                     scope,
                     folders.get(place_runtime.name, ()),
+                    lists,
                 )
                 sessions += attempt(place_runtime.name, sessions_of, *inputs) or []
+            if lists is not None:
+                self.old_sessions = lists.old
+                if len(sessions) >= lists.MANY:
+                    may_be_old = [
+                        each for each in sessions if (each.runtime or runtime).LISTS_RECENT
+                    ]
+                    attempt("old sessions", lists.keep, may_be_old)
             if self.sub_agents:
                 from ...sessions.transcripts.projects import take_sub_agents
 
@@ -129,6 +149,22 @@ class Context:
             asked_of_others = (self.home.remote_dir, self.home.remote_start(self.directory))
             sessions = [*sessions, *(attempt("team", remote_sessions, *asked_of_others) or [])]
         return [session for session in sessions if session.key != self.session]
+
+    def note_active(self) -> None:
+        """Note that a hook of the session runs, so others do not take it for an old one."""
+        if not self.runtime.LISTS_RECENT or not self.own_path:
+            return
+        homes = [self.home]
+        if self.home.sessions_dir and not self.home.is_isolated:
+            homes.append(runtime_home(self.config_dir, self.runtime.USUAL_DIR, environment()))
+        for home in homes:
+            lists = self._lists(home)
+            self.deadline.attempt("old sessions", lists.note_active, self.own_path)
+
+    def _lists(self, home: Home) -> FolderLists:
+        from ...sessions.transcripts.projects import FolderLists
+
+        return FolderLists(home.folder_list, self.settings.first_sight_seconds, time.time())
 
     def features(self, event: str) -> list[tuple[str, str]]:
         """Return an event's wanted features, each with its name and location, without loading any.

@@ -48,7 +48,9 @@ def text_at(session: FoundSession, now: float, environ: Mapping[str, str]) -> st
     The time is in seconds since 1970. The prompt counts as the first one since the hooks were
     installed. Only sessions that wrote nothing after the time count. Raises ConfigError, OSError.
     """
-    observed = observation(_context_of(session, environ))
+    context = _context_of(session, environ)
+    context.lists_all = True
+    observed = observation(context)
     observed.own.cursor_file += ".none"
     observed.statuses = [pair for pair in observed.statuses if pair[1].st_mtime <= now]
     observed.sessions = [session for session, _ in observed.statuses]

@@ -131,6 +131,8 @@ def _answer_prompt(runtime_name: str = _FIRST) -> None:
     from .prompt import answer, is_typed
 
     def answer_any(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
+        if not is_typed(context.event, context.runtime):
+            return
         if context.runtime.sub_agent(context.event):
             from ._sub_agent import answer as answer_start
 
@@ -138,7 +140,7 @@ def _answer_prompt(runtime_name: str = _FIRST) -> None:
         else:
             answer(context, print_answer)
 
-    _run(is_typed, answer_any, runtime_name, is_waited_for=True)
+    _run(lambda event, runtime: True, answer_any, runtime_name, is_waited_for=True)
 
 
 def _run(
@@ -166,6 +168,7 @@ def _run(
             context = given.context(is_answered, tries, is_waited_for=is_waited_for)
             try:
                 if context is not None:
+                    context.note_active()
                     answer(context, *([_printer(context)] if is_waited_for else []))
             finally:
                 if context is not None and (with_upkeep or context.settings.upkeep_minutes):

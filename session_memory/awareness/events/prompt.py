@@ -113,6 +113,7 @@ def own_session(context: Context) -> OwnSession:
     session.prompt, session.prompt_id = str(event.get("prompt") or ""), runtime.prompt_id(event)
     session.process = runtime.process(event, environ)
     session.known_sub_agents = context.sub_agents.get(context.session_id, ())
+    session.old_sessions = context.old_sessions
     return session
 
 
@@ -122,10 +123,12 @@ def start_listening(context: Context) -> None:
     Raises SessionMemoryError, OSError."""
     from ..activity.updates import begin_here
 
+    others = context.other_sessions()
     session = OwnSession(
         context.session, context.runtime, context.cursor_file, deadline=context.deadline
     )
-    begin_here(Observation(session, context.other_sessions(), context.settings), now=time.time())
+    session.old_sessions = context.old_sessions
+    begin_here(Observation(session, others, context.settings), now=time.time())
 
 
 def write_notes(context: Context, event_name: str) -> None:

@@ -49,6 +49,9 @@ class Runtime:
     DEEPEST = 2  # how deep transcripts are in `transcripts_dir`: 2 for `<project>/<session>.jsonl`
     # True if transcripts are in a folder named after the directory where their session started
     HAS_PROJECT_FOLDERS = False
+    # True if old transcripts in these folders may be left out (see transcripts/old_sessions.py):
+    # only the runtime itself writes them, and its hooks run with each prompt
+    LISTS_RECENT = False
     SESSIONS_FOLDER: str  # the folder in an agent home's memory directory that names its sessions
     PROGRAM: str  # a word in the command line of the runtime's processes
     PACKAGE = ""  # a folder in the path of its program, if an interpreter runs that; '' if none
@@ -166,6 +169,14 @@ class Runtime:
         self, folder: str, is_elsewhere: bool = False, worktree: str = ""
     ) -> list[Session]:
         """Return the sessions whose transcripts are in `folder`."""
+        raise NotImplementedError
+
+    def sessions_called(
+        self, files: Iterable[str], folder: str, is_elsewhere: bool = False, worktree: str = ""
+    ) -> list[Session]:
+        """Return the sessions with these `files` in `folder`, except files that are no session's.
+
+        Only runtimes with LISTS_RECENT need it."""
         raise NotImplementedError
 
     def sub_agents(self, path: str) -> list[str]:
@@ -446,9 +457,14 @@ class ProjectFolders(Runtime):
     def sessions_in(
         self, folder: str, is_elsewhere: bool = False, worktree: str = ""
     ) -> list[Session]:
+        return self.sessions_called(names_in(folder), folder, is_elsewhere, worktree)
+
+    def sessions_called(
+        self, files: Iterable[str], folder: str, is_elsewhere: bool = False, worktree: str = ""
+    ) -> list[Session]:
         return [
             Session(path_text(file[:-6]), f"{folder}/{file}", "", is_elsewhere, worktree)
-            for file in names_in(folder)
+            for file in files
             if file.endswith(".jsonl") and not file.startswith(self.NO_SESSIONS)
         ]
 

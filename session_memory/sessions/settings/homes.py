@@ -94,6 +94,10 @@ class Home:
         """The index of the project of sessions that are started in the directory `start`."""
         return f"{self.state_dir}/projects/{_name_and_checksum(start, may_hold_token=True)}.json"
 
+    def folder_list(self, folder: str) -> str:
+        """The list of the recent transcripts in a runtime's `folder`."""
+        return f"{self.state_dir}/folders/{_name_and_checksum(folder, may_hold_token=True)}.list"
+
     def ref_notes(self, common_dir: str) -> str:
         """The file with notes on stashes, branches and worktrees of the repository at
         `common_dir`."""

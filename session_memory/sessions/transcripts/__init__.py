@@ -8,6 +8,7 @@ lines: lines with their byte offsets, from either end
 log: the last entries, as a log
 marks: the marks by which copies of a message are recognised
 mirror: transcripts written for runtimes with another form of sessions
+old_sessions: recent and old transcripts of a folder with thousands
 pointers: the active session of each group, and its saved ones
 project_folders: the folders of a project's transcripts, found for the index
 projects: the folders and sessions of a project, from the index

@@ -223,6 +223,12 @@ class Session(Value):
         self.known_sub_agents: Sequence[str] = ()
         self.sub_agent_bytes = 0
 
+    def take_runtime(self, runtime: Runtime) -> None:
+        """Take another runtime than the current session's, and a key that none of its sessions
+        has."""
+        self.runtime = runtime
+        self.key = f"{runtime.name}:{self.key}"
+
     @property
     def is_remote(self) -> bool:
         """Check if the session works on another machine."""

@@ -6,7 +6,7 @@ valid."""
 
 from __future__ import annotations
 
-from ...common.system.files import path_stamp, read_whole, real_path
+from ...common.system.files import is_file, path_stamp, read_whole, real_path
 from ...common.system.json import unsealed
 
 TYPE_CHECKING = False
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ..runtimes.base import Folders, Runtime
     from .entries import Session
+    from .old_sessions import OldSessions
 
     Places = list[tuple[Runtime, str]]  # runtimes, each with its own directory
     FoldersByRuntime = dict[str, Folders]  # by the names of the runtimes
@@ -89,19 +90,87 @@ def kept_project(
     return None
 
 
+class FolderLists:
+    """The lists of the recent sessions in folders with many transcripts (see `old_sessions`).
+
+    `file_of` returns the file of a folder's list. `old` are the old sessions of the folders that
+    were listed."""
+
+    MANY = 500  # a folder with so many sessions has a list
+
+    def __init__(
+        self, file_of: Callable[[str], str], first_sight_seconds: float, now: float
+    ) -> None:
+        self.file_of = file_of
+        self.first_sight_seconds = first_sight_seconds
+        self.now = now
+        self.old: list[OldSessions] = []
+
+    def take(self, runtime: Runtime, folders: Folders, *, is_own: bool) -> Folders:
+        """Take the old sessions of the folders with a list, and return the other folders."""
+        left = []
+        for folder, worktree in folders:
+            old = None
+            if is_file(self.file_of(folder)):
+                from .old_sessions import ListFile
+
+                old = ListFile(self, folder).old_sessions(runtime, worktree, is_own=is_own)
+            if old is None:
+                left.append((folder, worktree))
+            else:
+                self.old.append(old)
+        return left
+
+    def keep(self, sessions: Iterable[Session]) -> None:
+        """Make the lists of folders with many of these sessions, unless there are lists.
+
+        Raises OSError, ValueError."""
+        from .old_sessions import ListFile
+
+        counts: dict[str, int] = {}
+        for session in sessions:
+            folder = session.path.rpartition("/")[0]
+            counts[folder] = counts.get(folder, 0) + 1
+        listed = {old.folder for old in self.old}
+        for folder, count in counts.items():
+            if count >= self.MANY and folder not in listed:
+                ListFile(self, folder).make()
+
+    def note_active(self, transcript: str) -> None:
+        """Note that a session's hook runs, if its folder has a list. Raises OSError."""
+        folder, _, name = transcript.rpartition("/")
+        if is_file(self.file_of(folder)):
+            from .old_sessions import ListFile
+
+            ListFile(self, folder).note_active(name)
+
+
 def sessions_of(
-    runtime: Runtime, config_dir: str, own_path: str | None, scope: str, folders: Folders
+    runtime: Runtime,
+    config_dir: str,
+    own_path: str | None,
+    scope: str,
+    folders: Folders,
+    lists: FolderLists | None = None,
 ) -> list[Session]:
     """Return the sessions of a runtime in the `folders` of a project.
 
     `own_path` is None for a runtime other than the current session's: then each has its runtime,
-    and a key that no session of the current runtime has."""
-    sessions = runtime.other_sessions("", config_dir, own_path or "", scope, folders)
-    if own_path is None:
-        for session in sessions:
-            session.runtime = runtime
-            session.key = f"{runtime.name}:{session.key}"
-    return sessions
+    and a key that no session of the current runtime has. With `lists`, old sessions are left out,
+    which are in the lists then."""
+    sessions: list[Session] = []
+    path = own_path or ""
+    if lists is not None and runtime.LISTS_RECENT and scope == "project":
+        own_dir, is_own, before = path.rpartition("/")[0], own_path is not None, len(lists.old)
+        others = [pair for pair in folders if pair[0] != own_dir]
+        folders = lists.take(runtime, others, is_own=is_own)
+        if own_dir and not lists.take(runtime, [(own_dir, "")], is_own=is_own):
+            path = ""
+        sessions = [session for old in lists.old[before:] for session in old.recent()]
+    more = runtime.other_sessions("", config_dir, path, scope, folders)
+    for session in more if own_path is None else ():
+        session.take_runtime(runtime)
+    return sessions + more
 
 
 def take_sub_agents(sessions: list[Session], sub_agents: SubAgents) -> None:

@@ -33,6 +33,7 @@ class ClaudeCode(ProjectFolders):
     AUTOMATED_MARKS = (b'"entrypoint":"sdk-',)
     USUAL_DIR = ".claude"
     CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
+    LISTS_RECENT = True
     TRANSCRIPTS = "projects"
     SUB_AGENTS = "/subagents"
     NO_SESSIONS = (".", "agent-")

@@ -30,6 +30,7 @@ class Pi(ProjectFolders):
     CONFIG_VARIABLE = "PI_CODING_AGENT_DIR"
     TRANSCRIPTS = "sessions"
     SESSIONS_FOLDER = "pi-sessions"
+    LISTS_RECENT = True
     PROGRAM = "pi"
     PACKAGE = "pi-coding-agent"
     ASKS_FOR_APPROVAL = False
@@ -58,12 +59,12 @@ class Pi(ProjectFolders):
             config_dir, *[directory.rstrip("/") for directory in directories]
         )
 
-    def sessions_in(
-        self, folder: str, is_elsewhere: bool = False, worktree: str = ""
+    def sessions_called(
+        self, files: Iterable[str], folder: str, is_elsewhere: bool = False, worktree: str = ""
     ) -> list[Session]:
         return [
             Session(self.session_id_of(file), f"{folder}/{file}", "", is_elsewhere, worktree)
-            for file in names_in(folder)
+            for file in files
             if file.endswith(".jsonl") and not file.startswith(".")
         ]
 

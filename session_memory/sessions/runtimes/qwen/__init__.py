@@ -23,6 +23,7 @@ class QwenCode(ProjectFolders):
     TITLE = "Qwen Code"
     USUAL_DIR = ".qwen"
     CONFIG_VARIABLE = "QWEN_RUNTIME_DIR"
+    LISTS_RECENT = True
     TRANSCRIPTS = "projects"
     DEEPEST = 3
     INNER = "/chats"
