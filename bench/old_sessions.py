@@ -70,11 +70,11 @@ def main(
             scene = OldProject(scratch / str(count), program, generated(SEED), count - RECENT)
             news = News(scene, stopwatch)
             rows.append(_quiet(scene, count, stopwatch, runs))
-            told, _ = stopwatch.compare(scene.hook(), scene.bare(), runs, news.bring)
-            with_news = with_news or told
+            measured, _ = stopwatch.compare(scene.hook(), scene.bare(), runs, news.bring)
+            with_news = with_news or measured
             title = f"{count:,} sessions, {WITH_NEWS} with news"
             rows.append(
-                Row(title, told.seconds, with_news.seconds, f"of {RECENT} sessions", NEWS_LIMIT)
+                Row(title, measured.seconds, with_news.seconds, f"of {RECENT} sessions", NEWS_LIMIT)
             )
         rows.append(_at_once(scene, count))
     print(as_table(rows, runs, "processor times"))

@@ -325,13 +325,13 @@ class OwnSession:
             return []
         known = {self.key, *[session.key for session in others]}
         wanted = {key for key in keys if key not in known}
-        found: list[Session] = []
+        relevant: list[Session] = []
 
         def take(old: OldSessions) -> None:
-            found.extend(old.relevant(wanted, oldest))
+            relevant.extend(old.relevant(wanted, oldest))
 
         self.deadline.attempt_each(self.old_sessions, take, lambda _: "old sessions")
-        return [session for session in found if session.key not in known]
+        return [session for session in relevant if session.key not in known]
 
     def sub_agents(self) -> list[str]:
         """Return the transcripts of this session's sub-agents."""

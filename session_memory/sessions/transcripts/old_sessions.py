@@ -4,8 +4,7 @@ A list has the names of recent transcripts, then the names and stamps of old one
 first. A file beside it has additions: new names, names of old sessions that are at work again, and
 stamps of the folder. A prompt trusts a list if the folder has one of its stamps, so no transcript
 was added. Writing to a transcript does not change that stamp, so the hooks of an old session note
-its name, and each prompt checks a slice of the old transcripts. Both lists are only a memory of
-what is on the disk, and are made again if they are lost.
+its name, and each prompt checks a slice of the old transcripts. A lost list is made again.
 """
 
 from __future__ import annotations
@@ -171,14 +170,14 @@ class FolderList:
         if not keys or not self._old:
             return []
         names = "\n".join(["", *self._old_names(), ""])
-        found = []
+        matching = []
         for key in keys:
             at = names.find(f"{key}{_SUFFIX}\n")
             while at >= 0:
                 end = names.index("\n", at)
-                found.append(names[names.rindex("\n", 0, at + 1) + 1 : end])
+                matching.append(names[names.rindex("\n", 0, at + 1) + 1 : end])
                 at = names.find(f"{key}{_SUFFIX}\n", end)
-        return found
+        return matching
 
 
 class OldSessions:
@@ -218,7 +217,7 @@ class OldSessions:
 
 
 class ListFile:
-    """The file with the list of a folder, of which `lists` knows the place."""
+    """The file with the list of a folder, at its place in `lists`."""
 
     def __init__(self, lists: FolderLists, folder: str) -> None:
         self._folder = folder
@@ -276,7 +275,7 @@ class ListFile:
         if max(written, noted or 0.0) >= self._now - RECENT_SECONDS / 3:
             return
         if not _add(self._path, [(self._now, name)], [], _NOTE_WAIT_SECONDS):
-            # a list that is made meanwhile keeps what was added since its beginning
+            # a list that is made meanwhile keeps this addition
             _append(self._path, [(self._now, name)], [])
 
     def _noted(self) -> dict[str, float]:
