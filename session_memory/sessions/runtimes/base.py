@@ -174,7 +174,7 @@ class Runtime:
     def sessions_called(
         self, files: Iterable[str], folder: str, is_elsewhere: bool = False, worktree: str = ""
     ) -> list[Session]:
-        """Return the sessions with these `files` in `folder`, except files that are no session's.
+        """Return the sessions with these `files` in `folder`; leave out other files.
 
         Only runtimes with LISTS_RECENT need it."""
         raise NotImplementedError

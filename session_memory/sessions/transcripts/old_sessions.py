@@ -279,7 +279,7 @@ class ListFile:
             _append(self._path, [(self._now, name)], [])
 
     def _noted(self) -> dict[str, float]:
-        """Return the names that hooks noted, with the times; none if there is no list yet."""
+        """Return the names that hooks noted, with the times; none without a list."""
         try:
             names = self.load().names
         except (OSError, ValueError):
