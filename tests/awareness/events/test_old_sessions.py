@@ -1,6 +1,7 @@
 """A prompt in a folder with many transcripts checks those that may have changed, and misses none.
 
-The scene has 1,700 sessions, most of them weeks old: five slices of old ones.
+Most of the scene's sessions are days old: five slices of old ones. So few count as many here,
+because a scene with thousands would take ten times as long.
 """
 
 from __future__ import annotations
@@ -18,17 +19,24 @@ from records import append, assistant, exchange, new_id, user, write
 
 from session_memory.common.system.files import Closing, lock
 from session_memory.sessions.runtimes.table import runtime
+from session_memory.sessions.transcripts import old_sessions as lists_of_transcripts
 from session_memory.sessions.transcripts.old_sessions import (
     REBUILT_SECONDS,
-    SLICE,
     FolderList,
     ListFile,
 )
 from session_memory.sessions.transcripts.projects import FolderLists
 
 DAY = 86_400.0
-OLD = 1_690
+MANY, SLICE = 100, 40
+OLD = 170
 ROUND = -(-OLD // SLICE)  # prompts that check every old transcript once
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FolderLists, "MANY", MANY)
+    monkeypatch.setattr(lists_of_transcripts, "SLICE", SLICE)
 
 
 class Crowd:
@@ -36,11 +44,12 @@ class Crowd:
 
     def __init__(self, root: Path) -> None:
         self.user = PlainUser(root)
+        self.user.config("upkeep: off\n")
         self.folder = self.user.project_dir
         records = exchange("an old question", "an old answer", at=time.time() - 9 * DAY)
         self.old = [write(self.folder / f"{new_id()}.jsonl", *records) for _ in range(OLD)]
         for number, path in enumerate(self.old):
-            age(path, (4 + number / 100) * DAY)
+            age(path, (4 + number / 10) * DAY)
         self.recent = [self.user.session(*exchange("lately", "yes")) for _ in range(10)]
         for path in self.recent:
             age(path, DAY)
@@ -214,7 +223,7 @@ def test_older_sessions_are_told_where_more_hours_are_wanted(crowd: Crowd) -> No
     assert crowd.old[0].name not in crowd.checked().names
     for path in crowd.recent:
         path.unlink()
-    crowd.user.config(f"first_sight_hours: {5 * 24}\n")
+    crowd.user.config(f"upkeep: off\nfirst_sight_hours: {5 * 24}\n")
     crowd.user.session_id = new_id()
     assert "mend the fence" in told(crowd.user.run())
 
@@ -283,7 +292,8 @@ def test_no_change_is_missed_for_longer_than_a_round(tmp_path: Path, seed: int) 
     """Sessions begin, go on with or without hooks, and are deleted, in any order; the list is also
     made again in between."""
     random = Random(seed)
-    kept = Lists(tmp_path, FolderLists.MANY + random.randrange(2 * SLICE))
+    kept = Lists(tmp_path, MANY + random.randrange(2 * SLICE))
+    most_prompts = -(-(MANY + 2 * SLICE) // SLICE)
     waiting: dict[str, int] = {}  # the prompts in which a change may still be missed
     known: set[str] = set()
     for _ in range(60):
@@ -296,7 +306,7 @@ def test_no_change_is_missed_for_longer_than_a_round(tmp_path: Path, seed: int) 
                 kept.file.note_active(path.name)
                 known.add(str(path))
             elif str(path) not in known:
-                waiting.setdefault(str(path), 3)
+                waiting.setdefault(str(path), most_prompts)
             with path.open("ab") as file:
                 file.write(b"y\n")
         elif kind == 3:
@@ -313,7 +323,7 @@ def test_no_change_is_missed_for_longer_than_a_round(tmp_path: Path, seed: int) 
 
 
 def test_a_name_that_a_hook_notes_survives_a_new_list(tmp_path: Path) -> None:
-    kept = Lists(tmp_path, FolderLists.MANY)
+    kept = Lists(tmp_path, MANY)
     path = kept.add(20 * DAY)
     kept.file.note_active(path.name)
     kept.now += REBUILT_SECONDS + 1
@@ -326,7 +336,7 @@ def test_a_name_that_a_hook_notes_survives_a_new_list(tmp_path: Path) -> None:
 
 
 def test_a_hook_notes_its_session_while_another_process_makes_the_list(tmp_path: Path) -> None:
-    kept = Lists(tmp_path, FolderLists.MANY)
+    kept = Lists(tmp_path, MANY)
     path = next(kept.folder.glob("*.jsonl"))
     with Closing(lock(f"{kept.path}.lock", 1.0)):
         assert not kept.file.make()
@@ -335,7 +345,7 @@ def test_a_hook_notes_its_session_while_another_process_makes_the_list(tmp_path:
 
 
 def test_an_addition_that_a_full_disk_cut_off_spoils_no_other(tmp_path: Path) -> None:
-    kept = Lists(tmp_path, FolderLists.MANY)
+    kept = Lists(tmp_path, MANY)
     Path(f"{kept.path}.added").write_bytes(b"\n17000")
     path = next(kept.folder.glob("*.jsonl"))
     kept.file.note_active(path.name)
