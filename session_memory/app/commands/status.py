@@ -166,6 +166,8 @@ def show_overview() -> int:
     """Print the overview; return 1 if the last upkeep failed. Raises SessionMemoryError."""
     terminal = Terminal(os.environ)
     location = find_location(None, os.environ)
+    for directory in location.watched:
+        directory.statuses = {}
     runs = upkeep_runs(location)
     state, obstacles = _store_state(argparse.Namespace(home=None, json=False), location)
     disk = _disk_problems(disk_usage(location), location.home.settings().disk_bytes)
@@ -189,7 +191,7 @@ def show_overview() -> int:
             f"  {terminal.paint('yellow', '!')} "
             f"{shorten(terminal.short(one_line(problem)), room)}{more}"
         )
-    _show_now(terminal, of_all_projects=not location.home.sessions_dir)
+    _show_now(terminal, _statuses(location), of_all_projects=not location.home.sessions_dir)
     steps = (
         [("install", "let your agents know what their other sessions do")]
         if not is_installed
@@ -208,12 +210,27 @@ def show_overview() -> int:
     return 1 if runs.runs and runs.runs[-1].problem else 0
 
 
-def _show_now(terminal: Terminal, *, of_all_projects: bool) -> None:
+def _statuses(location: StoreLocation) -> dict[str, os.stat_result]:
+    """Return the statuses of transcripts that were taken to see if the store is up to date."""
+    statuses: dict[str, os.stat_result] = {}
+    for directory in location.watched:
+        statuses.update(directory.statuses or {})
+    return statuses
+
+
+def _show_now(
+    terminal: Terminal, statuses: dict[str, os.stat_result], *, of_all_projects: bool
+) -> None:
     """Print the sessions of the last day, and the latest collision that a session will get."""
     now = time.time()
     try:
         listed = find_sessions(
-            None, of_all_projects, os.environ, since=now - DAY_SECONDS, most=LISTED
+            None,
+            of_all_projects,
+            os.environ,
+            since=now - DAY_SECONDS,
+            most=LISTED,
+            statuses=statuses,
         )
     except UnknownSessionError:
         listed = []
@@ -257,7 +274,7 @@ def _store_state(
 
     def look(opened: OpenStore) -> tuple[StoreState, list[str]]:
         waits, spent, problems = waiting(opened.store, location)
-        deleted = deletions(location, opened.store.directories())
+        deleted = deletions(location, opened.store.directories(), _statuses(location))
         how, why_not = kept_or_why_not(location, location.home.settings())
         counts = opened.store.counts()
         return StoreState(waits, spent, counts, deleted, how), [

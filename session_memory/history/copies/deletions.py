@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from glob import escape, glob
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from ...common.errors import SessionMemoryError, described
 from ...common.system.sqlite import CorruptDatabaseError
 from ...common.system.terminal import byte_size
 from ...common.text.format import counted
-from ...sessions.runtimes.backup import DAY_SECONDS
+from ...sessions.runtimes.backup import DAY_SECONDS, Backup
 from ...sessions.settings.compiled import Settings
 from ..store.location import StoreLocation
 from .pack import FORMS, NONE, open_if_there, pack_path
@@ -45,10 +45,16 @@ class Kept(NamedTuple):
     bytes: int
 
 
-def deletions(location: StoreLocation, directories: Iterable[str]) -> list[RuntimeDeletion]:
+def deletions(
+    location: StoreLocation,
+    directories: Iterable[str],
+    statuses: Mapping[str, os.stat_result] | None = None,
+) -> list[RuntimeDeletion]:
     """Return the runtimes, watched by the store, that delete sessions.
 
-    `directories` are the sessions' start directories."""
+    `directories` are the sessions' start directories; `statuses` are known statuses of transcripts,
+    by path."""
+    by_path = statuses or {}
     listed, now, known = [], time.time(), list(directories)
     for runtime, config_dir in dict.fromkeys(
         source.origin for source in location.watched if source.origin
@@ -57,9 +63,15 @@ def deletions(location: StoreLocation, directories: Iterable[str]) -> list[Runti
         if deletion.days is None and not deletion.traps:
             continue
         times = []
+        # another rule needs more than the status
+        is_by_status = type(runtime.backup).last_used is Backup.last_used
         for path in runtime.backup.transcripts(config_dir):
             with suppress(OSError):
-                times.append(runtime.backup.last_used(path))
+                times.append(
+                    by_path[path].st_mtime
+                    if is_by_status and path in by_path
+                    else runtime.backup.last_used(path)
+                )
         if times and deletion.days is not None:
             until = now - (deletion.days - SOON_DAYS) * DAY_SECONDS
             soon = sum(deleted_at < until for deleted_at in times)

@@ -122,6 +122,7 @@ def find_sessions(
     since: float = 0,
     most: int | None = None,
     former_names: Callable[[Home], Mapping[str, Sequence[str]]] | None = None,
+    statuses: Mapping[str, os.stat_result] | None = None,
 ) -> list[FoundSession]:
     """Return the sessions of the home `path`, else of the current one.
 
@@ -130,8 +131,10 @@ def find_sessions(
     `with_private`, and so are sessions that wrote nothing `since` (seconds since 1970). The session
     with `own_id`, or the one that the environment names, is the caller's, which may see all of
     itself. `former_names` returns the former names of a home's sessions, by id, with which saved
-    sessions are found. Raises UnknownSessionError without a home with sessions."""
+    sessions are found. `statuses` are known statuses of transcripts, by path. Raises
+    UnknownSessionError without a home with sessions."""
     wanted = _Wanted(own_id, since, most, former_names, with_private=with_private)
+    wanted.statuses = statuses or {}
     return _find(path, all_projects, environ, wanted)
 
 
@@ -152,6 +155,7 @@ class _Wanted:
         self.most = most
         self.former_names = former_names
         self.with_private = with_private
+        self.statuses: Mapping[str, os.stat_result] = {}
 
 
 def _find(
@@ -164,7 +168,7 @@ def _find(
             former[home.root] = wanted.former_names(home)
         candidates += _put_by(candidates, former)
     names_taken = {session.name for session, _, _ in candidates if session.name}
-    latest = _latest(candidates, wanted.since)
+    latest = _latest(candidates, wanted)
     families = _Families(environ, _names(candidates, former), wanted)
     start = "" if all_projects else _start(path, environ)
 
@@ -192,15 +196,20 @@ def _names(
     }
 
 
-def _latest(candidates: list[Candidate], since: float) -> list[tuple[os.stat_result, Candidate]]:
-    """Return the candidates with a transcript written `since`, the latest first."""
+def _latest(candidates: list[Candidate], wanted: _Wanted) -> list[tuple[os.stat_result, Candidate]]:
+    """Return the candidates with a transcript written since the wanted time, the latest first."""
     statuses = [
-        (status_at(candidate[0].path, follow_symlinks=False), candidate) for candidate in candidates
+        (
+            wanted.statuses.get(candidate[0].path)
+            or status_at(candidate[0].path, follow_symlinks=False),
+            candidate,
+        )
+        for candidate in candidates
     ]
     latest = [
         (status, candidate)
         for status, candidate in statuses
-        if status and is_regular(status) and status.st_mtime >= since
+        if status and is_regular(status) and status.st_mtime >= wanted.since
     ]
     return sorted(latest, key=lambda pair: -pair[0].st_mtime)
 

@@ -6,13 +6,16 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from records import append, exchange
 from store_scene import ROOT, StoreUser
 
+from session_memory.app.commands.status import show_overview
 from session_memory.app.upkeep.runner import do_upkeep
+from session_memory.common.system import files
 from session_memory.common.text.timestamps import now_milliseconds
 from session_memory.history.store.sqlite.queue import StoredQueue
 from session_memory.history.store.values import Usage
@@ -154,3 +157,27 @@ def test_of_a_host_it_says_that_the_host_does_it(machine: StoreUser) -> None:
     assert shown["next"].endswith(" on, while the host runs")
     assert shown["groups"].startswith("~/agents/groups: ")
     assert "archives" not in shown
+
+
+def test_the_overview_takes_the_status_of_each_transcript_once(
+    machine: StoreUser, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [machine.session(f"old-{number}", *exchange("Roses?", "Yes.")) for number in range(5)]
+    for path in paths:
+        os.utime(path, (1.7e9, 1.7e9))
+    assert machine.run("ingest").returncode == 0
+    taken: list[str] = []
+    for module, name in ((os, "stat"), (os, "lstat"), (files.os, "stat")):
+        monkeypatch.setattr(module, name, _noting(getattr(module, name), taken))
+    monkeypatch.setattr(os, "environ", {"HOME": str(machine.home)})
+    assert show_overview() == 0
+    assert "6 conversations in the store" in capsys.readouterr().out
+    assert [taken.count(str(path)) for path in paths] == [1] * len(paths)
+
+
+def _noting(take: Callable[..., os.stat_result], taken: list[str]) -> Callable[..., os.stat_result]:
+    def take_and_note(path: object, **options: bool) -> os.stat_result:
+        taken.append(str(path))
+        return take(path, **options)
+
+    return take_and_note

@@ -70,6 +70,8 @@ class SourceDirectory:
         self.copies = copies
         self.origin = origin
         self.project = ""
+        # a command that needs the transcripts' statuses again collects them here, by path
+        self.statuses: dict[str, os.stat_result] | None = None
         self._refresh = refresh
         self._place_of = place_of
 
@@ -134,6 +136,8 @@ class SourceDirectory:
                 status = _status(entry.path)
                 is_held = self.within is None or self.holds(self._key(inner))
                 if status and S_ISREG(status.st_mode) and is_held:
+                    if self.statuses is not None:
+                        self.statuses[entry.path] = status
                     yield inner, status
             elif folder.count("/") < self.deepest - 1 and self._is_folder(entry.path):
                 folders.append(f"{folder}{entry.name}/")
