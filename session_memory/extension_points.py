@@ -77,8 +77,8 @@ DOCTOR_SECTIONS = {
 # What `doctor` checks beside the homes: functions of the `ProgramPaths` and the environment, which
 # return a list of `Finding`, see app/install/program_checks.py.
 CHECKS = {
+    "packages": "app.install.package_checks:check_packages",  # first: it finds new runtimes
     "program": "app.install.program_checks:check_program",
-    "packages": "app.install.package_checks:check_packages",
 }
 
 # What an uninstall of the whole program leaves behind, besides what runtimes keep: functions of the
@@ -126,7 +126,9 @@ TOOL_SOURCES = {"team": "extras.team.tools"}
 TOOL_SERVERS = {"group of a host": "extras.host.tool_server"}
 
 # The runtimes, by their transcript format: a `Runtime`, and two signs that a user may have used it
-# (a directory in their home, and a variable). An install compiles these rows into the bundle.
+# (a directory in their home, and a variable). An install compiles these rows into the bundle. Other
+# packages add runtimes with entry points of the group `session_memory.runtimes`, or the person names
+# them in config.yaml; `install` and `doctor` look for them.
 RUNTIMES = {
     "agent-sdk": ("sessions.runtimes.claude:RUNTIME", ".claude", "CLAUDE_CONFIG_DIR"),
     "pi": ("sessions.runtimes.pi:RUNTIME", ".pi", "PI_CODING_AGENT_DIR"),

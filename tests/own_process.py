@@ -22,6 +22,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from session_memory.cli import main
+from session_memory.sessions.runtimes.table import read_outside_again
 from session_memory.sessions.settings import program
 
 # To look for modules that are all loaded takes as long as a command.
@@ -96,6 +97,7 @@ def set_environment(environ: Mapping[str, str]) -> None:
     posix.environ.clear()  # the hot path reads this one
     posix.environ.update({os.fsencode(key): os.fsencode(value) for key, value in environ.items()})
     time.tzset()
+    read_outside_again()  # the runtimes of other packages are a person's
 
 
 @contextmanager

@@ -22,7 +22,7 @@ _MIRRORS = "|".join(re.escape(runtime.name) for runtime in all_runtimes())
 _NAMED = re.compile(
     r"(?:homes/[^/]+/)?(?:"
     r"state/(?:hook\.log(?:\.1)?|(?:upkeep|conflicts|inbox|config|settings|team|team-changes|team-handoffs|registered|named_homes|hosts|repositories|"
-    r"missed|marks|told-faults|told-homes|notices|packages|environment)\.(?:json|lock))"
+    r"missed|marks|told-faults|told-homes|notices|packages|runtimes|environment)\.(?:json|lock))"
     rf"|state/(?:cursors|projects|git|team|homes|groups|{_MIRRORS})/.*"
     r"|(?:store/)?lines\.key|store/(?:(?:memory|kept)\.db.*|watch\.(?:lock|pid)|strategies/.*)"
     r"|(?:plugin/)?env(?:-[^/]*|\.new)?/.*|plugin/[^/]*\.(?:json|lock|log)"

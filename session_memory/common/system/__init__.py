@@ -1,6 +1,7 @@
 """Access to the machine. Nothing here knows about sessions.
 
 deadline: the deadline of a hook, and calls that may fail without failing the others
+entry_points: the entry points of other packages, in this interpreter or another
 file_changes: changes to a user's files, each made in one step
 files: the calls of `os` without its import time, and private files
 garbage: making many objects without the search for cycles

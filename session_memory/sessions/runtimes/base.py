@@ -41,6 +41,8 @@ class Runtime:
     By default all transcripts are in one place, whatever their project, and are never deleted.
     Sessions in agent homes have no names, and hooks have Claude Code's form."""
 
+    # of a runtime in another package: the INTERFACE in outside.py that it was written for
+    INTERFACE = 0
     name: str  # what archives and the store call it
     TITLE: str  # what people call it
     USUAL_DIR: str  # the runtime's own directory, relative to a user's home

@@ -191,7 +191,7 @@ class SettingsHooks(Install):
 
     def adapted(self, hook: Hook) -> Hook | None:
         """Return a hook of Claude Code's in this runtime's form; None if it has none."""
-        return hook
+        return hook if self.answers(hook.event) else None
 
 
 def hooks_declared(declared: str, python: str, app: str, argument: str) -> list[Hook]:

@@ -1,14 +1,21 @@
-"""The runtimes by their transcript format: the rows of `extension_points.RUNTIMES`."""
+"""The runtimes by their transcript format.
+
+These are the rows of `extension_points.RUNTIMES`, and the runtimes of other packages that an install
+has noted (see outside.py)."""
 
 from __future__ import annotations
 
-from ...common.system.files import is_directory, user_dir
+from ...common.system.files import is_directory, is_file, user_dir
 from .base import Runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
+
+    from .outside import NotedRuntimes
+
+    Row = tuple[str, ...]  # a runtime's place, and the two signs of its use
 
 
 def _rows() -> dict[str, tuple[str, str, str]]:
@@ -19,38 +26,87 @@ def _rows() -> dict[str, tuple[str, str, str]]:
 
 _PACKAGE = __name__.partition(".")[0]
 PREBUILT = _rows()  # so a bundle has the rows without the module
+_outside: list[NotedRuntimes | None] = []  # once the note was read
 
 
 def runtime(format: str) -> Runtime:
     """Return the runtime of a transcript format.
 
     Formats: `agent-sdk` (Claude Code and claude-agent-sdk), `pi`, `codex`, `qwen`, `copilot`,
-    `opencode`, `gemini`, `atif`. Raises ValueError."""
-    try:
-        place = PREBUILT[format][0]
-    except KeyError:
+    `opencode`, `gemini`, `atif`, and the names of runtimes in other packages. Raises ValueError."""
+    if format in PREBUILT:
+        module, _, attribute = PREBUILT[format][0].partition(":")
+        # as common.extensions.load does, but without one more module for a prompt
+        instance: Runtime = getattr(
+            __import__(f"{_PACKAGE}.{module}", fromlist=[attribute]), attribute
+        )
+        return instance
+    known = {other.name: other for other in _of_other_packages()}
+    if format not in known:
         raise ValueError(
-            f"unknown transcript format {format!r}: choose one of {', '.join(PREBUILT)}"
-        ) from None
-    module, _, attribute = place.partition(":")
-    # as common.extensions.load does, but without one more module for a prompt
-    instance: Runtime = getattr(__import__(f"{_PACKAGE}.{module}", fromlist=[attribute]), attribute)
-    return instance
+            f"unknown transcript format {format!r}: choose one of {', '.join([*PREBUILT, *known])}"
+        )
+    return known[format]
 
 
 def all_runtimes() -> list[Runtime]:
-    """Return all runtimes, in the order of the table."""
+    """Return all runtimes: this package's in the order of the table, then other packages'."""
+    return [*built_in_runtimes(), *_of_other_packages()]
+
+
+def built_in_runtimes() -> list[Runtime]:
+    """Return the runtimes of this package, in the order of the table."""
     return [runtime(format) for format in PREBUILT]
 
 
 def runtimes_here(environ: Mapping[str, str]) -> list[Runtime]:
     """Return the runtimes that the user with this environment may have used; load no others."""
     home = user_dir(environ)
-    return [
-        runtime(format)
-        for format, (_, directory, variable) in PREBUILT.items()
-        if variable in environ or is_directory(f"{home}/{directory}")
-    ]
+
+    def is_here(row: Row) -> bool:
+        return row[2] in environ or is_directory(f"{home}/{row[1]}")
+
+    used = [runtime(format) for format, row in PREBUILT.items() if is_here(row)]
+    return used + _of_other_packages(is_here, environ)
+
+
+def outside_file(environ: Mapping[str, str]) -> str:
+    """Return the file in which an install notes the runtimes of other packages.
+
+    It is the person's, because it names code that is run. Raises SessionMemoryError."""
+    from ..settings.homes import person_home
+
+    return person_home(environ).state_dir + "/runtimes.json"
+
+
+def read_outside_again() -> None:
+    """Read the noted runtimes again when they are next asked for."""
+    _outside.clear()
+
+
+def _of_other_packages(
+    is_wanted: Callable[[Row], bool] = lambda row: True, environ: Mapping[str, str] | None = None
+) -> list[Runtime]:
+    """Return the noted runtimes of other packages whose rows are wanted, by default all."""
+    if not _outside:
+        _outside.append(_noted(environ))
+    noted = _outside[0]
+    return noted.usable(is_wanted) if noted is not None else []
+
+
+def _noted(environ: Mapping[str, str] | None) -> NotedRuntimes | None:
+    from ...common.errors import SessionMemoryError
+    from ..settings.homes import environment
+
+    try:
+        path = outside_file(environment() if environ is None else environ)
+    except SessionMemoryError:  # no home directory is known
+        return None
+    if not is_file(path):
+        return None
+    from .outside import NotedRuntimes
+
+    return NotedRuntimes(path)
 
 
 def sender_of(

@@ -280,6 +280,15 @@ class Settings(Section):
         choices=("all", ONLY),
         if_wrong=ONLY,
     )
+    runtimes: Sequence[str] | None = key(
+        Kind.PATHS,
+        None,
+        "Runtimes in other packages: the folder of each Python package, or its module, with the "
+        "object `RUNTIME`.\nTheir code runs in hooks and commands. `install` and `doctor` read this "
+        "key, and only from `config.yaml` in your\nown `~/.session-memory`.",
+        if_wrong=[],
+        sample="~/src/droid-runtime/droid_runtime",
+    )
     homes: dict[str, list[str] | None] | list[str] = key(
         Kind.AGENTS,
         {},

@@ -255,8 +255,9 @@ def confine(
         if KEEP not in grants and values.pop(name, None) is not None:
             yield name, KEEP
     yield from _confine_strategies(as_object(values.get("memories")), grants)
-    if values.pop("homes", None):
-        yield "homes", ""
+    for name in ("homes", "runtimes"):
+        if values.pop(name, None):
+            yield name, ""
 
 
 def _confine_paths(store: dict[str, object], root: str, user_dir: str) -> bool:

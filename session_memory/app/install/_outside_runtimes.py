@@ -1,0 +1,180 @@
+"""Notes the runtimes that other packages bring, for hooks and commands.
+
+A package has an entry point of the group `session_memory.runtimes`; a line of the person's own
+config.yaml may name a package that was not installed. All others read the note.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from ...common.system.entry_points import PackagePoint, scanned
+from ...common.system.files import expanded, make_private_dir, read_whole, write_atomically
+from ...common.system.json import as_object
+from ...sessions.runtimes.base import Runtime
+from ...sessions.runtimes.outside import (
+    ATTRIBUTE,
+    GROUP,
+    OutsideRuntimeError,
+    added_folders,
+    faults,
+    load,
+    problem_beside,
+)
+from ...sessions.runtimes.records import CALLS, MESSAGES, RESULTS
+from ...sessions.runtimes.table import built_in_runtimes, outside_file, read_outside_again
+from ...sessions.settings.homes import person_home
+
+_CONFIG = "config.yaml"  # in the note, the source of runtimes from the settings
+_MOST_LINES = 200  # of a transcript that is read on trial
+
+# a noted row: place, usual directory, variable, folder to import from
+_Row = list[str]
+
+
+class OutsideRuntimes(NamedTuple):
+    """The runtimes of other packages: the `titles` of those in use, and what changed.
+
+    `new` and `gone` are names; `problems` has a text for each that cannot be used, by its name."""
+
+    titles: list[str]
+    new: list[str]
+    gone: list[str]
+    problems: dict[str, str]
+
+
+def note_runtimes(environ: Mapping[str, str], pythons: Sequence[str] = ("",)) -> OutsideRuntimes:
+    """Note the runtimes in the packages of these interpreters ('' for this one) and in the settings.
+
+    Raises OSError; ValueError or SubprocessError if an interpreter cannot tell."""
+    path = outside_file(environ)
+    before = _read(path)
+    points = _points(environ, pythons, before)
+    problems: dict[str, str] = {}
+    usable: dict[str, Runtime] = {}
+    noted: dict[str, dict[str, _Row]] = {}
+    for source, point in points:
+        try:
+            runtime = _tried(point, [*built_in_runtimes(), *usable.values()], environ)
+        except OutsideRuntimeError as error:
+            problems[point.name] = f"{error}"
+            continue
+        usable[runtime.name] = runtime
+        row = [point.place, runtime.USUAL_DIR, runtime.CONFIG_VARIABLE, point.folder]
+        noted.setdefault(source, {})[runtime.name] = row
+    if noted != before:
+        make_private_dir(os.path.dirname(path))
+        write_atomically(path, json.dumps(noted).encode())
+        read_outside_again()
+    names = {name for rows in before.values() for name in rows}
+    return OutsideRuntimes(
+        [runtime.TITLE for runtime in usable.values()],
+        sorted({*usable} - names),
+        sorted(names - {*usable}),
+        problems,
+    )
+
+
+def _points(
+    environ: Mapping[str, str], pythons: Sequence[str], noted: Mapping[str, Mapping[str, _Row]]
+) -> list[tuple[str, PackagePoint]]:
+    """Return the places of runtimes, each once, with its source; the settings come first.
+
+    Sources of earlier scans are kept while their interpreter is there."""
+    by_source: dict[str, list[PackagePoint]] = {_CONFIG: list(_in_settings(environ))}
+    for python in pythons:
+        prefix, points = scanned(GROUP, python, but=added_folders)
+        by_source[os.path.realpath(prefix)] = points
+    for source, rows in noted.items():
+        if source not in by_source and os.path.isdir(source):
+            by_source[source] = [PackagePoint(name, row[0], row[3]) for name, row in rows.items()]
+    by_place: dict[tuple[str, str], tuple[str, PackagePoint]] = {}
+    for source, points in by_source.items():
+        for point in points:
+            by_place.setdefault((point.place, point.folder), (source, point))
+    return list(by_place.values())
+
+
+def _in_settings(environ: Mapping[str, str]) -> Iterator[PackagePoint]:
+    """Yield the runtimes that the person's own settings name.
+
+    The file of an agent home, a project or a host does not count."""
+    home = person_home(environ)
+    named = home.settings().runtimes or []
+    for path in [named] if isinstance(named, str) else named:
+        folder, name = os.path.split(os.path.abspath(expanded(path, environ)))
+        module = name.removesuffix(".py")
+        yield PackagePoint(path, f"{module}:{ATTRIBUTE}", folder)
+
+
+def _tried(point: PackagePoint, others: list[Runtime], environ: Mapping[str, str]) -> Runtime:
+    """Return the runtime, after a trial. Raises OutsideRuntimeError."""
+    if not point.folder or not os.path.isdir(point.folder):
+        raise OutsideRuntimeError(
+            f"{point.place} is not there" + (f": {point.folder}" if point.folder else "")
+        )
+    runtime = load(point.place, point.folder)
+    if problem := problem_beside(runtime, others):
+        raise OutsideRuntimeError(f"{point.place} {problem}")
+    faults.pop(runtime.name, None)
+    for what, ask in _TRIALS.items():
+        try:
+            ask(runtime, environ)
+        except Exception as error:
+            raise OutsideRuntimeError(
+                f"{what} of {point.place} raised {type(error).__name__}: {error}"
+            ) from error
+    if fault := faults.get(runtime.name):
+        raise OutsideRuntimeError(f"{point.place}: {fault}")
+    return runtime
+
+
+def _read_newest(runtime: Runtime, environ: Mapping[str, str]) -> None:
+    """Read the beginning of the newest session."""
+    config_dir = runtime.config_dir(environ)
+    sessions = [
+        session.path
+        for folder in runtime.all_folders(config_dir)
+        for session in runtime.sessions_in(folder)
+        if os.path.isfile(session.path)
+    ]
+    if not sessions:
+        return
+    newest = max(sessions, key=os.path.getmtime)
+    with open(newest, "rb") as file:
+        lines = [line for _, line in zip(range(_MOST_LINES), file)]
+    wanted = MESSAGES | CALLS | RESULTS
+    for line in lines:
+        if runtime.records.prefilter(line, wanted):
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(record, dict):
+                list(runtime.records.events(record, 0, wanted))
+
+
+# What everything else asks a runtime, with values that no runtime may fail at.
+_TRIALS = {
+    "is_own": lambda runtime, environ: runtime.is_own({"session_id": None}, environ),
+    "has_started": lambda runtime, environ: runtime.has_started(environ),
+    "refresh": lambda runtime, environ: runtime.refresh(runtime.config_dir(environ)),
+    "recognises": lambda runtime, environ: runtime.records.recognises(b'{"type":"other"}'),
+    "owns": lambda runtime, environ: runtime.records.owns({"type": "other"}),
+    "settings_dir": lambda runtime, environ: runtime.install.settings_dir(environ),
+    "wanted_hooks": lambda runtime, environ: runtime.install.wanted_hooks('{"hooks": {}}', "", ""),
+    "wanted_files": lambda runtime, environ: runtime.install.wanted_files('{"hooks": {}}', "", ""),
+    "reading its newest session": _read_newest,
+}
+
+
+def _read(path: str) -> dict[str, dict[str, _Row]]:
+    """Return the note; {} if there is none."""
+    try:
+        noted = as_object(json.loads(read_whole(path)))
+    except (OSError, ValueError):
+        return {}
+    return {source: dict(as_object(rows)) for source, rows in noted.items()}

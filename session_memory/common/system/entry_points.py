@@ -1,0 +1,72 @@
+"""Finds the entry points of other packages, in this interpreter or in another one.
+
+A scan takes 100 ms, so only `install` and `doctor` scan, and write down the result. Another
+interpreter runs this file as a program, so the file imports nothing of ours.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Collection
+from importlib.metadata import distributions
+from importlib.util import find_spec
+from typing import NamedTuple
+
+_SECONDS = 30
+
+
+class PackagePoint(NamedTuple):
+    """An entry point: its name, its "module:attribute", and the folder to import that from."""
+
+    name: str
+    place: str
+    folder: str
+
+
+def scanned(
+    group: str, python: str = "", *, but: Collection[str] = ()
+) -> tuple[str, list[PackagePoint]]:
+    """Return the prefix of the interpreter `python`, by default this one, and its entry points.
+
+    `but` are folders that this process added to its path, and that are not its interpreter's.
+    Raises OSError; ValueError or SubprocessError if the interpreter cannot tell."""
+    if not python:
+        return sys.prefix, _points_of(group, but)
+    done = subprocess.run(
+        [python, "-I", __file__, group],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        check=True,
+    )
+    prefix, points = json.loads(done.stdout)
+    return prefix, [PackagePoint(*point) for point in points]
+
+
+def _points_of(group: str, but: Collection[str] = ()) -> list[PackagePoint]:
+    paths = [path for path in sys.path if path not in but]
+    points = {
+        point.name: PackagePoint(point.name, point.value, _folder_of(point.module))
+        for distribution in distributions(path=paths)
+        for point in distribution.entry_points
+        if point.group == group
+    }
+    return list(points.values())
+
+
+def _folder_of(module: str) -> str:
+    """Return the folder in which the module's package is; '' if it is not there."""
+    try:
+        spec = find_spec(module.partition(".")[0])  # this loads nothing
+    except (ImportError, ValueError):
+        return ""
+    places = list(spec.submodule_search_locations or [spec.origin or ""]) if spec else []
+    return os.path.dirname(places[0]) if places else ""
+
+
+if __name__ == "__main__":
+    print(json.dumps([sys.prefix, _points_of(sys.argv[1])]))

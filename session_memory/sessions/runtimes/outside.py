@@ -1,0 +1,207 @@
+"""Runtimes in other packages: loads them, and keeps their faults from everything else.
+
+An install notes them in a file of the person's state directory (see app/install/_outside_runtimes.py),
+so a prompt neither searches for packages nor reads config.yaml for this.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from ...common.system.files import read_whole
+from ...common.system.json import as_object, decode
+from .base import Runtime
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .table import Row
+
+# It changes when a runtime that was written for the former number would no longer work.
+INTERFACE = 1
+GROUP = "session_memory.runtimes"  # of entry points
+ATTRIBUTE = "RUNTIME"  # of a module that a line of config.yaml names
+# the members that a runtime must set to texts
+_TEXTS = (
+    "name",
+    "TITLE",
+    "USUAL_DIR",
+    "CONFIG_VARIABLE",
+    "TRANSCRIPTS",
+    "SESSIONS_FOLDER",
+    "PROGRAM",
+    "OWN_ID_VARIABLE",
+    "AGENT_VARIABLE",
+)
+# The members that are asked about the sessions or events of all runtimes, with the answer that
+# counts if they raise. The lists also replace iterators.
+_HARMLESS: dict[str, object] = {
+    "is_own": False,
+    "has_started": False,
+    "refresh": None,
+    "all_folders": [],
+    "folders_below": [],
+    "listed_dirs": [],
+    "watched_dirs": [],
+    "sessions_in": [],
+    "sub_agents": [],
+    "sub_agents_beside": [],
+    "session_names": [],
+    "named_sessions": [],
+    "other_sessions": [],
+    "project_sessions": [],
+    "exported_lines": [],
+    "live_processes": [],
+    "live_session_id": "",
+    "given_name": "",
+    "place_of": "",
+    "has_left": False,
+    "evidence": {},
+}
+_HARMLESS_RECORDS: dict[str, object] = {
+    "recognises": False,
+    "owns": False,
+    "open_transcript": None,
+    "prefilter": True,
+    "events": [],
+}
+# the first fault of each runtime that was met in this process, by its name
+faults: dict[str, str] = {}
+added_folders: list[str] = []  # to sys.path
+_loaded: dict[Row, Runtime | OutsideRuntimeError] = {}
+_guarded: list[Runtime] = []
+
+
+class OutsideRuntimeError(Exception):
+    """A runtime in another package cannot be used; the message says why."""
+
+
+class NotedRuntimes:
+    """The runtimes that an install noted in the file `path`."""
+
+    def __init__(self, path: str) -> None:
+        self._rows: dict[str, Row] = {}
+        try:
+            sources = as_object(decode(read_whole(path).decode()))
+        except (OSError, ValueError):
+            sources = {}
+        for rows in sources.values():
+            for name, row in as_object(rows).items():
+                if isinstance(row, list) and [*map(type, row)] == [str] * 4:
+                    self._rows.setdefault(name, tuple(row))
+
+    def usable(self, is_wanted: Callable[[Row], bool]) -> list[Runtime]:
+        """Return the runtimes whose rows are wanted, except those that cannot be loaded."""
+        runtimes = []
+        for name, row in self._rows.items():
+            if is_wanted(row):
+                try:
+                    runtimes.append(self._load_once(row))
+                except OutsideRuntimeError as error:
+                    faults.setdefault(name, f"{error}")
+        return runtimes
+
+    def _load_once(self, row: Row) -> Runtime:
+        if row not in _loaded:
+            try:
+                _loaded[row] = load(row[0], row[3])
+            except OutsideRuntimeError as error:
+                _loaded[row] = error
+        outcome = _loaded[row]
+        if isinstance(outcome, OutsideRuntimeError):
+            raise outcome
+        return outcome
+
+
+def load(place: str, folder: str) -> Runtime:
+    """Return the runtime that "module:attribute" names.
+
+    If one of its members that are asked about all sessions or events raises, a harmless answer counts
+    and `faults` has the first fault. Raises OutsideRuntimeError."""
+    module, _, attribute = place.partition(":")
+    if folder and folder not in sys.path:
+        sys.path.append(folder)  # last, so it hides no other module
+        added_folders.append(folder)
+    try:
+        runtime = getattr(__import__(module, fromlist=[attribute]), attribute)
+    except (Exception, SystemExit) as error:
+        raise OutsideRuntimeError(f"{place} cannot be loaded: {_described(error)}") from error
+    origin = str(getattr(sys.modules[module], "__file__", ""))
+    if folder and not origin.startswith(f"{folder}/"):
+        raise OutsideRuntimeError(f"another module is called {module} too: {origin}")
+    problem = _problem_with(runtime)
+    if problem:
+        raise OutsideRuntimeError(f"{place} {problem}")
+    for part in ("records", "install", "backup"):
+        try:
+            getattr(runtime, part)
+        except Exception as error:
+            raise OutsideRuntimeError(
+                f"{part} of {place} cannot be loaded: {_described(error)}"
+            ) from error
+    _guard_members(runtime)
+    return runtime  # type: ignore[no-any-return]
+
+
+def problem_beside(runtime: Runtime, others: list[Runtime]) -> str:
+    """Return why the runtime cannot be told from one of `others`; '' if it can."""
+    for other in others:
+        for member in ("name", "TITLE", "SESSIONS_FOLDER", "OWN_ID_VARIABLE", "PROGRAM"):
+            value = getattr(runtime, member)
+            if value == getattr(other, member):
+                return f"has the {member} of {other.TITLE}, {value!r}; it must have its own"
+    return ""
+
+
+def _problem_with(runtime: object) -> str:
+    """Return why an object cannot be used as a runtime, or ''."""
+    if not isinstance(runtime, Runtime):
+        return (
+            f"is a {type(runtime).__name__}, not an object of a subclass of "
+            f"{Runtime.__module__}.{Runtime.__name__}"
+        )
+    if runtime.INTERFACE != INTERFACE:
+        has = f"has INTERFACE = {runtime.INTERFACE!r}" if runtime.INTERFACE else "has no INTERFACE"
+        return (
+            f"{has}, and this version of session-memory works with INTERFACE = {INTERFACE}: it was "
+            "written for another version, or must state the number"
+        )
+    for member in _TEXTS:
+        value = getattr(runtime, member, None)
+        if not isinstance(value, str) or not value:
+            return f"must set {member} to a text, and it is {value!r}"
+    name = runtime.name
+    if not name.replace("-", "").isalnum() or not name.isascii() or name != name.lower():
+        return f"has the name {name!r}, which must consist of a-z, 0-9 and -"
+    return ""
+
+
+def _guard_members(runtime: Runtime) -> None:
+    if any([runtime is guarded for guarded in _guarded]):
+        return
+    _guarded.append(runtime)
+    for owner, answers in ((runtime, _HARMLESS), (runtime.records, _HARMLESS_RECORDS)):
+        for member, harmless in answers.items():
+            setattr(owner, member, _guard(runtime.name, getattr(owner, member), harmless))
+
+
+def _guard(name: str, ask: Callable[..., Any], harmless: object) -> Callable[..., Any]:
+    """Return a function like `ask`, with a harmless answer if that raises."""
+
+    def answer(*arguments: object, **named: object) -> object:
+        try:
+            given = ask(*arguments, **named)
+            return list(given) if type(harmless) is list else given
+        except Exception as error:
+            faults.setdefault(
+                name, f"{getattr(ask, '__name__', 'a member')} raised {_described(error)}"
+            )
+            return harmless
+
+    return answer
+
+
+def _described(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

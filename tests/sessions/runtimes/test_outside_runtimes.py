@@ -1,0 +1,297 @@
+"""A runtime in another package, `tests/outside_runtime`: installed with pip, or named in config.yaml."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+import urllib.request
+from datetime import datetime, timezone
+from pathlib import Path
+from subprocess import PIPE
+
+import pytest
+import records
+from install_machine import PYTHON, Machine
+from own_process import run_here
+
+from session_memory.sessions.runtimes.outside import load
+from session_memory.sessions.runtimes.table import all_runtimes
+from session_memory.sessions.settings.compiled import Settings
+
+PACKAGE = Path(__file__).parents[2] / "outside_runtime"
+PROJECT = "/srv/shop"
+DROID_ID = "4af2dbae-08ed-458a-b3c1-20ad6cdf1fcb"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the other package."""
+    root = tmp_path_factory.mktemp("droid")
+    shutil.copytree(PACKAGE, root / "copy", ignore=shutil.ignore_patterns("__pycache__"))
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", root / "dist"]
+    subprocess.run(command, cwd=root / "copy", capture_output=True, check=True)
+    [built] = (root / "dist").iterdir()
+    return built
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """A machine with a session of Claude Code and one of Droid in the same project."""
+    machine = Machine(tmp_path / "home")
+    machine.has_claude_code(PROJECT)
+    droid_session(machine.home)
+    return machine
+
+
+def droid_session(home: Path, folder: str = ".factory") -> Path:
+    """Write a session of Droid from three minutes ago, which edited a file."""
+    at = datetime.fromtimestamp(time.time() - 180, timezone.utc).isoformat()[:23] + "Z"
+
+    def message(id: str, role: str, *blocks: dict[str, object]) -> dict[str, object]:
+        content = {"role": role, "content": list(blocks)}
+        return {"type": "message", "id": id, "timestamp": at, "message": content}
+
+    edit = {"file_path": f"{PROJECT}/cart.py", "old_str": "a", "new_str": "b"}
+    lines = [
+        {"type": "session_start", "id": DROID_ID, "title": "x", "owner": "me", "cwd": PROJECT},
+        message("d1", "user", {"type": "text", "text": "Rename the cart"}),
+        message(
+            "d2",
+            "assistant",
+            {"type": "text", "text": "The cart is a basket now."},
+            {"type": "tool_use", "id": "call_1", "name": "Edit", "input": edit},
+        ),
+        message("d3", "user", {"type": "tool_result", "tool_use_id": "call_1", "content": "done"}),
+    ]
+    path = home / folder / "sessions" / PROJECT.replace("/", "-") / f"{DROID_ID}.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+    return path
+
+
+def has_packages(machine: Machine) -> Path:
+    """Return a private environment that finds what an install adds from the package index."""
+    env = machine.has_environment().program_dir / "env"
+    [site_packages] = env.glob("lib/python*/site-packages")
+    for there in Path(sysconfig.get_path("purelib")).iterdir():
+        if "session_memory" not in there.name and not (site_packages / there.name).exists():
+            (site_packages / there.name).symlink_to(there)
+    return env
+
+
+def pip_install(wheel: Path, env: Path) -> None:
+    command = ["-m", "pip", "--python", env / "bin/python", "install", "--no-deps", "--no-index"]
+    for python in (sys.executable, PYTHON):
+        if subprocess.run([python, *command, wheel], capture_output=True).returncode == 0:
+            return
+    pytest.skip("there is no pip of version 22.3 or newer here")
+
+
+def run(machine: Machine, *words: str) -> str:
+    done = run_here([*words], machine.environ, machine.home)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def findings(machine: Machine, about: str = "runtimes") -> list[dict[str, str]]:
+    """Return what doctor finds about the runtimes of other packages."""
+    done = run_here(["doctor", "hooks", "--json"], machine.environ, machine.home)
+    return [one for one in json.loads(done.stdout)["findings"] if one["about"] == about]
+
+
+def prompt(machine: Machine, settings: str, event: dict[str, str]) -> str:
+    """Return what the hook in a runtime's settings adds to a prompt; it must end quietly."""
+    command = machine.hook_command(machine.home / settings)
+    done = subprocess.run(
+        ["/bin/sh", "-c", command],
+        input=json.dumps({"hook_event_name": "UserPromptSubmit", "prompt": "go on", **event}),
+        env=machine.environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    answer = json.loads(done.stdout)["hookSpecificOutput"] if done.stdout else {}
+    return str(answer.get("additionalContext", ""))
+
+
+def claude_prompt(machine: Machine) -> str:
+    id = records.new_id()
+    path = machine.claude / "projects/-srv-shop" / f"{id}.jsonl"
+    return prompt(
+        machine,
+        ".claude/settings.json",
+        {"session_id": id, "transcript_path": str(path), "cwd": PROJECT},
+    )
+
+
+def name_in_settings(machine: Machine, *paths: Path) -> None:
+    file = machine.home / ".session-memory/config.yaml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"runtimes: {json.dumps([str(path) for path in paths])}\n")
+
+
+def broken(tmp_path: Path, *changes: tuple[str, str], file: str = "__init__.py") -> Path:
+    """Return a package like Droid's, in which texts of a file were replaced."""
+    package = tmp_path / "broken" / f"droid_{len(os.listdir(tmp_path))}_{time.monotonic_ns()}"
+    shutil.copytree(PACKAGE / "droid_runtime", package)
+    text = (package / file).read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    (package / file).write_text(text)
+    return package
+
+
+def test_a_package_from_pip_is_installed_told_read_searched_and_shown(
+    machine: Machine, wheel: Path
+) -> None:
+    env = has_packages(machine)
+    pip_install(wheel, env)
+    machine.installed()
+
+    told = claude_prompt(machine)
+    assert '"Rename the cart" (Droid, 3m ago, 2 messages): edited cart.py' in told
+    droid = str(machine.home / ".factory/sessions/-srv-shop/new.jsonl")
+    event = {"session_id": "new", "transcript_path": droid, "cwd": PROJECT}
+    assert '"ship it" (Claude Code, 5m ago' in prompt(machine, ".factory/settings.json", event)
+
+    command = str(machine.program_dir / "bin/session-memory")
+
+    def output(*words: str) -> str:
+        done = machine.run(command, *words)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    assert "3 of 3 files had something new" in output("ingest")
+    sessions = json.loads(output("sessions", "--all", "--json"))["sessions"]
+    assert {one["runtime"] for one in sessions} == {"droid", "claude-code"}
+    assert "The cart is a basket now." in output("read", DROID_ID[:8])
+    assert "basket" in output("search", "basket")
+    assert "The cart is a basket now." in visited(machine, command)
+    assert [one["text"] for one in findings(machine)] == ["of other packages: Droid"]
+
+    done = machine.run(command, "uninstall")
+    assert done.returncode == 0, done.stderr
+    assert not (machine.home / ".factory/settings.json").exists()
+
+
+def visited(machine: Machine, command: str) -> str:
+    """Return the page of Droid's session."""
+    with subprocess.Popen(
+        [command, "page", "--no-browser"],
+        env=machine.environ,
+        cwd=machine.home,
+        stdout=PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout
+            link = re.search(r"http://\S+", process.stdout.readline())
+            assert link
+            opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+            opener.open(link[0]).close()
+            root = link[0].partition("/enter")[0]
+            with opener.open(f"{root}/session/{DROID_ID}") as answer:
+                return str(answer.read().decode())
+        finally:
+            process.terminate()
+
+
+def test_a_line_in_the_person_s_settings_names_one_once_doctor_has_run(
+    machine: Machine, tmp_path: Path
+) -> None:
+    name_in_settings(machine, broken(tmp_path))
+    assert "2 of 2 files" in run(machine, "ingest")
+    assert [one["text"] for one in findings(machine)] == ["of other packages: Droid; new: droid"]
+    assert "1 of 3 files" in run(machine, "ingest")
+    name_in_settings(machine)
+    assert [one["text"] for one in findings(machine)] == ["of other packages: none; gone: droid"]
+    assert "basket" in run(machine, "search", "basket")  # the store still has it
+
+
+def test_the_settings_of_an_agent_home_or_a_runtime_s_directory_name_none(
+    machine: Machine, tmp_path: Path
+) -> None:
+    agent = machine.home / "agent"
+    (agent / ".session-memory/sessions").mkdir(parents=True)
+    (agent / ".session-memory/sessions/main.json").write_text('{"session_id": "one"}')
+    file = agent / ".session-memory/config.yaml"
+    file.write_text(f"runtimes: [{PACKAGE}/droid_runtime]\n")
+    machine.has_program().has_environment()
+    machine.installed("--home", str(agent))
+    done = run_here(["doctor", "hooks", "--json"], machine.environ, agent)
+    found = json.loads(done.stdout)["findings"]
+    assert not [one for one in found if one["about"] == "runtimes"]
+    assert [one for one in found if "runtimes is only accepted in your own" in one["text"]]
+    assert not (machine.home / ".session-memory/state/runtimes.json").exists()
+
+
+WRONG = {
+    "it does not import": (("class Droid(", "class Droid(nothing."), "NameError"),
+    "it was written for another layout": (
+        ("session_memory.common.system.json", "session_memory.system.json"),
+        "No module named 'session_memory.system'",
+    ),
+    "it states another interface": (("INTERFACE = 1", "INTERFACE = 9"), "has INTERFACE = 9"),
+    "it states no interface": (("    INTERFACE = 1\n", ""), "has no INTERFACE"),
+    "it is no runtime": (("RUNTIME = Droid()", "RUNTIME = 7"), "is a int, not an object"),
+    "a member is missing": (('    TITLE = "Droid"\n', ""), "must set TITLE to a text"),
+    "its name is taken": (('name = "droid"', 'name = "codex"'), "has the name of Codex"),
+    "it raises": (('path = as_string(event.get("transcript_path"))', "1 / 0"), "ZeroDivision"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_broken_one_is_named_by_doctor_and_nothing_else_suffers(
+    what: str, machine: Machine, tmp_path: Path
+) -> None:
+    change, problem = WRONG[what]
+    name_in_settings(machine, broken(tmp_path, change))
+    found_all = findings(machine)
+    assert len(found_all) == 1, found_all
+    [found] = found_all
+    assert (found["state"], problem in found["text"]) == ("wrong", True), found["text"]
+    assert "config.yaml" in found["mend"]
+    assert "2 of 2 files" in run(machine, "ingest")
+
+
+def test_one_that_breaks_later_stops_no_hook_and_no_command(
+    machine: Machine, tmp_path: Path
+) -> None:
+    has_packages(machine)
+    package = broken(tmp_path)
+    name_in_settings(machine, package)
+    machine.installed()
+    assert "Droid" in claude_prompt(machine)
+    for member in ("is_own", "all_folders", "folder_name", "refresh"):
+        source = (PACKAGE / "droid_runtime/__init__.py").read_text()
+        raising = f"    def {member}(self, *_):\n        raise RuntimeError(7)\n\n\nRUNTIME"
+        (package / "__init__.py").write_text(source.replace("RUNTIME", raising, 1))
+        assert '"ship it" (5m ago' in claude_prompt(machine), member
+    (package / "__init__.py").write_text("raise SystemError('gone')\n")
+    assert '"ship it" (5m ago' in claude_prompt(machine)
+    done = machine.run(str(machine.program_dir / "bin/session-memory"), "ingest")
+    assert (done.returncode, "2 of 2 files" in done.stdout) == (0, True), done.stdout + done.stderr
+
+
+def test_what_everything_asks_of_a_runtime_is_guarded(tmp_path: Path) -> None:
+    package = broken(
+        tmp_path,
+        ("def folder_name(", "def is_automated_(x):\n        pass\n\n    def folder_name("),
+    )
+    runtime = load(f"{package.name}:RUNTIME", str(package.parent))
+    assert runtime.is_own(None, {}) is False  # type: ignore[arg-type]
+    assert runtime.records.events({"type": "message", "message": 7, "id": 7}, 0, None) == []  # type: ignore[arg-type]
+    assert runtime.folder_name("/srv/site") == "-srv-site"
+
+
+def test_without_any_the_table_has_the_runtimes_of_this_package_only() -> None:
+    assert not [one for one in all_runtimes() if one.INTERFACE]
+    assert Settings({}).runtimes is None
