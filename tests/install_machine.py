@@ -77,6 +77,7 @@ _PARTS = (
     "session_memory",
     "skills",
     "templates",
+    "tests/sessions/runtimes/fixtures",  # which a wheel has
     "install.py",
     "requirements.lock",
     "server.json",

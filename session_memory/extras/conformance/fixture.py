@@ -2,6 +2,7 @@
 
 A test file imports this module first, then the classes of the suite, and gives them the runtime:
 
+    from session_memory.extras.conformance.cases import *
     from session_memory.extras.conformance.fixture import Fixture, fixture_of
     from session_memory.extras.conformance.runtimes import *
     from session_memory.extras.conformance.transcripts import *
@@ -13,7 +14,6 @@ A test file imports this module first, then the classes of the suite, and gives 
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -32,12 +32,15 @@ from ...sessions.transcripts.entries import Entry, Session
 from ...sessions.transcripts.lines import first_line
 from ...sessions.transcripts.project_folders import project_folders
 from ...sessions.transcripts.reader import TranscriptReader
+from ._expected import read_expected
 
 if TYPE_CHECKING:
     from ...sessions.runtimes.records import Wanted
 
 # Shows the values of failed asserts, as in test files.
-pytest.register_assert_rewrite(f"{__package__}.runtimes", f"{__package__}.transcripts")
+pytest.register_assert_rewrite(
+    f"{__package__}.cases", f"{__package__}.runtimes", f"{__package__}.transcripts"
+)
 
 Found = TypeVar("Found")
 
@@ -164,10 +167,15 @@ def fixture_of(
       The suite copies it to `names_file` in the runtime's directory.
     - The transcript of a sub-agent, if the runtime writes one. `subagent` names this file, or the
       conversation if a sub-agent is part of it.
-    - `expected.json`: everything that differs between runtimes, such as ids, names of tools,
-      events, and whether a fork copies its past."""
+    - `expected.json`: everything that differs between runtimes. `expected.schema.json`, beside this
+      module, describes its keys and has an example.
+    - `cases/`: further transcripts, for habits that only some programs have (see cases.py).
+
+    A wheel has the fixtures of this package's runtimes in `fixtures/` beside this module.
+
+    Raises ValueError if `expected.json` has a wrong key."""
     monkeypatch.setitem(files.os.environ, b"HOME", os.fsencode(tmp_path / "person"))
-    return Fixture(runtime, folder, json.loads((folder / "expected.json").read_text()))
+    return Fixture(runtime, folder, read_expected(folder / "expected.json"))
 
 
 def said(entries: Sequence[Entry | None]) -> list[tuple[str, str]]:
@@ -179,3 +187,27 @@ def said(entries: Sequence[Entry | None]) -> list[tuple[str, str]]:
         story += [(entry.role, entry.text)] if entry.text else []
         story += [("tool", tool.kind) for tool in entry.tools]
     return story
+
+
+def check_story(
+    path: Path, entries: Sequence[Entry | None], expected: Sequence[tuple[str, str]]
+) -> None:
+    """Fail at the first difference between the entries of a transcript and the story.
+
+    The message names the record's line and both texts."""
+    content = path.read_bytes()
+    read = [
+        (part, content[: entry.offset].count(b"\n") + 1)
+        for entry in filter(None, entries)
+        for part in said([entry])
+    ]
+    for number, wanted in enumerate(expected):
+        if number == len(read):
+            after = f"after line {read[-1][1]}" if read else "in the whole file"
+            pytest.fail(f"{path.name}: expected {wanted} {after}, and nothing was read there")
+        part, line = read[number]
+        if part != wanted:
+            pytest.fail(f"{path.name}, line {line}: expected {wanted}, read {part}")
+    if len(read) > len(expected):
+        part, line = read[len(expected)]
+        pytest.fail(f"{path.name}, line {line}: expected nothing more, read {part}")

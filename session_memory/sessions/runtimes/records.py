@@ -126,7 +126,8 @@ class Injected(Value):
 class ParentLink(Value):
     """A record's link in the conversation: its id, and its parent's id.
 
-    The parent's id is '' if there is none, or if every record continues the one before it.
+    The parent's id is '' if there is none. If every record continues the one before it, both ids are
+    ''; with an id of its own, a record without a parent begins another branch.
     `is_message` is whether the record is a message of the user or the model, whatever its
     content."""
 

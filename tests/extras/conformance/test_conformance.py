@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from session_memory.extras.conformance.cases import TestCases
 from session_memory.extras.conformance.fixture import Fixture, fixture_of
 from session_memory.extras.conformance.runtimes import TestHooks, TestInstall, TestSessions
 from session_memory.extras.conformance.transcripts import (
@@ -26,6 +27,7 @@ from session_memory.sessions.runtimes.detection import running_session, runtime_
 from session_memory.sessions.runtimes.table import all_runtimes, runtime
 
 __all__ = [
+    "TestCases",
     "TestDamage",
     "TestDelivery",
     "TestEntries",

@@ -262,10 +262,16 @@ def _results(message: Record) -> list[Event]:
 
 
 def _result(message: Record) -> records.CallResult:
-    call_id, has_failed = as_string(message.get("toolCallId")), message.get("isError") is True
+    call_id, code = as_string(message.get("toolCallId")), _exit_code(message)
+    # OpenClaw 2026.9, which writes Pi's records, does not call a failed command an error
+    has_failed = message.get("isError") is True or (type(code) is int and code != 0)
     content = _without_injected(message)
-    has_run = not has_failed or any([sign in str(content) for sign in _RUN])
+    has_run = not message.get("isError") or any([sign in str(content) for sign in _RUN])
     return records.CallResult(call_id, has_failed, content, has_run)
+
+
+def _exit_code(message: Record) -> object:
+    return as_object(message.get("details")).get("exitCode")
 
 
 def _nested_uses(call: Record) -> tuple[ToolUse, ...]:

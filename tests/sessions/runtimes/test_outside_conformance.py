@@ -1,0 +1,104 @@
+"""The runtime of another package passes the conformance suite, and the suite says what is wrong."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from session_memory.extras.conformance._expected import SCHEMA_FILE, read_expected
+from session_memory.extras.conformance.cases import TestCases
+from session_memory.extras.conformance.fixture import Fixture, check_story, fixture_of
+from session_memory.extras.conformance.runtimes import TestHooks, TestInstall, TestSessions
+from session_memory.extras.conformance.transcripts import (
+    TestDamage,
+    TestDelivery,
+    TestEntries,
+    TestFilters,
+    TestForks,
+    TestResults,
+    TestRewritten,
+    TestTitles,
+    TestTurns,
+    TestUsage,
+)
+
+__all__ = [
+    "TestCases",
+    "TestDamage",
+    "TestDelivery",
+    "TestEntries",
+    "TestFilters",
+    "TestForks",
+    "TestHooks",
+    "TestInstall",
+    "TestResults",
+    "TestRewritten",
+    "TestSessions",
+    "TestTitles",
+    "TestTurns",
+    "TestUsage",
+]
+TESTS = Path(__file__).parents[2]
+FIXTURE = TESTS / "outside_runtime" / "fixture"
+EXPECTED = [
+    FIXTURE / "expected.json",
+    *sorted(Path(__file__).parent.glob("fixtures/*/expected.json")),
+]
+
+
+@pytest.fixture
+def fixture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fixture:
+    monkeypatch.syspath_prepend(str(TESTS / "outside_runtime"))
+    __import__("droid_runtime")
+    runtime = sys.modules["droid_runtime"].RUNTIME
+    return fixture_of(runtime, FIXTURE, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("path", EXPECTED, ids=lambda path: path.parent.name)
+def test_every_expected_json_has_the_form_that_the_schema_describes(path: Path) -> None:
+    schema = json.loads(SCHEMA_FILE.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(json.loads(path.read_text()), schema)
+    assert read_expected(path) == json.loads(path.read_text())
+
+
+def test_the_example_of_the_schema_is_the_fixture_of_the_outside_runtime() -> None:
+    [example] = json.loads(SCHEMA_FILE.read_text())["examples"]
+    assert example == read_expected(FIXTURE / "expected.json")
+
+
+def test_a_wrong_key_is_named_with_what_it_should_be(tmp_path: Path) -> None:
+    expected = read_expected(FIXTURE / "expected.json")
+    del expected["cwd"]
+    path = tmp_path / "expected.json"
+    path.write_text(json.dumps({**expected, "usage": 7, "fork_copies": 1, "colour": "red"}))
+    with pytest.raises(ValueError, match=r"expected\.json") as caught:
+        read_expected(path)
+    assert f"{caught.value}".splitlines()[1:-1] == [
+        "- cwd is missing. It should be a text: the directory in which the session started",
+        "- usage is 7. It should be an array or null: the model, and the input, output and cached "
+        "tokens, of the one answer that states them; null if the transcripts have no counts",
+        '- fork_copies is 1. It should be true or false or "unmarked": whether fork.jsonl has the '
+        "first turn as marked copies (true, the default), does not have it (false), or has it with "
+        'the same ids and no mark ("unmarked")',
+        "- colour is not a key",
+    ]
+
+
+def test_a_failure_names_the_line_and_what_was_expected(fixture: Fixture) -> None:
+    path = fixture.path("cases/behind-texts.jsonl")
+    entries = fixture.conversation(path)
+    with pytest.raises(pytest.fail.Exception) as caught:
+        check_story(path, entries, [("user", "How do I deploy this?"), ("assistant", "Done.")])
+    assert caught.value.msg == (
+        "behind-texts.jsonl, line 3: expected ('assistant', 'Done.'), read ('assistant', 'Deployed.')"
+    )
+    with pytest.raises(pytest.fail.Exception, match="line 3: expected nothing more"):
+        check_story(path, entries, [("user", "How do I deploy this?")])
+    story = [("user", "How do I deploy this?"), ("assistant", "Deployed."), ("user", "Go on.")]
+    with pytest.raises(pytest.fail.Exception, match=r"expected \('user', 'Go on.'\) after line 3"):
+        check_story(path, entries, story)
