@@ -10,6 +10,7 @@ from ...sessions.runtimes.table import all_runtimes
 Value = TypeVar("Value")
 
 _OTHER_HUE = 6
+_HUES = 8  # in page.css; more runtimes share them
 
 
 class ShownRuntime(NamedTuple):
@@ -22,7 +23,7 @@ class ShownRuntime(NamedTuple):
 def shown_runtime(name: str) -> ShownRuntime:
     for hue, runtime in enumerate(all_runtimes()):
         if runtime.name == name:
-            return ShownRuntime(runtime.TITLE, hue)
+            return ShownRuntime(runtime.TITLE, hue % _HUES)
     return ShownRuntime(name, _OTHER_HUE)
 
 

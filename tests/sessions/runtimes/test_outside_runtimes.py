@@ -20,6 +20,7 @@ import records
 from install_machine import PYTHON, Machine
 from own_process import run_here
 
+from session_memory.extras.page import _labels
 from session_memory.sessions.runtimes.outside import load
 from session_memory.sessions.runtimes.table import all_runtimes
 from session_memory.sessions.settings.compiled import Settings
@@ -290,6 +291,18 @@ def test_what_everything_asks_of_a_runtime_is_guarded(tmp_path: Path) -> None:
     assert runtime.is_own(None, {}) is False  # type: ignore[arg-type]
     assert runtime.records.events({"type": "message", "message": 7, "id": 7}, 0, None) == []  # type: ignore[arg-type]
     assert runtime.folder_name("/srv/site") == "-srv-site"
+
+
+def test_on_the_page_it_has_one_of_the_colours_that_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = broken(tmp_path)
+    droid = load(f"{package.name}:RUNTIME", str(package.parent))
+    monkeypatch.setattr(_labels, "all_runtimes", lambda: [*all_runtimes(), droid])
+    style = (Path(_labels.__file__).parent / "static/page.css").read_text()
+    title, hue = _labels.shown_runtime("droid")
+    assert title == "Droid"
+    assert f".hue-{hue}::before" in style
 
 
 def test_without_any_the_table_has_the_runtimes_of_this_package_only() -> None:
