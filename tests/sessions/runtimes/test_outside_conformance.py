@@ -8,6 +8,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from outside_scene import PACKAGE, forget_package
 
 from session_memory.extras.conformance._expected import SCHEMA_FILE, read_expected
 from session_memory.extras.conformance.cases import TestCases
@@ -42,8 +43,7 @@ __all__ = [
     "TestTurns",
     "TestUsage",
 ]
-TESTS = Path(__file__).parents[2]
-FIXTURE = TESTS / "outside_runtime" / "fixture"
+FIXTURE = PACKAGE / "fixture"
 EXPECTED = [
     FIXTURE / "expected.json",
     *sorted(Path(__file__).parent.glob("fixtures/*/expected.json")),
@@ -52,7 +52,8 @@ EXPECTED = [
 
 @pytest.fixture
 def fixture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fixture:
-    monkeypatch.syspath_prepend(str(TESTS / "outside_runtime"))
+    forget_package()
+    monkeypatch.syspath_prepend(str(PACKAGE))
     __import__("droid_runtime")
     runtime = sys.modules["droid_runtime"].RUNTIME
     return fixture_of(runtime, FIXTURE, tmp_path, monkeypatch)

@@ -18,6 +18,7 @@ from subprocess import PIPE
 import pytest
 import records
 from install_machine import PYTHON, Machine
+from outside_scene import PACKAGE, forget_package
 from own_process import run_here
 
 from session_memory.extras.page import _labels
@@ -25,7 +26,6 @@ from session_memory.sessions.runtimes.outside import load
 from session_memory.sessions.runtimes.table import all_runtimes
 from session_memory.sessions.settings.compiled import Settings
 
-PACKAGE = Path(__file__).parents[2] / "outside_runtime"
 PROJECT = "/srv/shop"
 DROID_ID = "4af2dbae-08ed-458a-b3c1-20ad6cdf1fcb"
 
@@ -153,6 +153,7 @@ def broken(tmp_path: Path, *changes: tuple[str, str], file: str = "__init__.py")
 def test_a_package_from_pip_is_installed_told_read_searched_and_shown(
     machine: Machine, wheel: Path
 ) -> None:
+    forget_package()
     env = has_packages(machine)
     pip_install(wheel, env)
     machine.installed()
