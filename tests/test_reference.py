@@ -6,9 +6,11 @@ writes the commands, `python -m session_memory.sessions.settings.keys` the setti
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -68,11 +70,94 @@ def runtime_row(runtime: Runtime) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+class Ability(NamedTuple):
+    """A row of the table of abilities: its cell for a runtime, and the test that shows it."""
+
+    name: str
+    cell: Callable[[Runtime, dict[str, Any]], str]
+    test: str
+
+
+def told_at(place: str) -> Callable[[Runtime, dict[str, Any]], str]:
+    """Return the cell for what a session is told with a prompt or a call."""
+
+    def cell(runtime: Runtime, _: dict[str, Any]) -> str:
+        if not runtime.PROMPT_EVENT:
+            return "no: it has no hooks."
+        edits = any(kind == "edit" for kind, _ in runtime.TOOLS.values())
+        return (
+            "yes" if edits or place == "prompt" else "no: a hook's text does not reach the agent."
+        )
+
+    return cell
+
+
+def of_forks(_: Runtime, expected: dict[str, Any]) -> str:
+    return "left out" if expected.get("fork_copies", True) else "none"
+
+
+def of_restore(runtime: Runtime, _: dict[str, Any]) -> str:
+    return "by its own import" if runtime.backup.IS_PUT_BACK else "as a file"
+
+
+def of_tools(runtime: Runtime, _: dict[str, Any]) -> str:
+    return "by install" if runtime.install.MCP_KEY else "not by install"
+
+
+def of_uninstall(runtime: Runtime, _: dict[str, Any]) -> str:
+    return "leaves no trace" if runtime.PROMPT_EVENT else "nothing is installed"
+
+
+ABILITIES = (
+    Ability("read, archived, searched", lambda *_: "yes", "test_conformance.py"),
+    Ability("told with a prompt", told_at("prompt"), "test_other_runtimes.py"),
+    Ability("warned with an edit", told_at("edit"), "test_all_pairs.py"),
+    Ability("others hear of its edits", lambda *_: "yes", "test_pairs_of_runtimes.py"),
+    Ability(
+        "sub-agents' actions are read",
+        lambda runtime, expected: "yes" if expected["subagent"] else "no: it records none.",
+        "test_conformance.py",
+    ),
+    Ability("copies in forks", of_forks, "test_conformance.py"),
+    Ability("restored", of_restore, "test_restore.py"),
+    Ability("our server of tools is added", of_tools, "test_tools_of_runtimes.py"),
+    Ability("uninstall", of_uninstall, "test_install_runtimes.py"),
+)
+
+
+def abilities_table() -> str:
+    """Return a row for each ability, with a column for each runtime and one for the test."""
+    runtimes = all_runtimes()
+    fixtures = ROOT / "tests" / "sessions" / "runtimes" / "fixtures"
+    expected = {
+        runtime.name: json.loads((fixtures / runtime.name / "expected.json").read_text())
+        for runtime in runtimes
+    }
+    head = ["", *[runtime.TITLE for runtime in runtimes], "Shown by"]
+    rows = [
+        [
+            ability.name,
+            *[ability.cell(runtime, expected[runtime.name]) for runtime in runtimes],
+            f"`{ability.test}`.",
+        ]
+        for ability in ABILITIES
+    ]
+    return "\n".join(
+        f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)
+    ).replace("|  |", "| |")
+
+
+def test_every_ability_names_a_test_that_there_is() -> None:
+    there = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
+    assert [ability.test for ability in ABILITIES if ability.test not in there] == []
+
+
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("tools.md", "tools of every agent"): lambda: tools_table("everyone", "home", "graph", "team"),
     ("tools.md", "tools of a group"): lambda: tools_table("group"),
     ("tools.md", "tools of main"): lambda: tools_table("main"),
     ("runtimes.md", "runtimes"): runtimes_table,
+    ("runtimes.md", "abilities"): abilities_table,
 }
 
 
