@@ -26,6 +26,8 @@ APPROVAL_SECONDS = 2.0  # a call that does nothing for so long waits for approva
 OTHER_SECONDS = 10.0  # and a call that may do its work without a process may run so long
 _STARTUP_SECONDS = 10.0  # in which a process starts the servers that it needs
 _SUB_AGENTS = ("agent", "task", "spawn_agent", "wait", "wait_agent", "invoke_agent", "delegate")
+# tools that ask the user something, or for consent to a plan
+_QUESTIONS = ("ask_user", "ask_user_question", "exit_plan_mode", "question", "request_user_input")
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,8 @@ def _calling_state(
     asking = State(ASKS, turn.called_at, call.name, call.argument)
     if turn.asks_approval:
         return asking
+    if call.name.lower() in _QUESTIONS:
+        return State(WAITS, turn.called_at, reason=call.argument)
     if not runtime.ASKS_FOR_APPROVAL or evidence.runs_since(turn.called_at, now):
         return working
     if call.kind in ("command", "edit", "read"):

@@ -228,6 +228,13 @@ def test_an_open_command_without_a_process_asks_for_approval_and_with_one_runs(q
         assert qwen.state(calling("other", 30, "task")) == WORKING
 
 
+@pytest.mark.parametrize("name", ["ask_user", "ask_user_question", "request_user_input"])
+def test_a_question_to_the_user_waits_as_long_as_it_is_open(qwen: Qwen, name: str) -> None:
+    with running(qwen.program, qwen.project, "read line < /dev/zero"):
+        assert qwen.state(calling("other", 0.1, name)) == WAITS
+        assert qwen.state(calling("other", 30, name)) == WAITS
+
+
 def test_a_runtime_without_approvals_never_asks(tmp_path: Path) -> None:
     pi = Qwen(tmp_path)
     pi.runtime, pi.program = runtime("pi"), tmp_path / "bin" / "pi"

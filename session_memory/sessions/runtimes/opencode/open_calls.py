@@ -8,12 +8,11 @@ from dataclasses import replace
 
 from ....common.system.json import as_object
 from ...transcripts.entries import Entry, ToolUse
-from .._evidence import WAITING, ProcessEvidence, SessionPlace
+from .._evidence import ProcessEvidence, SessionPlace
 from . import RUNTIME
 from .database import DatabaseReader, Error
 
 _OPEN = ("pending", "running")
-_QUESTION = "question"  # the tool that asks the user
 _SLACK_MILLISECONDS = 1000  # between the clocks of the database and of processes
 
 
@@ -36,14 +35,10 @@ class OpenCalls:
                 began = before.process.began * 1000 if before.process else 0.0
                 calls = list(_open_calls(opened, session.id, round(began) - _SLACK_MILLISECONDS))
                 if calls:
-                    called_at = calls[0][1] / 1000
-                    asks = any(use.name == _QUESTION for use, _ in calls)
                     known[session.path] = replace(
                         before,
                         calls=tuple(use for use, _ in calls),
-                        called_at=called_at,
-                        noted=WAITING if asks else "",
-                        since=called_at,
+                        called_at=calls[0][1] / 1000,
                     )
         return known
 
