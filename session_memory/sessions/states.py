@@ -135,7 +135,7 @@ def _quiet_state(turn: LastTurn, evidence: ProcessEvidence, now: float) -> State
     """Return the state of a session without an open call."""
     if turn.has_ended or turn.role == "":
         began = evidence.process.began if evidence.process else 0.0
-        runs = evidence.has_shell(began + _STARTUP_SECONDS)
+        runs = evidence.has_command(began + _STARTUP_SECONDS)
         return State(BACKGROUND if runs else WAITS, turn.at)
     if turn.role == "user" or 0 <= now - turn.at <= ANSWERED_SECONDS:
         return State(WORKING, turn.asked_at or turn.at)

@@ -18,7 +18,7 @@ from opencode_scene import OpenCodeUser
 from records import assistant, tool_result, user, write
 
 from session_memory.common.system.process_table import Process, ProcessTable
-from session_memory.sessions.runtimes._evidence import Processes, SessionPlace
+from session_memory.sessions.runtimes._evidence import Processes, ProcessEvidence, SessionPlace
 from session_memory.sessions.runtimes.table import all_runtimes, runtime
 from session_memory.sessions.state_reader import StateReader
 from session_memory.sessions.states import (
@@ -140,12 +140,16 @@ def test_sub_agents_that_run_after_the_answer_are_in_the_background(claude: Clau
 
 
 @contextmanager
-def running(program: Path, directory: Path, script: str = "sleep 600") -> Iterator[int]:
+def running(
+    program: Path, directory: Path, script: str = "sleep 600", *words: str
+) -> Iterator[int]:
     """A process that is called like a runtime's program, as the system lists it."""
     program.parent.mkdir(parents=True, exist_ok=True)
     if not program.exists():
         program.symlink_to("/bin/bash")
-    process = subprocess.Popen([str(program), "-c", f"{script}; true"], cwd=directory)
+    path = program.parent / "script"
+    path.write_text(f"{script}; true")
+    process = subprocess.Popen([str(program), str(path), *words], cwd=directory)
     time.sleep(0.2)
     try:
         yield process.pid
@@ -212,6 +216,37 @@ def test_as_many_sessions_are_open_as_processes_run_in_their_directory_the_lates
         assert states == [ENDED, WAITS, WAITS]
         # a session that wrote nothing since a process began is not its
         assert qwen.states(turns, {"a": LONG_AGO, "b": LONG_AGO, "c": now})[:2] == [ENDED, ENDED]
+
+
+@pytest.mark.parametrize("words", [("--resume=a",), ("--session", "a"), ("--continue",)])
+def test_a_session_that_was_resumed_is_open_before_it_writes_again(
+    qwen: Qwen, words: tuple[str, ...]
+) -> None:
+    turns = {id: LastTurn("assistant", has_ended=True, at=LONG_AGO) for id in "ab"}
+    modified = {"a": LONG_AGO, "b": LONG_AGO - 60}
+    with running(qwen.program, qwen.project, "sleep 600"):
+        assert qwen.states(turns, modified) == [ENDED, ENDED]
+    with running(qwen.program, qwen.project, "sleep 600", *words):
+        assert qwen.states(turns, modified) == [WAITS, ENDED]
+
+
+def test_a_session_whose_process_works_in_a_removed_directory_says_so(qwen: Qwen) -> None:
+    answered = LastTurn("assistant", has_ended=True, at=time.time())
+    with running(qwen.program, qwen.project, "read line < /dev/zero"):
+        qwen.project.rmdir()
+        assert qwen.state(answered) == GONE
+
+
+def test_a_command_that_the_shell_has_become_is_in_the_background() -> None:
+    shell, program = ("bash", "-c", "make; make"), ("sleep", "50")
+    for words, leads, runs in (
+        (shell, False, True),
+        (program, True, True),
+        (program, False, False),
+    ):
+        children = (Process(2, 1, 100.0, words, leads=leads),)
+        evidence = ProcessEvidence(True, children=children)
+        assert (evidence.has_command(90.0), evidence.has_command(110.0)) == (runs, False)
 
 
 def test_an_open_command_without_a_process_asks_for_approval_and_with_one_runs(qwen: Qwen) -> None:

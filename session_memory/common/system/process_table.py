@@ -12,17 +12,20 @@ from typing import NamedTuple
 _SETTLED_SECONDS = 2.0  # a younger process may still become another program
 _PS = ("ps", "-axww", "-o", "pid=,ppid=,stat=,etime=,command=")
 _PS_SECONDS = 5.0
+_DELETED = " (deleted)"  # how the kernel marks a directory that was removed
 
 
 class Process(NamedTuple):
     """A running process. `began` is in seconds since 1970, by the current clock; `words` is its
-    command line; `mark` tells it from a later process with the same id, '' if unknown."""
+    command line; `mark` tells it from a later process with the same id, '' if unknown; `leads` if it
+    has a session of its own (setsid), as a command in the background has."""
 
     pid: int
     parent: int
     began: float
     words: tuple[str, ...]
     mark: str = ""
+    leads: bool = False
 
 
 class ProcessTable:
@@ -77,12 +80,12 @@ def _in_proc(
         if fields[0] in (b"Z", b"X"):
             return None
         if known and known.mark == mark and now - began > _SETTLED_SECONDS:
-            return known._replace(parent=int(fields[1]))
+            return known._replace(parent=int(fields[1]), leads=fields[3] == pid.encode())
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             words = os.fsdecode(file.read()).rstrip("\0").split("\0")
     except (OSError, IndexError, ValueError):  # it has ended
         return None
-    return Process(int(pid), int(fields[1]), began, tuple(words), mark)
+    return Process(int(pid), int(fields[1]), began, tuple(words), mark, fields[3] == pid.encode())
 
 
 def _from_ps() -> ProcessTable:
@@ -95,7 +98,9 @@ def _listed(text: str, now: float) -> Iterator[Process]:
     for line in text.splitlines():
         pid, parent, state, age, *words = line.split()
         if not state.startswith("Z"):
-            yield Process(int(pid), int(parent), now - _seconds(age), tuple(words))
+            yield Process(
+                int(pid), int(parent), now - _seconds(age), tuple(words), leads="s" in state
+            )
 
 
 def _seconds(age: str) -> int:
@@ -109,7 +114,7 @@ def _seconds(age: str) -> int:
 
 def _directory_of(pid: int) -> str:
     try:
-        return os.readlink(f"/proc/{pid}/cwd")
+        return os.readlink(f"/proc/{pid}/cwd").removesuffix(_DELETED)
     except OSError:
         if os.path.exists("/proc/self"):
             return ""

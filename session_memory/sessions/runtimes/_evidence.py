@@ -58,9 +58,13 @@ class ProcessEvidence:
             at = self.process.began + _SLACK_SECONDS if self.process else now
         return any(child.began >= at - _SLACK_SECONDS for child in self.children)
 
-    def has_shell(self, at: float) -> bool:
-        """Return whether a shell runs that the session started after that time."""
-        return any(child.began > at and _is_shell(child.words) for child in self.children)
+    def has_command(self, at: float) -> bool:
+        """Return whether a command runs that the session started after that time.
+
+        It is a shell with a command, or a program to which such a shell has given its process."""
+        return any(
+            child.began > at and (child.leads or _is_shell(child.words)) for child in self.children
+        )
 
 
 @dataclass(frozen=True)
@@ -138,7 +142,7 @@ def evidence_by_directory(
     """Return the evidence of sessions, by the paths of their transcripts.
 
     If N processes work in a directory, its N latest sessions that wrote since these began are
-    theirs."""
+    theirs. A process that resumes a session has it from the start."""
     if not table.is_known:
         nothing = ProcessEvidence(None, "the system does not list its processes")
         return {candidate.path: nothing for candidate in candidates}
@@ -149,7 +153,7 @@ def evidence_by_directory(
     evidence = {}
     for place in sorted(candidates, key=lambda each: -each.modified):
         directories = {real_path(directory) for directory in place.directories if directory}
-        match = _take(free, directories, place)
+        match = _take(free, directories, place, runtime.CONTINUES)
         evidence[place.path] = (
             ProcessEvidence(
                 True, process=match, children=processes.started_by(match, frozenset(directories))
@@ -161,17 +165,25 @@ def evidence_by_directory(
 
 
 def _take(
-    free: dict[str, list[Process]], directories: Iterable[str], candidate: SessionPlace
+    free: dict[str, list[Process]],
+    directories: Iterable[str],
+    candidate: SessionPlace,
+    continuing: Sequence[str],
 ) -> Process | None:
     """Take the process of a session from the free ones: one that names it, else the latest."""
+
+    def signs(process: Process) -> tuple[bool, bool, bool]:
+        """Return whether it names the session, may have written it, or continues the last one."""
+        return (
+            any(word.rpartition("=")[2] == candidate.id for word in process.words),
+            process.began - _SLACK_SECONDS <= candidate.modified,
+            any(word in continuing for word in process.words),
+        )
+
     for directory in directories:
-        fitting = [
-            process
-            for process in free.get(directory, ())
-            if process.began - _SLACK_SECONDS <= candidate.modified or candidate.id in process.words
-        ]
+        fitting = [process for process in free.get(directory, ()) if any(signs(process))]
         if fitting:
-            best = max(fitting, key=lambda each: (candidate.id in each.words, each.began))
+            best = max(fitting, key=lambda each: (*signs(each), each.began))
             free[directory].remove(best)
             return best
     return None

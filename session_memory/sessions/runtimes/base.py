@@ -58,6 +58,8 @@ class Runtime:
     PROGRAM: str  # a word in the command line of the runtime's processes
     PACKAGE = ""  # a folder in the path of its program, if an interpreter runs that; '' if none
     SERVERS: tuple[str, ...] = ()  # its commands that run no session of a terminal
+    # words in its command line that go on with the last session of the directory
+    CONTINUES: tuple[str, ...] = ("--continue", "-c")
     HELPERS: tuple[str, ...] = ()  # programs that it starts for itself and that stay
     ASKS_FOR_APPROVAL = True  # whether it asks its user before it runs some tools
     OWN_ID_VARIABLE: str  # the variable in which an agent's commands find the id of its session

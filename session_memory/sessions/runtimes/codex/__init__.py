@@ -38,6 +38,7 @@ class Codex(CopiedSessions):
     DEEPEST = 4
     SESSIONS_FOLDER = "codex-sessions"
     PROGRAM = "codex"
+    CONTINUES = ("--last",)
     SERVERS = ("app-server", "mcp-server", "mcp", "exec-server", "cloud")
     HELPERS = ("codex-code-mode-host",)
     OWN_ID_VARIABLE = "CODEX_SESSION_ID"

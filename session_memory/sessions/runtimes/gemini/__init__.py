@@ -31,6 +31,7 @@ class Gemini(MirroredSessions):
     SOURCES = ("/tmp",)
     SESSIONS_FOLDER = "gemini-sessions"
     PROGRAM = "gemini"
+    CONTINUES = ("latest",)
     PACKAGE = "@google/gemini-cli"
     SERVERS = ("mcp", "extensions")
     OWN_ID_VARIABLE = "GEMINI_SESSION_ID"
