@@ -193,12 +193,18 @@ class SessionReader:
         return [*stamps, *map(path_stamp, self._unlisted)]
 
     def _written_since(self, since: float) -> list[str]:
-        """Return transcripts without a session that were written since; most lack a message."""
+        """Return transcripts without a session that were written since; most lack a message.
+
+        Copilot makes a session's folder before the transcript."""
         paths: list[str] = []
         for folder in self._folders():
             names = [] if folder.endswith(TRANSCRIPT) else names_in(folder)
             paths += [f"{folder}/{name}" for name in names if name.endswith(TRANSCRIPT)] or [folder]
-        statuses = [(path, status_at(path)) for path in paths if path not in self._followed]
+        statuses = [
+            (path, status_at(path) or status_at(os.path.dirname(path)))
+            for path in paths
+            if path not in self._followed
+        ]
         recent = [
             (status.st_mtime, path)
             for path, status in statuses

@@ -196,6 +196,22 @@ def test_a_session_is_listed_as_soon_as_its_transcript_has_a_message(person: Per
         assert [each.state.name for each in reader.read(time.time())] == ["working"]
 
 
+def test_a_session_of_copilot_is_listed_although_its_folder_comes_before_its_transcript(
+    person: Person,
+) -> None:
+    folder = person.home / ".copilot" / "session-state" / "a"
+    folder.mkdir(parents=True)
+    reader = SessionReader(None, person.environment, share=1.0)
+    assert reader.read(time.time()) == []
+    data = {"content": "round the price", "messageId": "1"}
+    record = {"type": "user.message", "data": data, "id": "1", "parentId": None}
+    start = {"type": "session.start", "data": {"sessionId": "a"}, "id": "0", "parentId": None}
+    at = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime())
+    append(folder / "events.jsonl", {**start, "timestamp": at}, {**record, "timestamp": at})
+    time.sleep(0.1)  # for the share of a core
+    assert [each.id for each in reader.read(time.time())] == ["a"]
+
+
 def test_watch_redraws_a_terminal_and_leaves_it_as_it_was(person: Person) -> None:
     person.works("a", *exchange("round the price", "Rounded.", **at(person)))
     master, slave = pty.openpty()
