@@ -69,7 +69,7 @@ class StateReader:
     def first_began(self, now: float) -> float:
         """Return when the oldest running process of a session began; `now` if there is none."""
         began = [
-            process.began
+            self._table.opened_at(process)
             for runtime in all_runtimes()
             for process in Processes(runtime, self._table).sessions()
         ]

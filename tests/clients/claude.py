@@ -4,24 +4,18 @@ fake API behind it."""
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-import pty
 import re
-import signal
-import struct
 import subprocess
 import sys
-import termios
-import threading
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from clients.terminal import Terminal
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.loopback import Request
 from records import register
@@ -30,8 +24,6 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = "@anthropic-ai/claude-code"
 API_KEY = "sk-ant-dummy"
 RUN_SECONDS = 400
-WAIT_SECONDS = 60
-_ESCAPES = re.compile(rb"\x1b\[[0-9;?<>=]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.")
 
 
 def claude_executable() -> str | None:
@@ -98,6 +90,11 @@ class Claude:
             "ANTHROPIC_BASE_URL": api.base_url,
         }
         self._answer_first_questions()
+
+    @property
+    def command(self) -> list[str]:
+        """How it is started."""
+        return [self.executable]
 
     def install_hooks(
         self, *, interpreter: str = sys.executable, hooks: Path = REPOSITORY / "hooks"
@@ -173,81 +170,6 @@ class Claude:
             "projects": {str(self.project): {"hasTrustDialogAccepted": True}},
         }
         (self.home / ".claude.json").write_text(json.dumps(answers))
-
-
-class Terminal:
-    """A program in a pseudo-terminal: what it drew so far, and a keyboard."""
-
-    def __init__(self, command: list[str], directory: Path, environment: dict[str, str]) -> None:
-        self._master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-        self._child = subprocess.Popen(
-            command,
-            cwd=directory,
-            env=environment,
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            start_new_session=True,
-        )
-        os.close(slave)
-        self._drawn = bytearray()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def text(self) -> str:
-        """Everything drawn so far, without escape sequences."""
-        return _ESCAPES.sub(b"", bytes(self._drawn)).decode("utf-8", "replace")
-
-    def enter(self, line: str) -> None:
-        """Type a line and, once it shows, Return; both at once would count as pasted text."""
-        shown = self._compact().count(line.replace(" ", ""))
-        os.write(self._master, line.encode())
-        self.wait(lambda: self._compact().count(line.replace(" ", "")) > shown, f"{line!r} to show")
-        os.write(self._master, b"\r")
-
-    def press(self, key: str) -> None:
-        """Presses a key."""
-        os.write(self._master, key.encode())
-
-    def wait(self, is_so: Callable[[], bool], what: str) -> None:
-        """Wait until `is_so`. Fail with the screen after too long, or if the program ends."""
-        deadline = time.monotonic() + WAIT_SECONDS
-        while not is_so():
-            assert self._child.poll() is None, (
-                f"the CLI ended before {what}:\n{self.text()[-2000:]}"
-            )
-            assert time.monotonic() < deadline, (
-                f"no {what} within {WAIT_SECONDS} s:\n{self.text()[-2000:]}"
-            )
-            time.sleep(0.02)
-
-    def close(self) -> None:
-        """End the program and wait for it, then end its process group, such as a launcher's child."""
-        self._child.terminate()
-        try:
-            self._child.wait(5)
-        except subprocess.TimeoutExpired:
-            self._child.kill()
-            self._child.wait()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._child.pid, signal.SIGKILL)
-        self._reader.join(5)
-        os.close(self._master)
-
-    def _compact(self) -> str:
-        """Return the text without blanks, because a terminal program may move the cursor instead."""
-        return "".join(self.text().split())
-
-    def _read(self) -> None:
-        while True:
-            try:
-                block = os.read(self._master, 65536)
-            except OSError:
-                return
-            if not block:
-                return
-            self._drawn += block
 
 
 def resume(claude: Claude, turn: Turn, prompt: str, *options: str) -> Turn:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from agents_scene import noted_process
+from clients.terminal import Terminal
 from opencode_scene import OpenCodeUser
 from records import assistant, tool_result, user, write
 
@@ -230,6 +231,24 @@ def test_a_session_that_was_resumed_is_open_before_it_writes_again(
         assert qwen.states(turns, modified) == [WAITS, ENDED]
 
 
+@pytest.mark.parametrize("hours", [5, -5])
+def test_a_clock_that_was_set_ends_no_session_of_a_process_in_a_terminal(
+    qwen: Qwen, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    at, real = time.time(), time.time
+    turns = {id: LastTurn("assistant", has_ended=True, at=at) for id in "ab"}
+    with running(qwen.program, qwen.project):
+        pass  # makes the program
+    script = qwen.program.parent / "script"
+    terminal = Terminal([str(qwen.program), str(script)], qwen.project, {})
+    try:
+        monkeypatch.setattr(time, "time", lambda: real() + hours * 3600)
+        assert qwen.states(turns, {"a": at + 0.1, "b": at - 60}) == [WAITS, ENDED]
+    finally:
+        monkeypatch.undo()
+        terminal.close()
+
+
 def test_a_session_whose_process_works_in_a_removed_directory_says_so(qwen: Qwen) -> None:
     answered = LastTurn("assistant", has_ended=True, at=time.time())
     with running(qwen.program, qwen.project, "read line < /dev/zero"):
@@ -239,12 +258,8 @@ def test_a_session_whose_process_works_in_a_removed_directory_says_so(qwen: Qwen
 
 def test_a_command_that_the_shell_has_become_is_in_the_background() -> None:
     shell, program = ("bash", "-c", "make; make"), ("sleep", "50")
-    for words, leads, runs in (
-        (shell, False, True),
-        (program, True, True),
-        (program, False, False),
-    ):
-        children = (Process(2, 1, 100.0, words, leads=leads),)
+    for words, session, runs in ((shell, 1, True), (program, 2, True), (program, 1, False)):
+        children = (Process(2, 1, 100.0, words, session=session),)
         evidence = ProcessEvidence(True, children=children)
         assert (evidence.has_command(90.0), evidence.has_command(110.0)) == (runs, False)
 

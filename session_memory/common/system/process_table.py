@@ -12,20 +12,28 @@ from typing import NamedTuple
 _SETTLED_SECONDS = 2.0  # a younger process may still become another program
 _PS = ("ps", "-axww", "-o", "pid=,ppid=,stat=,etime=,command=")
 _PS_SECONDS = 5.0
+_JUMP_SECONDS = 60.0  # a terminal's first program starts sooner than that
 _DELETED = " (deleted)"  # how the kernel marks a directory that was removed
 
 
 class Process(NamedTuple):
     """A running process. `began` is in seconds since 1970, by the current clock; `words` is its
-    command line; `mark` tells it from a later process with the same id, '' if unknown; `leads` if it
-    has a session of its own (setsid), as a command in the background has."""
+    command line; `mark` tells it from a later process with the same id, '' if unknown.
+    `session` is the process that leads its session (setsid), 0 if unknown, and `terminal` the
+    number of its pseudo-terminal, -1 if it has none."""
 
     pid: int
     parent: int
     began: float
     words: tuple[str, ...]
     mark: str = ""
-    leads: bool = False
+    session: int = 0
+    terminal: int = -1
+
+    @property
+    def leads(self) -> bool:
+        """Whether it has a session of its own, as a command in the background has."""
+        return self.session == self.pid
 
 
 class ProcessTable:
@@ -61,6 +69,20 @@ class ProcessTable:
             yield child
             yield from self.below(child.pid)
 
+    def opened_at(self, process: Process) -> float:
+        """Return when a process began, by the clock of that time if it was set forward since.
+
+        The kernel keeps the age of a process. The time of its terminal stays as it was when the
+        terminal's first program, such as a shell, began."""
+        leader = self.processes.get(process.session)
+        if leader is None or process.terminal < 0:
+            return process.began
+        try:
+            jump = leader.began - os.stat(f"/dev/pts/{process.terminal}").st_ctime
+        except OSError:
+            return process.began
+        return process.began - jump if jump > _JUMP_SECONDS else process.began
+
     def directory(self, pid: int) -> str:
         """Return the working directory of a process; '' if the system does not tell."""
         if pid not in self._directories:
@@ -80,12 +102,26 @@ def _in_proc(
         if fields[0] in (b"Z", b"X"):
             return None
         if known and known.mark == mark and now - began > _SETTLED_SECONDS:
-            return known._replace(parent=int(fields[1]), leads=fields[3] == pid.encode())
+            return known._replace(parent=int(fields[1]), session=int(fields[3]))
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             words = os.fsdecode(file.read()).rstrip("\0").split("\0")
     except (OSError, IndexError, ValueError):  # it has ended
         return None
-    return Process(int(pid), int(fields[1]), began, tuple(words), mark, fields[3] == pid.encode())
+    return Process(
+        int(pid),
+        int(fields[1]),
+        began,
+        tuple(words),
+        mark,
+        int(fields[3]),
+        _terminal(int(fields[4])),
+    )
+
+
+def _terminal(number: int) -> int:
+    """Return the number of a pseudo-terminal by its device; -1 for other terminals and none."""
+    is_pseudo = 136 <= os.major(number) <= 143
+    return os.minor(number) if is_pseudo else -1
 
 
 def _from_ps() -> ProcessTable:
@@ -97,10 +133,10 @@ def _listed(text: str, now: float) -> Iterator[Process]:
     """Yield the processes in the output of `ps`."""
     for line in text.splitlines():
         pid, parent, state, age, *words = line.split()
+        session = int(pid) if "s" in state else 0
         if not state.startswith("Z"):
-            yield Process(
-                int(pid), int(parent), now - _seconds(age), tuple(words), leads="s" in state
-            )
+            began = now - _seconds(age)
+            yield Process(int(pid), int(parent), began, tuple(words), session=session)
 
 
 def _seconds(age: str) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...common.system.files import real_path
 from ...common.system.process_table import Process, ProcessTable
@@ -38,7 +38,8 @@ class ProcessEvidence:
     `noted` is one of the constants of this module, '' if the runtime notes nothing, `since` when
     that began, `question` what the session waits for. `children` are the processes that it
     started, without the runtime's own and our hooks. `calls` have no result yet and are in no
-    transcript before they have one; they were made at `called_at`."""
+    transcript before they have one; they were made at `called_at`. `opened_at` is when the process
+    began, by the clock of that time."""
 
     is_alive: bool | None
     reason: str = ""
@@ -49,6 +50,7 @@ class ProcessEvidence:
     children: tuple[Process, ...] = ()
     calls: tuple[ToolUse, ...] = ()
     called_at: float = 0.0
+    opened_at: float = 0.0
 
     def runs_since(self, at: float, now: float) -> bool:
         """Return whether a process runs that the session started at that time or later.
@@ -147,16 +149,21 @@ def evidence_by_directory(
         nothing = ProcessEvidence(None, "the system does not list its processes")
         return {candidate.path: nothing for candidate in candidates}
     processes = Processes(runtime, table)
-    free: dict[str, list[Process]] = {}
+    free: dict[str, list[_Free]] = {}
     for process in processes.sessions():
-        free.setdefault(table.directory(process.pid), []).append(process)
+        free.setdefault(table.directory(process.pid), []).append(
+            _Free(process, table.opened_at(process))
+        )
     evidence = {}
     for place in sorted(candidates, key=lambda each: -each.modified):
         directories = {real_path(directory) for directory in place.directories if directory}
         match = _take(free, directories, place, runtime.CONTINUES)
         evidence[place.path] = (
             ProcessEvidence(
-                True, process=match, children=processes.started_by(match, frozenset(directories))
+                True,
+                process=match.process,
+                children=processes.started_by(match.process, frozenset(directories)),
+                opened_at=match.opened_at,
             )
             if match
             else ProcessEvidence(False)
@@ -164,26 +171,35 @@ def evidence_by_directory(
     return evidence
 
 
-def _take(
-    free: dict[str, list[Process]],
-    directories: Iterable[str],
-    candidate: SessionPlace,
-    continuing: Sequence[str],
-) -> Process | None:
-    """Take the process of a session from the free ones: one that names it, else the latest."""
+class _Free(NamedTuple):
+    """A process that has no session so far; see ProcessTable.opened_at."""
 
-    def signs(process: Process) -> tuple[bool, bool, bool]:
+    process: Process
+    opened_at: float
+
+    def signs(self, place: SessionPlace, continuing: Sequence[str]) -> tuple[bool, bool, bool]:
         """Return whether it names the session, may have written it, or continues the last one."""
+        words = self.process.words
         return (
-            any(word.rpartition("=")[2] == candidate.id for word in process.words),
-            process.began - _SLACK_SECONDS <= candidate.modified,
-            any(word in continuing for word in process.words),
+            any(word.rpartition("=")[2] == place.id for word in words),
+            self.opened_at - _SLACK_SECONDS <= place.modified,
+            any(word in continuing for word in words),
         )
 
+
+def _take(
+    free: dict[str, list[_Free]],
+    directories: Iterable[str],
+    place: SessionPlace,
+    continuing: Sequence[str],
+) -> _Free | None:
+    """Take the process of a session from the free ones: one that names it, else the latest."""
     for directory in directories:
-        fitting = [process for process in free.get(directory, ()) if any(signs(process))]
+        fitting = [each for each in free.get(directory, ()) if any(each.signs(place, continuing))]
         if fitting:
-            best = max(fitting, key=lambda each: (*signs(each), each.began))
+            best = max(
+                fitting, key=lambda each: (*each.signs(place, continuing), each.process.began)
+            )
             free[directory].remove(best)
             return best
     return None

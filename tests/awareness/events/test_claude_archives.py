@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from clients.claude import Claude, Terminal, ask, resume
+from clients.claude import Claude, ask, resume
+from clients.terminal import Terminal
 from fakes.fake_anthropic import FakeAnthropic
 
 from session_memory.agent_sdk import conversation_archive_hook

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from clients.claude import WAIT_SECONDS, Claude
+from clients.claude import Claude
+from clients.terminal import WAIT_SECONDS
 from git_scene import git, repository
 
 TOLD = (

@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from clients.claude import Terminal
 from clients.pi import MODEL, Pi, Rpc
+from clients.terminal import Terminal
 
 
 def wanted(pi: Pi, value: str = "true") -> None:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from clients.claude import Terminal
 from clients.everyone import CLIENTS
 from clients.npm import NpmPlace
+from clients.terminal import Terminal
 from install_machine import Machine, copy_repository
 
 from session_memory.app.install._status_line import switch_status_line

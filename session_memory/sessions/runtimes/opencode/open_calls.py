@@ -32,8 +32,8 @@ class OpenCalls:
         with suppress(Error), DatabaseReader(self._database) as opened:
             for session in sessions:
                 before = evidence[session.path]
-                began = before.process.began * 1000 if before.process else 0.0
-                calls = list(_open_calls(opened, session.id, round(began) - _SLACK_MILLISECONDS))
+                began = round(before.opened_at * 1000) - _SLACK_MILLISECONDS
+                calls = list(_open_calls(opened, session.id, began))
                 if calls:
                     known[session.path] = replace(
                         before,
