@@ -78,16 +78,25 @@ class Codex(OtherRuntime):
         """Run `codex exec` with a prompt, after words like `resume --last`.
 
         Hooks that nobody has reviewed are silently skipped, unless that is waived."""
+        words = (*self.options, *words)
+        return self.execute(
+            "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", *words
+        )
+
+    @property
+    def options(self) -> list[str]:
+        """The words that make it use the fake model."""
         provider = f'{{name="fake", base_url="{self.model.base_url}/v1", wire_api="responses", env_key="OPENAI_API_KEY"}}'
         settings = ('model_provider="fake"', 'model="fake-1"', f"model_providers.fake={provider}")
-        options = [word for setting in settings for word in ("-c", setting)]
-        return self.execute(
-            "exec", "--skip-git-repo-check", "--dangerously-bypass-hook-trust", *options, *words
-        )
+        return [word for setting in settings for word in ("-c", setting)]
 
 
 class Qwen(OtherRuntime):
     """Qwen Code: a plugin of Claude Code is an extension."""
+
+    def __init__(self, root: Path, package_place: Path, model: LoopbackServer) -> None:
+        super().__init__(root, package_place, model)
+        self.environment.update(OPENAI_BASE_URL=f"{model.base_url}/v1", OPENAI_MODEL="fake-1")
 
     @property
     def command(self) -> list[str]:
@@ -96,7 +105,6 @@ class Qwen(OtherRuntime):
 
     def run(self, *words: str) -> str:
         """Runs `qwen` with a prompt, behind words like `--continue`."""
-        self.environment.update(OPENAI_BASE_URL=f"{self.model.base_url}/v1", OPENAI_MODEL="fake-1")
         return self.execute("--auth-type", "openai", *words)
 
 

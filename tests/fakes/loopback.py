@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, TypeVar
@@ -17,12 +18,14 @@ SelfType = TypeVar("SelfType", bound="LoopbackServer")
 
 
 class Request:
-    """One POST: its `path` without the query, its JSON `body`, and the `kind` that the fake took it for."""
+    """One POST: its `path` without the query, its JSON `body`, the `kind` that the fake took it for,
+    and when it was answered by the monotonic clock, 0.0 before."""
 
     def __init__(self, path: str, body: Json) -> None:
         self.path = path
         self.body = body
         self.kind = ""
+        self.answered_at = 0.0
 
     @property
     def messages(self) -> list[Json]:
@@ -67,10 +70,13 @@ class Request:
 
 
 class Hold:
-    """A request that waits: it was `reached`, and is answered after it is `released`."""
+    """A request that waits: it was `reached`, and is answered after it is `released`.
 
-    def __init__(self, text: str) -> None:
+    Only a request with the text that `is_wanted` waits."""
+
+    def __init__(self, text: str, is_wanted: Callable[[Request], bool]) -> None:
         self.text = text
+        self.is_wanted = is_wanted
         self.reached = threading.Event()
         self.released = threading.Event()
 
@@ -113,17 +119,17 @@ class LoopbackServer:
         with self.lock:
             self.requests.clear()
 
-    def hold(self, text: str) -> Hold:
-        """Lets the next request with a text wait."""
-        self._hold = Hold(text)
+    def hold(self, text: str, is_wanted: Callable[[Request], bool] = lambda _: True) -> Hold:
+        """Lets the next request with a text wait that `is_wanted`."""
+        self._hold = Hold(text, is_wanted)
         return self._hold
 
     def wait(self, request: Request) -> None:
         """Waits as long as a request is held."""
         with self.lock:
-            hold = (
-                self._hold if self._hold and self._hold.text in json.dumps(request.body) else None
-            )
+            hold = self._hold
+            if hold and not (hold.text in json.dumps(request.body) and hold.is_wanted(request)):
+                hold = None
             if hold:
                 self._hold = None
         if hold:
@@ -208,6 +214,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.fake.requests.append(request)
         self.fake.wait(request)
         self.fake.answer(Connection(request, self))
+        request.answered_at = time.monotonic()
 
     def _probe(self) -> None:
         """Clients ask whether the base URL is there, and for the list of models."""
