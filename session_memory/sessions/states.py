@@ -123,9 +123,10 @@ def _calling_state(
         return State(WAITS, turn.called_at, reason=call.argument)
     if not runtime.ASKS_FOR_APPROVAL or evidence.runs_since(turn.called_at, now):
         return working
+    # a call from the future is from before the clock was set back
     if call.kind in ("command", "edit", "read"):
-        return asking if seconds > APPROVAL_SECONDS else working
-    if seconds <= OTHER_SECONDS or call.name.lower() in _SUB_AGENTS:
+        return working if -APPROVAL_SECONDS <= seconds <= APPROVAL_SECONDS else asking
+    if -OTHER_SECONDS <= seconds <= OTHER_SECONDS or call.name.lower() in _SUB_AGENTS:
         return working
     reason = f"{call.name} has no result yet: it may run, or ask for approval"
     return State(UNKNOWN, turn.called_at, call.name, call.argument, reason)

@@ -275,6 +275,9 @@ def test_an_open_command_without_a_process_asks_for_approval_and_with_one_runs(q
         assert qwen.state(calling("command", 30)) == ASKS
         assert qwen.state(calling("edit", 30)) == ASKS
         assert qwen.state(calling("other", 30)) == UNKNOWN
+        # the clock was set back since
+        assert qwen.state(calling("command", -3600)) == ASKS
+        assert qwen.state(calling("other", -3600)) == UNKNOWN
         assert qwen.state(calling("other", 30, "task")) == WORKING
 
 

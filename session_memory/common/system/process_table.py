@@ -32,7 +32,7 @@ class Process(NamedTuple):
 
     @property
     def leads(self) -> bool:
-        """Whether it has a session of its own, as a command in the background has."""
+        """Check if the process has a session of its own, as a command in the background has."""
         return self.session == self.pid
 
 
