@@ -37,10 +37,12 @@ from session_memory.sessions.states import ASKS, BACKGROUND, ENDED, GONE, WAITS,
 FOLLOW_SECONDS = 15.0  # after which an answer counts as wrong
 STEADY_SECONDS = 4.0  # after an event; longer than a call may do nothing before it counts as asking
 DIALOG_SECONDS = 1.5  # in which a new dialog takes no key, in case it was meant for the prompt
+AGAIN_SECONDS = 3.0  # after which Return is pressed again if it sent no prompt
 CLOCK_SECONDS = (3600, -3600)
 _CLOCK = "import time; real = time.time; time.time = lambda: real() + {}; "
 QUESTION = "Which cup?"
 RESUMED = "resumed in another terminal"
+QUESTIONS = "asks a question"
 _COMMAND = "sh wait.sh"
 _SCRIPT = "touch began\nuntil [ -e go ]; do sleep .1; done\nrm -f began go\n"
 
@@ -55,8 +57,8 @@ class Habits:
     `ready` shows that it takes a prompt, `dialog` that it asks for approval ('' if it never asks).
     `call` runs the command if that is not the plain call of its shell. `ask` asks the user
     something, and `background` runs the command beyond the turn; None if it has no such tool.
-    `resume` goes on with the session `{}`. In `options`, PROJECT is the directory. `names_call`
-    says whether its transcript names a call that asks, and `untold` has the states that nothing
+    `resume` goes on with the session `{}`. In `options`, PROJECT is the directory; `environment`
+    has more variables. `names_call` says whether its transcript names a call that asks, and `untold` has the states that nothing
     shows: see docs/use/agents.md."""
 
     ready: str
@@ -68,6 +70,7 @@ class Habits:
     background: Call | None = None
     quits: tuple[str, ...] = ("/quit", "\r")
     names_call: bool = True
+    environment: tuple[tuple[str, str], ...] = ()
     untold: tuple[str, ...] = ()
 
 
@@ -77,6 +80,13 @@ def _questions(**more: Any) -> dict[str, Any]:
     return {"questions": [{"question": QUESTION, "header": "Cup", "options": options, **more}]}
 
 
+def _of_codex(**more: Any) -> Call:
+    """Return what a model of Codex in code mode writes to run the command."""
+    script = f"await tools.exec_command({json.dumps({'cmd': _COMMAND, **more})})"
+    return "exec", {"script": script}
+
+
+_ESCALATED = {"sandbox_permissions": "require_escalated", "justification": "Wait."}
 HABITS = {
     "copilot": Habits(
         ready="/ commands",
@@ -112,6 +122,50 @@ HABITS = {
             {"command": _COMMAND, "description": "Wait.", "run_in_background": True},
         ),
         quits=("/exit", "\r"),
+    ),
+    "codex": Habits(
+        ready="? for shortcuts",
+        resume=("resume", "{}"),
+        options=(
+            *("-m", "gpt-6.1-sol", "-a", "on-request", "-s", "workspace-write"),
+            *("-c", 'projects={"PROJECT"={trust_level="trusted"}}'),
+            *("-c", "check_for_update_on_startup=false"),
+        ),
+        dialog="Would you like to run the following command?",
+        call=_of_codex(**_ESCALATED),
+        background=_of_codex(yield_time_ms=500, **_ESCALATED),
+    ),
+    "opencode": Habits(
+        ready="fake-1",
+        resume=("--session", "{}"),
+        dialog="Permission required",
+        ask=("question", _questions()),
+        environment=(("OPENCODE_PERMISSION", '{"bash": "ask"}'),),
+        quits=("/exit", "\r"),
+    ),
+    "gemini": Habits(
+        ready="Type your message",
+        resume=("--resume", "{}"),
+        options=("-m", "gemini-2.5-flash"),
+        dialog="Allow execution of",
+        ask=("ask_user", _questions(type="choice")),
+        background=(
+            "run_shell_command",
+            {"command": _COMMAND, "description": "Wait.", "is_background": True},
+        ),
+        names_call=False,
+        untold=(QUESTIONS,),
+    ),
+    "qwen-code": Habits(
+        ready="Type your message",
+        resume=("--resume", "{}"),
+        options=("--auth-type", "openai"),
+        dialog="Allow execution of",
+        ask=("ask_user_question", _questions(multiSelect=False)),
+        background=(
+            "run_shell_command",
+            {"command": _COMMAND, "description": "Wait.", "is_background": True},
+        ),
     ),
 }
 
@@ -173,6 +227,7 @@ class Drive:
         self.environment = {
             **self.program.environment,
             "TERM": "xterm-256color",
+            **dict(self.habits.environment),
         }
         self.cells: list[Cell] = []
         self.began = self.program.project / "began"
@@ -260,7 +315,7 @@ class Drive:
             self._prompt(prompt)
             asked_at = self._answered()
             self._shown(QUESTION)
-            self._expect("asks a question", WAITS, asked_at)
+            self._expect(QUESTIONS, WAITS, asked_at)
             self._terminal.press("\r")
             self._answered(1)
 
@@ -288,15 +343,27 @@ class Drive:
         hold = self.user.model.hold(prompt, _may_call) if held else None
         self._before, self._asked, self._mark = len(self._requests()), prompt, self._terminal.drawn
         self._terminal.enter(prompt)
-        self._terminal.wait(lambda: bool(self._turn()), f"the request for {prompt!r}")
+        pressed = time.monotonic()
+
+        def is_sent() -> bool:
+            """Press Return again: some take a quick one for a part of pasted text."""
+            nonlocal pressed
+            if not self._turn() and time.monotonic() > pressed + AGAIN_SECONDS:
+                self._terminal.press("\r")
+                pressed = time.monotonic()
+            return bool(self._turn())
+
+        self._terminal.wait(is_sent, f"the request for {prompt!r}")
         return hold
 
     def _answered(self, calls: int = 0) -> float:
         """Wait until the model has answered the last prompt after so many calls; return the time."""
-        self._terminal.wait(
-            lambda: len([each for each in self._turn() if each.answered_at]) > calls, "the answer"
-        )
-        return float(self._turn()[calls].answered_at)
+        self._terminal.wait(lambda: self._answer_times()[calls:] != [], "the answer")
+        return self._answer_times()[calls]
+
+    def _answer_times(self) -> list[float]:
+        """Return when the model answered the requests of the last prompt so far."""
+        return [each.answered_at for each in self._turn() if each.answered_at]
 
     def _turn(self) -> list[Any]:
         """Return the requests of the last prompt, without titles and other chores."""
@@ -372,7 +439,9 @@ def _told(line: dict[str, Any]) -> str:
 
 def _may_call(request: Any) -> bool:
     """Return whether the model may answer a request with calls."""
-    return bool(request.body.get("tools")) or request.path.endswith("/responses")
+    given = [item.get("type") for item in request.body.get("input", ()) if isinstance(item, dict)]
+    has_tools = bool(request.body.get("tools")) or "additional_tools" in given
+    return has_tools and request.body.get("stream") is not False
 
 
 def _until(is_so: Callable[[], bool], what: str) -> None:
