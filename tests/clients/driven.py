@@ -58,8 +58,8 @@ class Habits:
     `call` runs the command if that is not the plain call of its shell. `ask` asks the user
     something, and `background` runs the command beyond the turn; None if it has no such tool.
     `resume` goes on with the session `{}`. In `options`, PROJECT is the directory; `environment`
-    has more variables. `names_call` says whether its transcript names a call that asks, and `untold` has the states that nothing
-    shows: see docs/use/agents.md."""
+    has more variables. `names_call` says whether its transcript names a call that asks, and
+    `untold` has the states that nothing shows: see docs/use/agents.md."""
 
     ready: str
     resume: tuple[str, ...]
