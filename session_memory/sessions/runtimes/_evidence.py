@@ -63,7 +63,7 @@ class ProcessEvidence:
     def has_command(self, at: float) -> bool:
         """Return whether a command runs that the session started after that time.
 
-        It is a shell with a command, or a program to which such a shell has given its process."""
+        It is a shell with a command, or the program that a shell has become."""
         return any(
             child.began > at and (child.leads or _is_shell(child.words)) for child in self.children
         )
