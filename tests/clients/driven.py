@@ -291,7 +291,7 @@ class Drive:
         self._expect("the model answers", WORKING, time.monotonic())
         self._expect_with_other_clocks("the model answers", WORKING)
         hold.released.set()
-        self._expect("the turn has ended", WAITS, self._answered())
+        self._expect("the turn has ended", WAITS, time.monotonic())
         self._expect_with_other_clocks("the turn has ended", WAITS)
 
     def _asks_and_is_approved(self, prompt: str) -> None:
