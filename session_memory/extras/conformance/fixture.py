@@ -171,7 +171,7 @@ def fixture_of(
       module, describes its keys and has an example.
     - `cases/`: further transcripts, for habits that only some programs have (see cases.py).
 
-    A wheel has the fixtures of this package's runtimes in `fixtures/` beside this module.
+    A wheel has the fixtures of this package's runtimes in `session_memory/packaged/conformance/`.
 
     Raises ValueError if `expected.json` has a wrong key."""
     monkeypatch.setitem(files.os.environ, b"HOME", os.fsencode(tmp_path / "person"))
