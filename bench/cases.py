@@ -211,6 +211,18 @@ def session_start(*, is_due: bool) -> Callable[[Stage], Setup]:
     return set_up
 
 
+def end_of_turn(stage: Stage) -> Setup:
+    """A turn ends with notices on; the process that could send one is not waited for."""
+    scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES)
+    notices = scene.want_notices()
+
+    def check(stdout: bytes) -> None:
+        _silence(stdout)
+        scene.wait_for_notice()
+
+    return Setup(scene.stop(), scene.bare(), notices.claim, check)
+
+
 def status_line(stage: Stage) -> Setup:
     """Show a status line after a prompt that reported 50 other active sessions."""
     scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES)
@@ -357,6 +369,7 @@ CASES = [
         prompt(MIXED_SIZES[:6], Clash, run=Scene.call_hook, expect=_says(b"PreToolUse", EDITED)),
         1.5,
     ),
+    Case("end-of-turn", "a turn ends, 50 other sessions, with notices on", 1.3, end_of_turn),
     Case("status-line", "the status line, 50 other sessions", 1.0, status_line, 1.5),
     Case(
         "quiet-50-line",

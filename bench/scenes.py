@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 
 from session_memory.app.install.environment import Environment
 from session_memory.app.install.program import ensure_app
+from session_memory.app.notices import Notices
 from session_memory.common.system.files import is_locked
+from session_memory.common.system.process_table import ProcessTable
 from session_memory.memory import prompt_index
 from session_memory.memory.memory_index import IndexedMemory, Origin
 from session_memory.memory.prompt_index_reader import PROMPT_INDEX
@@ -32,6 +34,7 @@ OWN_SESSION = "11111111-1111-4111-8111-111111111111"
 AGE_SECONDS = 3600  # how long ago the sessions were last active
 FRESH_AGE_SECONDS = 60  # and how long ago, where they did something since
 SETTLED_SECONDS = 2.5  # two seconds after its last write, a file is trusted to be unchanged
+NOTICE_SECONDS = 30.0
 UPKEEP_SECONDS = 60.0  # that a first run may take
 KILOBYTE = 1024
 MEGABYTE = 1024 * KILOBYTE
@@ -115,6 +118,26 @@ class Scene:
         """Have the hook keep what the status line shows."""
         self.state_dir.parent.mkdir(parents=True, exist_ok=True)
         (self.state_dir.parent / "config.yaml").write_text("statusline: true\n")
+
+    def stop(self) -> Command:
+        """Return the hook for the end of a turn, which only notices need."""
+        return self._command("hooks/session_waits.py", hook_event_name="Stop")
+
+    def want_notices(self) -> Notices:
+        """Turn notices on. Return them; as long as they are claimed, a hook leaves them."""
+        self.state_dir.parent.mkdir(parents=True, exist_ok=True)
+        (self.state_dir.parent / "config.yaml").write_text(
+            "notices: command\nnotice_command: ['true']\n"
+        )
+        return Notices(self.environment, print)
+
+    def wait_for_notice(self) -> None:
+        """Wait until the processes that the hook started have ended. Raises CommandError."""
+        deadline, script = time.monotonic() + NOTICE_SECONDS, f"{self._app}/hooks/notice.py"
+        while any(script in process.words for process in ProcessTable.now().processes.values()):
+            if time.monotonic() > deadline:
+                raise CommandError(f"{self.root}: the process for a notice does not end")
+            time.sleep(0.05)
 
     def reader(self, name: str) -> Command:
         """Return the reader as an agent runs it, for the last entries of one named session."""

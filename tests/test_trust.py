@@ -28,9 +28,9 @@ proof; read {SESSION}; rescue; search cookie; sessions; read 1; told; why instal
 """
 
 
-def installed_events() -> set[tuple[str, str]]:
+def installed_events(declared_in: str = "hooks.json") -> set[tuple[str, str]]:
     """Return each runtime's title with each event that an install adds a hook for."""
-    declared = (REPOSITORY / "hooks/hooks.json").read_text()
+    declared = (REPOSITORY / "hooks" / declared_in).read_text()
     events = set()
     for runtime in all_runtimes():
         events |= {
@@ -52,6 +52,14 @@ def test_the_page_lists_every_hook_that_an_install_adds_and_no_other() -> None:
     rows = re.findall(r"^\| ([\w ]+) \| `([\w.]+)` \| .+ \| .+ \|$", PAGE.read_text(), re.MULTILINE)
     assert len(rows) == len({*rows})
     assert {*rows} == installed_events()
+
+
+def test_the_page_lists_every_hook_that_only_notices_need() -> None:
+    text = PAGE.read_text().partition("### Only with notices")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| ([\w ]+) \| `([\w.]+)` \| [^|]+ \|$", text, re.MULTILINE)
+    assert len(rows) == len({*rows})
+    of_extensions = {(title, event) for title, event in installed_events() if title in EXTENSIONS}
+    assert {*rows} == installed_events("notices.json") - of_extensions
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from ..awareness.events.delivery_state import DeliveryState
 from ..common.errors import described
 from ..common.system.files import user_dir
 from ..common.system.git import find_worktree, head_of
+from ..common.text.format import one_line, shorten
+from ..common.text.paths import relative
 from ..common.text.sanitize import for_people
 from ..sessions.states import State
 from ..sessions.transcripts.entries import Entry
@@ -26,6 +28,9 @@ from .session_counts import active_since as active_since
 ENTRIES = 60  # of each transcript, from its end
 REQUEST_CHARACTERS = 300
 WORDS_CHARACTERS = 500
+PLACE_CHARACTERS = 30
+PATH_CHARACTERS = 30
+COMMAND_CHARACTERS = 40
 FILES = 8
 COLLISION = "! "  # begins the lines about a collision: see awareness/activity/collisions/_lines.py
 # rewritten for a person
@@ -156,3 +161,33 @@ def _branch_and_worktree(cwd: str) -> tuple[str, str]:
     head = head_of(worktree.git_dir)
     branch = head[:12] if len(head) == 40 else for_people(head)
     return branch, for_people(os.path.basename(worktree.root))
+
+
+def place_of(session: ActiveSession) -> str:
+    """Return the project of a session, with its worktree and branch."""
+    place = session.project or "-"
+    if session.worktree and session.worktree not in (session.project, session.branch):
+        place = f"{place}/{session.worktree}"
+    if session.branch:
+        place = f"{place} ({session.branch})"
+    return shorten(one_line(place), PLACE_CHARACTERS)
+
+
+def doing(session: ActiveSession) -> str:
+    """Return what a session asks for, runs, or edits; '' if nothing shows it."""
+    state = session.state
+    if state.names_call:
+        argument = one_line(relative(for_people(state.argument), session.cwd))
+        return shorten(f"{state.tool}: {argument}" if argument else state.tool, COMMAND_CHARACTERS)
+    if state.reason and state.needs_user:
+        return shorten(state.reason, COMMAND_CHARACTERS)
+    if session.files:
+        return f"edits {_tail(one_line(relative(session.files[0], session.cwd)))}"
+    return ""
+
+
+def _tail(path: str) -> str:
+    """Return the end of a path, in whole names."""
+    while len(path) > PATH_CHARACTERS and "/" in path:
+        path = path.partition("/")[2]
+    return shorten(path, PATH_CHARACTERS)

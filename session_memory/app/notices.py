@@ -1,4 +1,6 @@
-"""Notices that a session begins to wait for its user: each once, by the person's own settings."""
+"""Notices that a session begins to wait for its user: each once, by the person's own settings.
+
+A hook leaves them to a watcher that claims to see all sessions."""
 
 from __future__ import annotations
 
@@ -12,18 +14,22 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ..common.errors import described
-from ..common.system.files import make_private_dir
+from ..common.errors import LockedError, described
+from ..common.system.files import lock, make_private_dir, names_in, path_stamp
 from ..common.system.leftover_files import remove_old_files
 from ..common.system.terminal import ring_bell
 from ..common.text.sanitize import shortened
 from ..sessions.settings.homes import person_home
+from .active_sessions import ActiveSession, doing, place_of
 
 TEXT_CHARACTERS = 200
 SECONDS = 10.0  # in which a program has to show a notice
 _POLL_SECONDS = 0.05
 KEPT_SECONDS = 86_400.0  # of the record that a notice was sent
 _RECORD = re.compile("^[0-9a-f]{32}$")
+_CLAIM = "watcher-"  # begins the name of a file that a watcher locks
+CLAIMED_SECONDS = 10.0  # since a watcher renewed its claim; one that was suspended sends nothing
+_LOCK_SECONDS = 0.1  # several hooks look at the same file for a moment
 _OSASCRIPT = (
     "on run words",
     'display notification (item 1 of words) with title "session-memory"',
@@ -44,6 +50,7 @@ class Notices:
         self._has_failed = False
         self._is_closed = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._claim = -1
         self.has_bell = settings.notices == "bell"
         self._command = _command(settings.notices, settings.notice_command, environ)
         self.is_on = settings.notices != "off"
@@ -51,6 +58,46 @@ class Notices:
             note("notices: the setting notice_command is empty")
         elif settings.notices == "desktop" and not self._command:
             note("notices: neither notify-send nor osascript is installed")
+
+    def send_if_waiting(self, session: ActiveSession) -> bool:
+        """Send a notice if a session waits for its user, and return whether it does."""
+        state = session.state
+        if state.needs_user:
+            parts = [f"{state.name}: {place_of(session)}", doing(session) or session.request]
+            key = session.id, state.name, round(state.since), state.argument
+            self.send(": ".join(filter(None, parts)), key)
+        return state.needs_user
+
+    def claim(self) -> None:
+        """Tell hooks that this watcher sees all sessions, so they send nothing.
+
+        Renew the claim often. It ends with the process."""
+        if not self.is_on:
+            return
+        path = f"{self._directory}/{_CLAIM}{os.getpid()}"
+        try:
+            make_private_dir(self._directory)
+            if self._claim < 0:
+                self._claim = lock(path, _LOCK_SECONDS)
+            os.utime(self._claim)
+        except (OSError, LockedError):
+            pass  # hooks then send too, each notice once
+
+    def is_claimed(self) -> bool:
+        """Check if a watcher sees all sessions and sends their notices."""
+        for name in names_in(self._directory):
+            path = f"{self._directory}/{name}"
+            if not name.startswith(_CLAIM):
+                continue
+            try:
+                os.close(lock(path, _LOCK_SECONDS))
+                os.unlink(path)  # its watcher has ended
+            except LockedError:
+                if abs(time.time() - path_stamp(path)[2] / 1e9) < CLAIMED_SECONDS:
+                    return True
+            except OSError:
+                pass
+        return False
 
     def send(self, text: str, key: Iterable[object]) -> None:
         """Send a notice unless one with the same key was sent. It waits for nothing."""
@@ -64,11 +111,17 @@ class Notices:
             self._threads = [each for each in self._threads if each.is_alive()] + [thread]
             thread.start()
 
-    def close(self) -> None:
-        """End the programs that still run, with the processes that they started."""
-        self._is_closed.set()
+    def finish(self) -> None:
+        """Wait until all notices are shown, or their time is over."""
         for thread in self._threads:
             thread.join()
+
+    def close(self) -> None:
+        """End the programs that still run, with the processes that they started, and the claim."""
+        self._is_closed.set()
+        self.finish()
+        if self._claim >= 0:
+            os.close(self._claim)
 
     def _is_first(self, key: str) -> bool:
         """Record that a notice is sent; return False if another watcher did."""

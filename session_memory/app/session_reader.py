@@ -26,6 +26,7 @@ from .session_counts import active_since
 TABLE_SECONDS = 2.0  # the processes are listed again after so long
 TRANSCRIPT = ".jsonl"
 MOST_UNLISTED = 50  # transcripts without a message that are looked at again
+LATELY_SECONDS = 3600.0  # since its last record, a session with a new event
 LISTING_SECONDS = 60.0  # and the sessions, if no directory has changed
 
 
@@ -92,7 +93,8 @@ class SessionReader:
 
     Without `all_projects` only the current directory's project counts. With a `share`, reading
     takes about that share of a core. With `delivery_seconds`, each time takes so long for the
-    updates of sessions, and reads none for 0; those that have ended need none."""
+    updates of sessions, and reads none for 0; those that have ended need none. With `only`, read
+    just the session with this id, if it was active lately and a person works in it."""
 
     def __init__(
         self,
@@ -102,8 +104,10 @@ class SessionReader:
         all_projects: bool = True,
         share: float = 0.0,
         delivery_seconds: float = math.inf,
+        only: str = "",
     ) -> None:
         self._home = home
+        self._only = only
         self._environ = environ
         self._all_projects = all_projects
         self._stamps: list[object] = []
@@ -114,6 +118,11 @@ class SessionReader:
         self._states = StateReader(environ, TABLE_SECONDS if share else 0.0)
         self._delivery_seconds = delivery_seconds
         self._listing, self._reading, self._delivering = [_Share(share / 3) for _ in range(3)]
+
+    @property
+    def covers_all(self) -> bool:
+        """Return whether all sessions of the user are read."""
+        return self._all_projects and not (self._home or self._only)
 
     def directories(self) -> list[str]:
         """Return the directories in or below which a file changes whenever a session does."""
@@ -156,7 +165,7 @@ class SessionReader:
         if self._is_limited and self._listed_at and not (is_old and self._listing.is_due):
             return
         self._stamps, self._listed_at = stamps, time.monotonic()
-        since = min(since, self._states.first_began(now))
+        since = now - LATELY_SECONDS if self._only else min(since, self._states.first_began(now))
         with self._listing.spending():
             listed = self._find(since)
         followed = {}
@@ -170,11 +179,17 @@ class SessionReader:
 
     def _find(self, since: float) -> list[FoundSession]:
         try:
-            return find_sessions(self._home, self._all_projects, self._environ, since=since)
+            sessions = find_sessions(self._home, self._all_projects, self._environ, since=since)
         except UnknownSessionError:
             if self._home:
                 raise
             return []  # no runtime has sessions yet
+        return [each for each in sessions if not self._only or self._is_wanted(each)]
+
+    def _is_wanted(self, session: FoundSession) -> bool:
+        """Check that a session is the only one to be read, and a person's."""
+        path = session.session.path
+        return session.id == self._only and not session.runtime.is_automated(path)
 
     def _folders(self) -> Iterator[str]:
         """Yield the folders of all runtimes, and the transcripts that are in none."""

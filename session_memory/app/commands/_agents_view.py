@@ -8,14 +8,10 @@ from typing import Any
 
 from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted, one_line, shorten
-from ...common.text.paths import relative
 from ...common.text.sanitize import for_people
 from ...common.text.timestamps import age, iso_time
-from ..active_sessions import ActiveSession
+from ..active_sessions import ActiveSession, doing, place_of
 
-PLACE_CHARACTERS = 30
-PATH_CHARACTERS = 30
-COMMAND_CHARACTERS = 40
 LEAST_REQUEST = 16  # characters of a request, below which it is left out
 
 
@@ -93,36 +89,6 @@ def agent_json(session: ActiveSession) -> dict[str, Any]:
         "collisions": list(session.collisions),
         "last_active": iso_time(session.last_at),
     }
-
-
-def place_of(session: ActiveSession) -> str:
-    """Return the project of a session, with its worktree and branch."""
-    place = session.project or "-"
-    if session.worktree and session.worktree not in (session.project, session.branch):
-        place = f"{place}/{session.worktree}"
-    if session.branch:
-        place = f"{place} ({session.branch})"
-    return shorten(one_line(place), PLACE_CHARACTERS)
-
-
-def doing(session: ActiveSession) -> str:
-    """Return what a session asks for, runs, or edits; '' if nothing shows it."""
-    state = session.state
-    if state.names_call:
-        argument = one_line(relative(for_people(state.argument), session.cwd))
-        return shorten(f"{state.tool}: {argument}" if argument else state.tool, COMMAND_CHARACTERS)
-    if state.reason and state.needs_user:
-        return shorten(state.reason, COMMAND_CHARACTERS)
-    if session.files:
-        return f"edits {_tail(one_line(relative(session.files[0], session.cwd)))}"
-    return ""
-
-
-def _tail(path: str) -> str:
-    """Return the end of a path, in whole names."""
-    while len(path) > PATH_CHARACTERS and "/" in path:
-        path = path.partition("/")[2]
-    return shorten(path, PATH_CHARACTERS)
 
 
 def _row(session: ActiveSession, now: float) -> tuple[str, str, str, str]:

@@ -12,11 +12,11 @@ from typing import Any
 
 from ...common.system.terminal import Result, Terminal, print_note
 from ...sessions.states import ENDED, WAITS
-from ..active_sessions import ActiveSession
+from ..active_sessions import ActiveSession, doing, place_of
 from ..notices import Notices
 from ..session_reader import SessionReader
 from ..upkeep.watch import wake_ups
-from ._agents_view import AgentsView, agent_json, doing, place_of
+from ._agents_view import AgentsView, agent_json
 
 QUIET_MILLISECONDS = 150
 LONGEST_MILLISECONDS = 900
@@ -43,18 +43,11 @@ def watch(reader: SessionReader, view: AgentsView, terminal: Terminal) -> int:
                 # one that was ended and waits now, its user has just opened
                 is_opened = change.before == ENDED and change.session.state.name == WAITS
                 if not (is_first or is_opened):
-                    _notify(notices, change.session)
+                    notices.send_if_waiting(change.session)
+            if reader.covers_all:
+                notices.claim()  # after the first reading, which sends nothing
             is_first = False
     return 0
-
-
-def _notify(notices: Notices, session: ActiveSession) -> None:
-    """Tell the user that a session begins to wait for them."""
-    state = session.state
-    if state.needs_user:
-        parts = [f"{state.name}: {place_of(session)}", doing(session) or session.request]
-        text = ": ".join(filter(None, parts))
-        notices.send(text, (session.id, state.name, round(state.since), state.argument))
 
 
 def _readings(

@@ -6,6 +6,7 @@ import argparse
 import os
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from ...awareness.activity.delivery import kind_of_delivery
@@ -17,14 +18,15 @@ from ...common.text.sanitize import for_people, name_for_people
 from ...history.store.location import find_location
 from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.check import FileCheck, as_meant, problem_with, refused
-from ...sessions.settings.compiled import Key, Kind
-from ...sessions.settings.homes import Home
+from ...sessions.settings.compiled import NOTICES_WITHOUT_WATCH, Key, Kind
+from ...sessions.settings.homes import Home, person_home
 from ...sessions.settings.keys import parsed, set_key, unset_key, written
 from ...sessions.settings.replaced_keys import current
 from ...sessions.settings.rules import SHARES
 from ...sessions.settings.rules_check import PROJECTS, SECTIONS, SHARE, WORDS, closest, is_path
 from ...sessions.settings.section_table import KEYS
 from ...sessions.settings.section_table import SECTIONS as SECTION_CLASSES
+from ..install._notice_hooks import switch_notice_hooks
 from ..install._status_line import switch_status_line
 from .arguments import add_common
 
@@ -82,9 +84,7 @@ def _settings(home: Home) -> ShownSettings:
 def _change(home: Home, name: str, arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Set a key of the home's file, or remove it with --unset."""
     at, value = _meant(name, arguments.value)
-    changed, refusals = (
-        switch_status_line(home, os.environ, is_on=value) if at == ("statusline",) else ([], [])
-    )
+    changed, refusals = _switched(home, at, value)
     was_set = True
     if not arguments.unset:
         set_key(home.config_file, at, value)
@@ -108,6 +108,17 @@ def _change(home: Home, name: str, arguments: argparse.Namespace, terminal: Term
 
         follow_rules(find_location(arguments.home, os.environ), terminal.note)
     return 0
+
+
+def _switched(home: Home, at: tuple[str, ...], value: Any) -> tuple[list[Path], list[str]]:
+    """Change the settings of runtimes that depend on a key.
+
+    Return the changed files, and the errors of files that were not changed."""
+    if at == ("statusline",):
+        return switch_status_line(home, os.environ, is_on=value)
+    if at == ("notices",) and home.config_file == person_home(os.environ).config_file:
+        return switch_notice_hooks(os.environ, is_on=value in NOTICES_WITHOUT_WATCH)
+    return [], []
 
 
 @dataclass(frozen=True)

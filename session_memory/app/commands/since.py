@@ -13,11 +13,10 @@ from ...common.text.timestamps import midnight
 from ...history.patterns.project_work import WorkSince
 from ...history.store.values import Filter
 from ...sessions.transcripts.sessions import UnknownSessionError
-from ..active_sessions import ActiveSession
+from ..active_sessions import ActiveSession, doing, place_of
 from ..labels import project_of, quoted
 from ..projects import is_in_project, limited_to
 from ..session_reader import SessionReader
-from ._agents_view import doing, place_of
 from ._since_view import DoneWork, WaitingSession
 from .arguments import NO_LIMIT, add_home, add_private, add_project, point_in_time, positive
 from .opened_store import OpenStore, check_names, on_store, options_of, refresh

@@ -12,6 +12,7 @@ from typing import Any
 from ... import NAME
 from ...awareness.events.log import missed_too_often, notices
 from ...awareness.install.ledger import InstallLedger
+from ...awareness.install.plan import NOTICE_HOOKS, InstalledPaths
 from ...awareness.install.settings_file import SettingsFile
 from ...common.errors import SessionMemoryError
 from ...common.system.file_changes import missing_directories, read_if_there
@@ -27,6 +28,7 @@ from ...sessions.transcripts.log import last_entries
 from ..upkeep._runs import past_runs
 from ._home_changes import extension_names
 from ._homes import Target
+from ._notice_hooks import wants_notice_hooks
 from ._servers import has_server, read_toml, servers_file
 from ._trial import Trial, fault_at_start, interpreter_of, modified, try_hook
 from .environment import OLDEST_PYTHON, version_of
@@ -218,10 +220,9 @@ def _check_hooks(
         return [Finding(WRONG, "settings", f"{error}", mend)], []
     is_ours = ledger.recogniser()
     here = [hook for hook in hooks if is_ours(hook.command)]
-    declared = read_if_there(paths.app / "hooks" / "hooks.json")
-    if declared is None or (has_plugin and not here):
+    if not (paths.app / "hooks" / NOTICE_HOOKS).is_file() or (has_plugin and not here):
         return [], here
-    wanted = install.wanted_hooks(declared.decode(), "python3", str(paths.app))
+    wanted, notice_events = _wanted_hooks(install, paths)
     present = {(hook.event, hook.matcher) for hook in here}
     missing = dict.fromkeys(
         hook.event for hook in wanted if (hook.event, hook.matcher) not in present
@@ -229,10 +230,24 @@ def _check_hooks(
     if missing:
         text = f"{path}: the hook for {enumerated(missing)} is missing, so it never runs"
         return [Finding(WRONG, "hooks", text, _reinstall(target))], here
-    found_all = Finding(
-        OK, "hooks", f"{enumerated(dict.fromkeys(hook.event for hook in here))} in {path}"
-    )
+    events = dict.fromkeys(hook.event for hook in here)
+    if unwanted := [event for event in notice_events if event in events]:
+        text = f"{path}: the hook for {enumerated(unwanted)} is there, but notices are off"
+        return [Finding(NOTE, "hooks", text, f"{NAME} config notices off")], here
+    found_all = Finding(OK, "hooks", f"{enumerated(events)} in {path}")
     return [found_all, *_check_trust(target, here)], here
+
+
+def _wanted_hooks(install: Install, paths: ProgramPaths) -> tuple[list[Hook], list[str]]:
+    """Return the hooks that a runtime should have, and the events that only notices need if the
+    person wants none."""
+    [without, with_notices] = [
+        InstalledPaths(paths.app, "python3", paths, has_notices).hooks_for(install)
+        for has_notices in (False, True)
+    ]
+    if wants_notice_hooks(os.environ):
+        return with_notices, []
+    return without, [hook.event for hook in with_notices if hook not in without]
 
 
 def _check_trust(target: Target, here: list[Hook]) -> list[Finding]:

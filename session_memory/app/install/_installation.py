@@ -32,6 +32,7 @@ from ._homes import (
     shared_skills,
 )
 from ._kept_files import check_place
+from ._notice_hooks import wants_notice_hooks
 from ._trial import Trial, try_hook
 from .environment import Environment, missing_parts, version_of
 from .package_checks import search_packages
@@ -102,7 +103,7 @@ def install(
         check_place(person_home(environ).memory_dir)
 
     def planned(python: str, ledger: InstallLedger) -> _Plans:
-        place = InstalledPaths(source, python, paths)
+        place = InstalledPaths(source, python, paths, wants_notice_hooks(environ))
         return _plans_for(request, place, ledger, environ, is_allowed=is_allowed)
 
     ledger = InstallLedger.read(paths.ledger_file)

@@ -19,9 +19,7 @@ from ...common.errors import LockedError
 from ...common.system.files import Closing, lock
 from ...extension_points import UPKEEP
 from ...history.store.location import NoStoreError, StoreLocation, find_location
-from ...sessions.runtimes.table import all_runtimes
-from ...sessions.settings.homes import ENV_GUARD
-from ...sessions.settings.program import add_all_packages, stay_with_version
+from ...sessions.settings.program import leave_session
 from ._runs import UpkeepRun, cpu_seconds
 from .run import Run
 
@@ -55,12 +53,7 @@ def main(words: list[str]) -> None:
 
     With the second argument CONFLICTS, only search for conflicts. Errors go to the home's log."""
     _lower_priority()
-    stay_with_version()
-    for runtime in all_runtimes():  # a child process belongs to no session
-        for name in runtime.install.hook_variables("", ""):
-            os.environ.pop(name, None)
-    os.environ[ENV_GUARD] = "1"
-    add_all_packages(os.environ)
+    leave_session()
     with suppress(NoStoreError, LockedError):  # nothing recorded yet; another process is running
         (_judge if CONFLICTS in words[1:] else do_upkeep)(words[0], os.environ)
 

@@ -84,6 +84,13 @@ def session_end() -> None:
     _run(is_left, end_in_background, with_upkeep=True)
 
 
+def session_waits() -> None:
+    """Run the hooks Stop and PermissionRequest: send a notice from a separate process."""
+    from .session_waits import is_answered, start_notice
+
+    _run(is_answered, start_notice)
+
+
 def pi_archive() -> None:
     """Run Pi's `session_before_compact` and `session_shutdown`.
 

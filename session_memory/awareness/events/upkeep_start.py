@@ -67,28 +67,36 @@ def start_judgement(home: Home, mode: str) -> None:
 
 
 def _start(home: Home, mode: str, *words: str) -> None:
-    if mode == "sessions" and hasattr(os, "posix_spawn") and not home.shared_root:
-        loaded = sys.modules.get("os")  # only `os.environ` has this process's changes
-        os.posix_spawn(
-            sys.executable,
-            [sys.executable, "-I", _script(), home.path, *words],
-            loaded.environ if loaded else os.environ,
-            file_actions=[
-                (os.POSIX_SPAWN_OPEN, descriptor, "/dev/null", os.O_RDWR, 0)
-                for descriptor in (0, 1, 2)
-            ],
-            setsid=True,
-        )
+    if mode == "sessions" and not home.shared_root:
+        start_script(SCRIPT, home.path, *words)
 
 
-def _script() -> str:
-    """Return the path of the script that runs upkeep, beside the package or in a wheel.
+def start_script(script: str, *words: str) -> None:
+    """Start one of our scripts in a separate process that nobody waits for.
+
+    Its path begins with `/hooks/`. Do nothing on Windows. Raises OSError."""
+    if not hasattr(os, "posix_spawn"):
+        return
+    loaded = sys.modules.get("os")  # only `os.environ` has this process's changes
+    os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-I", _source_dir() + script, *words],
+        loaded.environ if loaded else os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, descriptor, "/dev/null", os.O_RDWR, 0) for descriptor in (0, 1, 2)
+        ],
+        setsid=True,
+    )
+
+
+def _source_dir() -> str:
+    """Return the directory with `hooks/`, beside the package or in a wheel.
 
     This repeats `settings.program.source_dir`, because importing that takes as long as the whole
     hook."""
     package: str = sys.modules[__package__.partition(".")[0]].__path__[0]
     packaged = f"{package}/packaged"
-    return (packaged if is_directory(packaged) else package.rpartition("/")[0]) + SCRIPT
+    return packaged if is_directory(packaged) else package.rpartition("/")[0]
 
 
 def detach() -> bool:

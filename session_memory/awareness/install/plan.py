@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from ..events.main import HOME_OPTION
 from .ledger import HomeRecord, InstallLedger
 from .settings_file import SettingsFile
 
+NOTICE_HOOKS = "notices.json"  # in hooks/, the hooks that only notices need
 _MODE = 0o644  # of files that a runtime loads
 
 
@@ -23,11 +25,12 @@ class InstalledPaths:
     """The origin of the files in a home.
 
     `source` has hooks/ and skills/, and `python` is the interpreter. `paths` are the paths
-    of the installed program."""
+    of the installed program. With `has_notices`, the hooks for notices belong to them."""
 
     source: Path
     python: str
     paths: ProgramPaths
+    has_notices: bool = False
 
     def hooks_for(self, install: Install, below: str = "") -> list[Hook]:
         """Return the hooks that a runtime's settings should have.
@@ -46,7 +49,11 @@ class InstalledPaths:
         return install.wanted_files(self._declared(), self.python, str(self.paths.app))
 
     def _declared(self) -> str:
-        return (self.source / "hooks" / "hooks.json").read_text()
+        declared = (self.source / "hooks" / "hooks.json").read_text()
+        if not self.has_notices:
+            return declared
+        notices = json.loads((self.source / "hooks" / NOTICE_HOOKS).read_text())
+        return json.dumps({"hooks": {**json.loads(declared)["hooks"], **notices["hooks"]}})
 
 
 @dataclass

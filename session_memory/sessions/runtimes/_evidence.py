@@ -24,9 +24,9 @@ _INTERPRETERS = ("node", "bun", "deno", "python", "python3")
 _SHELLS = ("sh", "bash", "zsh", "dash", "fish")
 # our own hooks, whose processes do nothing for a session
 _HOOKS = (
-    *("pi_archive", "pi_prompt", "pi_session_start", "plugin_start", "post_tool_use_failure"),
-    *("pre_compact", "pre_tool_use", "session_end", "session_start", "status_line"),
-    *("subagent_start", "upkeep", "user_prompt_submit"),
+    *("notice", "pi_archive", "pi_prompt", "pi_session_start", "plugin_start"),
+    *("post_tool_use_failure", "pre_compact", "pre_tool_use", "session_end", "session_start"),
+    *("session_waits", "status_line", "subagent_start", "upkeep", "user_prompt_submit"),
 )
 _SLACK_SECONDS = 1.0  # between the clocks of a file system and of processes
 

@@ -73,6 +73,8 @@ class Runtime:
     TOOL_EVENT = "PreToolUse"  # the event of a tool call, before it is run
     SUB_AGENT_EVENT = ""  # the event at a sub-agent's start that we answer; '' if none
     FAILED_EVENT = ""  # the event of a failed tool call; '' if we answer none
+    # the events with which a session may begin to wait for its user; () if we answer none
+    WAITING_EVENTS: tuple[str, ...] = ()
     # The event key that identifies its prompt, the same for all our hooks; '' if there is none. A
     # prompt in the middle of a turn may have the id of the turn.
     PROMPT_ID_KEY = ""

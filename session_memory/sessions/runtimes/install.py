@@ -21,7 +21,7 @@ _PLUGIN_ONLY = "/hooks/plugin_start.py"
 _PLUGIN_PATH = re.compile(rf'"?{re.escape(_PLUGIN_ROOT)}([^"\s]*)"?')
 _FAIL_OPEN = " || exit 0"
 # events of hooks.json that some runtimes do not answer
-_NOT_EVERYWHERE = ("SubagentStart", "PostToolUseFailure")
+_NOT_EVERYWHERE = ("SubagentStart", "PostToolUseFailure", "Stop", "PermissionRequest")
 
 
 @dataclass(frozen=True)
@@ -146,6 +146,7 @@ class Install:
         return event not in _NOT_EVERYWHERE or event in (
             self.runtime.SUB_AGENT_EVENT,
             self.runtime.FAILED_EVENT,
+            *self.runtime.WAITING_EVENTS,
         )
 
     def untrusted_hooks(self, settings_dir: str) -> list[str]:

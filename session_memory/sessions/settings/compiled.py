@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 ALL, COLLISIONS = "all", "collisions"  # as `updates`
 TELL, ASK, OFF = "tell", "ask", "off"  # on a collision
 ONLY = "only"  # as `tracking`
+NOTICES_WITHOUT_WATCH = ("desktop", "command")  # as `notices`: a hook can send these
 PROMPT_CHARACTERS = 200  # of memories; the default of a key in the section `memories`
 
 SAME = object()
@@ -203,9 +204,10 @@ class Settings(Section):
     notices: str = key(
         Kind.ANY_OF,
         OFF,
-        "How `session-memory agents --watch` tells you that a session begins to wait or ask: as a "
-        "notice of the desktop\n(notify-send, osascript), with the terminal's bell, or by "
-        "`notice_command`.\nOnly the settings in your home directory count.",
+        "How you hear that a session begins to wait or ask: as a notice of the desktop (notify-send, "
+        "osascript),\nby `notice_command`, or with the bell of the terminal with `session-memory agents --watch`. "
+        "Set it with\n`session-memory config notices`, which also adds the hooks. Only the settings in "
+        "your home directory count.",
         choices=(OFF, "desktop", "bell", "command"),
     )
     notice_command: Sequence[str] = key(

@@ -14,7 +14,7 @@ import session_memory
 from session_memory import NAME
 
 from ..runtimes.table import all_runtimes
-from .homes import person_home, required_user_dir
+from .homes import ENV_GUARD, person_home, required_user_dir
 from .yaml_file import ENV_DATA, SHARED_FOLDER, add_site_packages
 
 # in a wheel: the directory in the package with the files that are beside it in the repository
@@ -205,6 +205,20 @@ def _lock(descriptor: int, *, is_shared: bool) -> None:
     except ImportError:  # Windows keeps files that are open
         return
     fcntl.flock(descriptor, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+
+
+def leave_session() -> None:
+    """Make this process, which a hook started, independent of the hook's session.
+
+    It keeps its version of the program despite upgrades, and has all installed packages. Hooks in
+    programs that it starts do nothing."""
+    stay_with_version()
+    for runtime in all_runtimes():
+        names = (runtime.OWN_ID_VARIABLE, runtime.AGENT_VARIABLE)
+        for name in (*names, *runtime.install.hook_variables("", "")):
+            os.environ.pop(name, None)
+    os.environ[ENV_GUARD] = "1"
+    add_all_packages(os.environ)
 
 
 def add_all_packages(environ: Mapping[str, str]) -> None:

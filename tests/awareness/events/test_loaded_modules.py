@@ -170,6 +170,7 @@ def above(names: list[str], *layers: str) -> list[str]:
         "status_line",
         "pre_compact",
         "session_end",
+        "session_waits",
     ],
 )
 def test_no_hook_loads_memories_commands_or_extras(

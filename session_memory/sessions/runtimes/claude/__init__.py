@@ -44,6 +44,7 @@ class ClaudeCode(ProjectFolders):
     HAS_BACKUP = True
     PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"  # `cwd` follows the agent's `cd`
     SUB_AGENT_EVENT = "SubagentStart"
+    WAITING_EVENTS = ("Stop", "PermissionRequest")
     FAILED_EVENT = "PostToolUseFailure"
     PROMPT_ID_KEY = "prompt_id"  # the same for all prompts of a turn
     SHOWS_NOTICES = True

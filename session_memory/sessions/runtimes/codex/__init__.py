@@ -45,6 +45,7 @@ class Codex(CopiedSessions):
     AGENT_VARIABLE = "CODEX_THREAD_ID"
     HAS_BACKUP = True
     SUB_AGENT_EVENT = "UserPromptSubmit"
+    WAITING_EVENTS = ("Stop", "PermissionRequest")
     SHOWS_NOTICES = True
     TOOLS = {"apply_patch": ("edit", "command"), "Bash": ("command", "command")}
 

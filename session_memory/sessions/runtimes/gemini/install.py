@@ -17,6 +17,8 @@ _EVENTS = {
     "UserPromptSubmit": "BeforeAgent",
     "SessionStart": "SessionStart",
     "SessionEnd": "SessionEnd",
+    "Stop": "AfterAgent",
+    "PermissionRequest": "Notification",
 }
 
 

@@ -35,6 +35,7 @@ class QwenCode(ProjectFolders):
     AGENT_VARIABLE = "QWEN_CODE"
     PROJECT_VARIABLE = "QWEN_PROJECT_DIR"
     FAILED_EVENT = "PostToolUseFailure"
+    WAITING_EVENTS = ("Stop", "PermissionRequest")
     PROMPT_ID_KEY = "prompt_id"
     SHOWS_NOTICES = True
     FAILING_TOOLS = {
