@@ -7,7 +7,7 @@ if sys.version_info < (3, 10):
 
     old_python.end()
 try:
-    from session_memory.app.upkeep.notice_hook import main
+    from session_memory.app.notices import main
 except Exception:  # a broken installation; `session-memory doctor` names the fault
     sys.exit(0)
 if __name__ == "__main__":

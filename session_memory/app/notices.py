@@ -13,14 +13,18 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
+from ..awareness.events.log import HookLog
 from ..common.errors import LockedError, described
 from ..common.system.files import lock, make_private_dir, names_in, path_stamp
 from ..common.system.leftover_files import remove_old_files
 from ..common.system.terminal import ring_bell
 from ..common.text.sanitize import shortened
 from ..sessions.settings.homes import person_home
+from ..sessions.settings.program import leave_session
 from .active_sessions import ActiveSession, doing, place_of
+from .session_reader import SessionReader
 
 TEXT_CHARACTERS = 200
 SECONDS = 10.0  # in which a program has to show a notice
@@ -29,6 +33,9 @@ KEPT_SECONDS = 86_400.0  # of the record that a notice was sent
 _RECORD = re.compile("^[0-9a-f]{32}$")
 _CLAIM = "watcher-"  # begins the name of a file that a watcher locks
 CLAIMED_SECONDS = 10.0  # since a watcher renewed its claim; one that was suspended sends nothing
+_EVENT = "notice"  # in the log
+WAITING_SECONDS = 10.0  # from a hook's event until the runtime has written that its session waits
+_FIRST_PAUSE, _LAST_PAUSE = 0.1, 1.0
 _LOCK_SECONDS = 0.1  # several hooks look at the same file for a moment
 _OSASCRIPT = (
     "on run words",
@@ -163,6 +170,33 @@ class Notices:
         if not self._has_failed:
             self._has_failed = True
             self._note(f"a notice cannot be sent: {described(error)}")
+
+
+def main(words: list[str]) -> None:
+    """Send a notice if the session whose id is the first argument begins to wait.
+
+    A hook that saw the session stop or ask starts this in a process of its own. Errors go to the
+    log of the person's home."""
+    leave_session()
+    log = HookLog(person_home(os.environ))
+    try:
+        notices = Notices(os.environ, partial(log.write, _EVENT))
+        if notices.is_on and not notices.has_bell and not notices.is_claimed():
+            _send_once_waiting(words[0], notices)
+            notices.finish()
+    except Exception as error:  # nobody waits for this process
+        log.write_fault(_EVENT, error)
+
+
+def _send_once_waiting(session_id: str, notices: Notices) -> None:
+    """Look at a session again and again until it waits, or the time is over."""
+    reader = SessionReader(None, os.environ, delivery_seconds=0.0, only=session_id)
+    until, pause = time.monotonic() + WAITING_SECONDS, _FIRST_PAUSE
+    while not any(map(notices.send_if_waiting, reader.read(time.time()))):
+        if time.monotonic() >= until:
+            return
+        time.sleep(pause)
+        pause = min(2 * pause, _LAST_PAUSE)
 
 
 def _command(kind: str, command: Sequence[str], environ: Mapping[str, str]) -> list[str]:

@@ -1,7 +1,6 @@
 """Background work: keep the store up to date, and do the tasks that are due.
 
 forget_journal: forgets sessions step by step
-notice_hook: sends a notice for a hook that saw a session stop or ask
 rules: moves files that rules exclude
 run: the values of a run, and how it takes steps
 runner: one run of upkeep

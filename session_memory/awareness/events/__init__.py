@@ -9,7 +9,6 @@ log: a home's hook.log, missed deadlines and invalid settings
 main: the hooks as programs that a runtime starts
 prompt: the answer to a prompt
 session_end: the work when a conversation is compacted or ends
-session_waits: the start of a notice in a process of its own
 tool_call: the answer to a tool call
 upkeep_start: the start of upkeep in a process of its own
 """

@@ -95,7 +95,6 @@ _PARTS = (
     ("awareness.activity.status_line",),
     ("awareness.activity._named_edits",),
     ("awareness.events._session_start", "awareness.events.upkeep_start"),
-    ("awareness.events.session_waits",),
 )
 
 

@@ -79,16 +79,16 @@ def pre_compact() -> None:
 
 def session_end() -> None:
     """Run the hook SessionEnd, which has 1.5 s: archive in a separate process."""
-    from .session_end import end_in_background, is_left
+    from .session_end import end_in_background, is_left_or_compacted
 
-    _run(is_left, end_in_background, with_upkeep=True)
+    _run(is_left_or_compacted, end_in_background, with_upkeep=True)
 
 
 def session_waits() -> None:
-    """Run the hooks Stop and PermissionRequest: send a notice from a separate process."""
-    from .session_waits import is_answered, start_notice
+    """Run the hooks Stop and PermissionRequest: send a notice from a separate process.
 
-    _run(is_answered, start_notice)
+    The event alone does not show whether the session waits: a turn may go on."""
+    _run(_wants_notices, _start_notice)
 
 
 def pi_archive() -> None:
@@ -291,6 +291,24 @@ def _start_upkeep(context: Context) -> None:
 
         note_start(context.home.remote_start(context.directory), context.directory)
     start_upkeep(context.home, context.settings.upkeep)
+
+
+def _wants_notices(event: Event, runtime: Runtime) -> bool:
+    """Check if the person wants notices. Only their own settings count."""
+    from ...sessions.settings.compiled import NOTICES_WITHOUT_WATCH
+    from ...sessions.settings.homes import person_home
+
+    return person_home(environment()).settings().notices in NOTICES_WITHOUT_WATCH
+
+
+def _start_notice(context: Context) -> None:
+    """Start the process that sends a notice if the session waits. A group has no person.
+
+    Raises OSError."""
+    from .upkeep_start import start_script
+
+    if not context.home.is_isolated:
+        start_script("/hooks/notice.py", context.session_id)
 
 
 def _printer(context: Context) -> Callable[[dict[str, object]], None]:

@@ -26,14 +26,9 @@ LEFT = (
 )
 
 
-def is_left(event: Event, runtime: Runtime) -> bool:
-    """Check if the conversation was left, for now or for good."""
-    return event.get("reason") in LEFT
-
-
 def is_left_or_compacted(event: Event, runtime: Runtime) -> bool:
-    """Check if a conversation was left, or if Pi is about to compact it."""
-    return event.get("hook_event_name") == "session_before_compact" or is_left(event, runtime)
+    """Check if a conversation was left, for now or for good, or if Pi is about to compact it."""
+    return event.get("hook_event_name") == "session_before_compact" or event.get("reason") in LEFT
 
 
 def end_in_background(context: Context) -> None:

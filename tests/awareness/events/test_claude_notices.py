@@ -70,20 +70,14 @@ def test_the_hooks_send_each_notice_once_and_off_restores_the_settings(
         ask(terminal, api, "say hello")
         [waits] = sent(machine, 1)
         assert waits.startswith("waits for you: project: ")
-        api.replies = [{"tools": [{"name": "Bash", "input": {"command": "mkdir made"}}]}, "Done."]
+        api.replies = [{"tools": [{"name": "Bash", "input": {"command": "mkdir made"}}]}]
         ask(terminal, api, "make it")
         asks = sent(machine, 2)[1:]
         assert asks == ["asks for approval: project: Bash: mkdir made"]
-        terminal.wait(
-            lambda: "Doyouwanttoproceed?" in "".join(terminal.text().split()), "a question"
-        )
-        terminal.press("1")
-        terminal.wait((bare_claude.project / "made").is_dir, "the approved command")
-        assert sent(machine, 3)[2].startswith("waits for you: project: ")
     until = time.monotonic() + WAIT_SECONDS
     while notice_processes(machine) and time.monotonic() < until:
         time.sleep(0.1)
     assert notice_processes(machine) == []
-    assert len(sent(machine, 3)) == 3
+    assert len(sent(machine, 2)) == 2
     config(machine, "notices", "off")
     assert machine.settings.read_bytes() == before
