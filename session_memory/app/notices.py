@@ -23,6 +23,7 @@ from ..common.system.terminal import ring_bell
 from ..common.text.sanitize import shortened
 from ..sessions.settings.homes import person_home
 from ..sessions.settings.program import leave_session
+from ..sessions.states import WAITS, State
 from .active_sessions import ActiveSession, doing, place_of
 from .session_reader import SessionReader
 
@@ -58,6 +59,7 @@ class Notices:
         self._is_closed = threading.Event()
         self._threads: list[threading.Thread] = []
         self._claim = -1
+        self._states: dict[str, State] | None = None
         self.has_bell = settings.notices == "bell"
         self._command = _command(settings.notices, settings.notice_command, environ)
         self.is_on = settings.notices != "off"
@@ -65,6 +67,19 @@ class Notices:
             note("notices: the setting notice_command is empty")
         elif settings.notices == "desktop" and not self._command:
             note("notices: neither notify-send nor osascript is installed")
+
+    def follow(self, sessions: Sequence[ActiveSession]) -> None:
+        """Send a notice for each session that began to wait since the last call.
+
+        The first call sends nothing, and neither does a session that its user has just opened."""
+        before, self._states = self._states, {each.id: each.state for each in sessions}
+        if before is None:
+            return
+        for session in sessions:
+            state, last = session.state, before.get(session.id)
+            is_opened = last is not None and last.has_ended and state.name == WAITS
+            if not (is_opened or (last is not None and _seen(last) == _seen(state))):
+                self.send_if_waiting(session)
 
     def send_if_waiting(self, session: ActiveSession) -> bool:
         """Send a notice if a session waits for its user, and return whether it does."""
@@ -170,6 +185,10 @@ class Notices:
         if not self._has_failed:
             self._has_failed = True
             self._note(f"a notice cannot be sent: {described(error)}")
+
+
+def _seen(state: State) -> tuple[str, str, str]:
+    return state.name, state.tool, state.argument
 
 
 def main(words: list[str]) -> None:

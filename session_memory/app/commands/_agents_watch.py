@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...common.system.terminal import Result, Terminal, print_note
-from ...sessions.states import ENDED, WAITS
 from ..active_sessions import ActiveSession, doing, place_of
 from ..notices import Notices
 from ..session_reader import SessionReader
@@ -29,7 +28,6 @@ def watch(reader: SessionReader, view: AgentsView, terminal: Terminal) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     shown: dict[str, ActiveSession] = {}
-    is_first = True
     with (
         closing(Notices(terminal.environ, print_note)) as notices,
         terminal.redrawn() if terminal.is_screen else nullcontext() as show,
@@ -40,13 +38,9 @@ def watch(reader: SessionReader, view: AgentsView, terminal: Terminal) -> int:
             for change in _changes(shown, sessions):
                 if not show:
                     terminal.show(change)
-                # one that was ended and waits now, its user has just opened
-                is_opened = change.before == ENDED and change.session.state.name == WAITS
-                if not (is_first or is_opened):
-                    notices.send_if_waiting(change.session)
+            notices.follow(sessions)
             if reader.covers_all:
                 notices.claim()  # after the first reading, which sends nothing
-            is_first = False
     return 0
 
 

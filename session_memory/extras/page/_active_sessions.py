@@ -12,6 +12,7 @@ from ...app.active_sessions import (
     ActiveSession,
     active_since,
 )
+from ...app.notices import Notices
 from ...app.session_reader import SessionReader
 from ...awareness.events.delivery_state import state_in_group
 from ...common.errors import SessionMemoryError
@@ -27,11 +28,14 @@ CONVERSATIONS = 200
 
 
 class ActiveSessions:
-    """The active sessions of one store at the last read: `sessions`, the latest first."""
+    """The active sessions of one store at the last read: `sessions`, the latest first.
 
-    def __init__(self, pool: StorePool, environ: Mapping[str, str]) -> None:
+    Each read sends `notices` of those that began to wait since the last one."""
+
+    def __init__(self, pool: StorePool, environ: Mapping[str, str], notices: Notices) -> None:
         self.sessions: list[ActiveSession] = []
         self._pool = pool
+        self._notices = notices
         home = pool.location.home
         path = home.root if home.sessions_dir or not home.user_dir else None
         self._reader = SessionReader(path, environ, all_projects=path is None)
@@ -50,6 +54,8 @@ class ActiveSessions:
                 cards = self._reader.read(now)
             except (UnknownSessionError, OSError):
                 cards = []
+            else:
+                self._notices.follow(cards)
             try:
                 with self._pool.store() as store:
                     known = {card.id for card in cards}

@@ -19,6 +19,7 @@ from anyio import to_thread
 from starlette.types import ASGIApp
 from uvicorn.server import HANDLED_SIGNALS
 
+from ...app.notices import Notices
 from ...common.errors import SessionMemoryError
 from ...history.store.location import StoreLocation
 from ._access import Access
@@ -50,7 +51,8 @@ def serve(
     with _listening(port) as listener:
         access = Access(listener.getsockname()[1])
         pool = StorePool(find_location())
-        active = ActiveSessions(pool, environ)
+        notices = Notices(environ, say)
+        active = ActiveSessions(pool, environ, notices)
         live = Live(pool, find_location, active.read, active.directories)
         checks = Alarms(alarms, watched, live.changed)
         page = PageApp(pool, live, access, environ, active, checks, say)
@@ -71,6 +73,7 @@ def serve(
             checks.stop()
             live.stop()
             live.join(END_SECONDS)
+            notices.close()
             page.close()
             pool.close()
 

@@ -18,6 +18,7 @@ from records import NamedHome, append, assistant, exchange, new_id, user, write
 from share import some
 from store_scene import StoreUser
 
+from session_memory.app.notices import Notices
 from session_memory.app.tools.call import call
 from session_memory.app.tools.home_backend import HomeBackend
 from session_memory.extras.page._active_sessions import ActiveSessions
@@ -151,7 +152,7 @@ class Machine(StoreUser):
         environ = {"HOME": str(self.home)}
         pool = StorePool(find_location(str(self.home), environ))
         try:
-            sessions = ActiveSessions(pool, environ)
+            sessions = ActiveSessions(pool, environ, Notices(environ, print))
             sessions.read()
             return "".join(map(str, sessions.sessions))
         finally:
