@@ -5,12 +5,16 @@ Only the ends of open sessions' transcripts are read."""
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from ..awareness.activity.status_line import WaitingSessions
 from ..common.system.terminal import Result, Terminal
 from ..common.text.timestamps import midnight
+from ..sessions.settings.homes import person_home
+from ..sessions.settings.program import leave_session
 from ..sessions.state_reader import StateReader
 from ..sessions.states import ASKS, BACKGROUND, GONE, UNKNOWN, WAITS, WORKING
 from ..sessions.transcripts.sessions import UnknownSessionError, find_sessions
@@ -33,11 +37,19 @@ def active_since(now: float) -> float:
     return min(midnight(now), now - NIGHT_HOURS * 3600)
 
 
+def main(words: list[str]) -> None:
+    """Count the sessions for the status lines, which read the result."""
+    leave_session()
+    counts = SessionCounts.read(None, time.time(), all_projects=True)
+    WaitingSessions(person_home(os.environ).waiting_file).store(counts.needing)
+
+
 @dataclass(frozen=True)
 class SessionCounts(Result):
-    """The number of open sessions by state."""
+    """The number of open sessions by state, and the ids of those that need their user."""
 
     counts: dict[str, int]
+    needing: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, home: str | None, now: float, *, all_projects: bool) -> SessionCounts:
@@ -53,8 +65,10 @@ class SessionCounts(Result):
             if home:
                 raise
             sessions = []  # no runtime has sessions yet
-        states = Counter(state.name for state in reader.open_states(sessions, now))
-        return cls({name: states[name] for name in _WORDS})
+        opened = reader.open_states(sessions, now)
+        states = Counter(state.name for _, state in opened)
+        needing = tuple(session.id for session, state in opened if state.needs_user)
+        return cls({name: states[name] for name in _WORDS}, needing)
 
     @property
     def text(self) -> str:

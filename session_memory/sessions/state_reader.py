@@ -91,14 +91,16 @@ class StateReader:
         evidence = self._evidence(pairs)
         return {session.session.path: self._state(session, evidence, now) for session, _ in pairs}
 
-    def open_states(self, sessions: Iterable[FoundSession], now: float) -> list[State]:
-        """Return the states of the sessions that have not ended, and read no others."""
+    def open_states(
+        self, sessions: Iterable[FoundSession], now: float
+    ) -> list[tuple[FoundSession, State]]:
+        """Return the sessions that have not ended, with their states, and read no others."""
         listed = list(sessions)
         evidence = self._evidence([(session, "") for session in listed])
         opened = [each for each in listed if evidence[each.session.path].is_alive is not False]
         for session in opened:
             self.look_at(session)
-        return [self._state(session, evidence, now) for session in opened]
+        return [(session, self._state(session, evidence, now)) for session in opened]
 
     def forget(self, kept: Iterable[str]) -> None:
         """Drop the turns of all sessions except the ones whose transcripts are `kept`."""

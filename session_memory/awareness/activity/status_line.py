@@ -1,19 +1,21 @@
 """Status line: the information about other sessions that the person sees.
 
 Hooks write it to a file beside the session's state as soon as they know it. A separate command
-shows it, and reads nothing else."""
+shows it, with the number of other sessions that wait; it reads nothing else."""
 
 from __future__ import annotations
 
 import time
 
-from ...common.system.files import os, read_whole, write_atomically
+from ...common.system.files import os, read_whole, status_at, write_atomically
 from ...common.system.json import decode, encode
 from ...common.text.timestamps import age
 from ...sessions.settings.compiled import stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ...sessions.settings.privacy import Privacy
     from ...sessions.transcripts.entries import Session
     from ...sessions.transcripts.read_cursor import ReadCursor
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 ACTIVE_SECONDS = 15 * 60  # a session without writes since then is not active
 EDIT_SECONDS = 3600
+COUNT_SECONDS = 10  # between two counts of the sessions that wait
+COUNTED_SECONDS = 120  # for which a count is shown: a runtime may run the line once a minute
+_LARGE_PRIME = (1 << 61) - 1
 MOST_JUDGED = 20  # sessions, the last active ones
 
 
@@ -117,6 +122,46 @@ def status_line(cursor_file: str) -> str:
     if edit and now - edit[1] < EDIT_SECONDS:
         parts.append(f"{edit[0]} ({_age(now - edit[1])})")
     return " · ".join(parts)
+
+
+class WaitingSessions:
+    """The sessions that waited for their user when they were last counted, in the file `path`."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def store(self, ids: Iterable[str]) -> None:
+        """Store the sessions, by checksums. Raises OSError."""
+        counted = [time.time(), [_checksum(id) for id in ids]]
+        write_atomically(self._path, encode(counted).encode())
+
+    def text(self, own_id: str) -> str:
+        """Return how many sessions except one waited, such as `2 wait for you`.
+
+        Return '' if there were none, or if they were not counted lately."""
+        try:
+            at, ids = decode(read_whole(self._path).decode())
+            is_late = time.time() - at > COUNTED_SECONDS
+            count = 0 if is_late else len(ids) - ids.count(_checksum(own_id))
+        except (OSError, ValueError, TypeError, AttributeError):
+            return ""
+        return f"{count} {'waits' if count == 1 else 'wait'} for you" if count else ""
+
+    def must_count(self) -> bool:
+        """Check if they are to be counted again, and note that they are. Raises OSError."""
+        status = status_at(self._path)
+        if status and abs(time.time() - status.st_mtime) < COUNT_SECONDS:
+            return False
+        if status:
+            os.utime(self._path)
+        else:
+            write_atomically(self._path, b"[0, []]")
+        return True
+
+
+def _checksum(id: str) -> int:
+    # importing a module with checksums would take a tenth of the line's time
+    return int.from_bytes(id.encode(), "big") % _LARGE_PRIME
 
 
 def is_noted(cursor_file: str) -> bool:

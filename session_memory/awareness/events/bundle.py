@@ -94,7 +94,8 @@ _PARTS = (
     ("common.text.shell_effects", "common.text.shell_names"),
     ("awareness.activity.status_line",),
     ("awareness.activity._named_edits",),
-    ("awareness.events._session_start", "awareness.events.upkeep_start"),
+    ("awareness.events.upkeep_start",),
+    ("awareness.events._session_start",),
 )
 
 

@@ -14,7 +14,14 @@ from ...common.system.json import decode, encode
 from ...sessions.runtimes.base import Runtime
 from ...sessions.runtimes.table import runtime as runtime_of
 from ...sessions.runtimes.table import sender_of
-from ...sessions.settings.homes import ENV_GUARD, Home, environment, naming, runtime_home
+from ...sessions.settings.homes import (
+    ENV_GUARD,
+    Home,
+    environment,
+    naming,
+    person_home,
+    runtime_home,
+)
 from .context import MISSED, context_of, home_of
 
 TYPE_CHECKING = False
@@ -115,6 +122,7 @@ def status_line() -> None:
     """Print a session's status line, for the runtime that the event or first argument names.
 
     It may run every few seconds, so errors are not logged."""
+    from ..activity.status_line import WaitingSessions
     from ..activity.status_line import status_line as line_of
 
     try:
@@ -126,6 +134,13 @@ def status_line() -> None:
             event.pop("transcript_path", None)
         context = context_of(event, environ, runtime, home_of(event, environ, runtime))
         line = line_of(context.cursor_file) if context.settings.statusline else ""
+        if context.settings.statusline and not context.home.is_isolated:
+            sessions = WaitingSessions(person_home(environ).waiting_file)
+            line = " · ".join(filter(None, [sessions.text(context.session_id), line]))
+            if sessions.must_count():
+                from .upkeep_start import start_script
+
+                start_script("/hooks/waiting.py")
         if line:
             sys.stdout.buffer.write(f"{line}\n".encode())
             sys.stdout.buffer.flush()
@@ -296,7 +311,6 @@ def _start_upkeep(context: Context) -> None:
 def _wants_notices(event: Event, runtime: Runtime) -> bool:
     """Check if the person wants notices. Only their own settings count."""
     from ...sessions.settings.compiled import NOTICES_WITHOUT_WATCH
-    from ...sessions.settings.homes import person_home
 
     return person_home(environment()).settings().notices in NOTICES_WITHOUT_WATCH
 

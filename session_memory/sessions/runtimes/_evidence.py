@@ -26,7 +26,7 @@ _SHELLS = ("sh", "bash", "zsh", "dash", "fish")
 _HOOKS = (
     *("notice", "pi_archive", "pi_prompt", "pi_session_start", "plugin_start"),
     *("post_tool_use_failure", "pre_compact", "pre_tool_use", "session_end", "session_start"),
-    *("session_waits", "status_line", "subagent_start", "upkeep", "user_prompt_submit"),
+    *("session_waits", "status_line", "subagent_start", "upkeep", "user_prompt_submit", "waiting"),
 )
 _SLACK_SECONDS = 1.0  # between the clocks of a file system and of processes
 

@@ -115,6 +115,11 @@ class Home:
         return self.shared_root not in ("", self.root)
 
     @property
+    def waiting_file(self) -> str:
+        """The file that says which sessions waited for their user when they were last counted."""
+        return self.state_dir + "/waiting.json"
+
+    @property
     def repositories_file(self) -> str:
         """The file that says at which path each repository was seen."""
         return self.state_dir + "/repositories.json"
