@@ -101,6 +101,7 @@ ONLY_PROMPTS = {
     "session_memory.sessions.transcripts.projects",
 }
 STATUS_LINE = {
+    "session_memory.awareness.events.upkeep_start",  # starts a count
     "session_memory.awareness.activity.status_line",
     "session_memory.common.text.timestamps",
 }
