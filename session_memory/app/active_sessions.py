@@ -76,6 +76,30 @@ class ActiveSession(NamedTuple):
     state: State = State()
     worktree: str = ""
 
+    @property
+    def place(self) -> str:
+        """The project, with the worktree and branch."""
+        place = self.project or "-"
+        if self.worktree and self.worktree not in (self.project, self.branch):
+            place = f"{place}/{self.worktree}"
+        if self.branch:
+            place = f"{place} ({self.branch})"
+        return shorten(one_line(place), PLACE_CHARACTERS)
+
+    @property
+    def doing(self) -> str:
+        """The call that it asks for or runs, or its last edit; empty if nothing shows it."""
+        state = self.state
+        if state.names_call:
+            argument = one_line(relative(for_people(state.argument), self.cwd))
+            call = f"{state.tool}: {argument}" if argument else state.tool
+            return shorten(call, COMMAND_CHARACTERS)
+        if state.reason and state.needs_user:
+            return shorten(state.reason, COMMAND_CHARACTERS)
+        if self.files:
+            return f"edits {_tail(one_line(relative(self.files[0], self.cwd)))}"
+        return ""
+
     def is_idle(self, now: float) -> bool:
         return not self.state.is_working and self.last_at < now - IDLE_SECONDS
 
@@ -161,29 +185,6 @@ def _branch_and_worktree(cwd: str) -> tuple[str, str]:
     head = head_of(worktree.git_dir)
     branch = head[:12] if len(head) == 40 else for_people(head)
     return branch, for_people(os.path.basename(worktree.root))
-
-
-def place_of(session: ActiveSession) -> str:
-    """Return the project of a session, with its worktree and branch."""
-    place = session.project or "-"
-    if session.worktree and session.worktree not in (session.project, session.branch):
-        place = f"{place}/{session.worktree}"
-    if session.branch:
-        place = f"{place} ({session.branch})"
-    return shorten(one_line(place), PLACE_CHARACTERS)
-
-
-def doing(session: ActiveSession) -> str:
-    """Return what a session asks for, runs, or edits; '' if nothing shows it."""
-    state = session.state
-    if state.names_call:
-        argument = one_line(relative(for_people(state.argument), session.cwd))
-        return shorten(f"{state.tool}: {argument}" if argument else state.tool, COMMAND_CHARACTERS)
-    if state.reason and state.needs_user:
-        return shorten(state.reason, COMMAND_CHARACTERS)
-    if session.files:
-        return f"edits {_tail(one_line(relative(session.files[0], session.cwd)))}"
-    return ""
 
 
 def _tail(path: str) -> str:

@@ -22,9 +22,9 @@ from ..common.system.leftover_files import remove_old_files
 from ..common.system.terminal import ring_bell
 from ..common.text.sanitize import shortened
 from ..sessions.settings.homes import person_home
-from ..sessions.settings.program import leave_session
+from ..sessions.settings.program import leave_session, stay_with_version
 from ..sessions.states import WAITS, State
-from .active_sessions import ActiveSession, doing, place_of
+from .active_sessions import ActiveSession
 from .session_reader import SessionReader
 
 TEXT_CHARACTERS = 200
@@ -85,7 +85,7 @@ class Notices:
         """Send a notice if a session waits for its user, and return whether it does."""
         state = session.state
         if state.needs_user:
-            parts = [f"{state.name}: {place_of(session)}", doing(session) or session.request]
+            parts = [f"{state.name}: {session.place}", session.doing or session.request]
             key = session.id, state.name, round(state.since), state.argument
             self.send(": ".join(filter(None, parts)), key)
         return state.needs_user
@@ -196,6 +196,7 @@ def main(words: list[str]) -> None:
 
     A hook that saw the session stop or ask starts this in a process of its own. Errors go to the
     log of the person's home."""
+    stay_with_version()
     leave_session()
     log = HookLog(person_home(os.environ))
     try:

@@ -14,7 +14,7 @@ from ..awareness.activity.status_line import WaitingSessions
 from ..common.system.terminal import Result, Terminal
 from ..common.text.timestamps import midnight
 from ..sessions.settings.homes import person_home
-from ..sessions.settings.program import leave_session
+from ..sessions.settings.program import leave_session, stay_with_version
 from ..sessions.state_reader import StateReader
 from ..sessions.states import ASKS, BACKGROUND, GONE, UNKNOWN, WAITS, WORKING
 from ..sessions.transcripts.sessions import UnknownSessionError, find_sessions
@@ -39,6 +39,7 @@ def active_since(now: float) -> float:
 
 def main(words: list[str]) -> None:
     """Count the sessions for the status lines, which read the result."""
+    stay_with_version()
     leave_session()
     counts = SessionCounts.read(None, time.time(), all_projects=True)
     WaitingSessions(person_home(os.environ).waiting_file).store(counts.needing)

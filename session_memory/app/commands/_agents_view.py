@@ -10,7 +10,7 @@ from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted, one_line, shorten
 from ...common.text.sanitize import for_people
 from ...common.text.timestamps import age, iso_time
-from ..active_sessions import ActiveSession, doing, place_of
+from ..active_sessions import ActiveSession
 
 LEAST_REQUEST = 16  # characters of a request, below which it is left out
 
@@ -93,12 +93,12 @@ def agent_json(session: ActiveSession) -> dict[str, Any]:
 
 def _row(session: ActiveSession, now: float) -> tuple[str, str, str, str]:
     since = session.state.since or session.last_at
-    return (session.state.name, age(now - since), place_of(session), session.runtime)
+    return (session.state.name, age(now - since), session.place, session.runtime)
 
 
 def _last_cells(session: ActiveSession, room: int) -> list[str]:
     """Return the request and what the session does, in so many characters."""
-    does = doing(session)
+    does = session.doing
     if len(does) > room:
         return [shorten(does, room)]
     left = room - len(does) - 4  # quotes, and the space between

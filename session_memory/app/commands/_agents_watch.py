@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...common.system.terminal import Result, Terminal, print_note
-from ..active_sessions import ActiveSession, doing, place_of
+from ..active_sessions import ActiveSession
 from ..notices import Notices
 from ..session_reader import SessionReader
 from ..upkeep.watch import wake_ups
@@ -67,8 +67,8 @@ class StateChange(Result):
     before: str
 
     def show(self, terminal: Terminal) -> None:
-        parts = [self.session.state.name, place_of(self.session), self.session.runtime]
-        line = "  ".join(filter(None, [*parts, doing(self.session)]))
+        parts = [self.session.state.name, self.session.place, self.session.runtime]
+        line = "  ".join(filter(None, [*parts, self.session.doing]))
         terminal.line(f"{time.strftime('%H:%M:%S')}  {line}")
 
     def as_json(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from ...common.text.timestamps import midnight
 from ...history.patterns.project_work import WorkSince
 from ...history.store.values import Filter
 from ...sessions.transcripts.sessions import UnknownSessionError
-from ..active_sessions import ActiveSession, doing, place_of
+from ..active_sessions import ActiveSession
 from ..labels import project_of, quoted
 from ..projects import is_in_project, limited_to
 from ..session_reader import SessionReader
@@ -123,10 +123,10 @@ def _open_sessions(home: str | None, now: float) -> list[ActiveSession]:
 def _open_row(session: ActiveSession, work: WorkedSession | None) -> WaitingSession:
     state = session.state
     question = quoted(work.question, TEXT_CHARACTERS) if work else ""
-    text = doing(session) if state.names_call or state.reason else ""
+    text = session.doing if state.names_call or state.reason else ""
     text = text or f'"{question or session.request or session.name}"'
     since = state.since or session.last_at
-    return WaitingSession(state.name, since, place_of(session), text, session.id)
+    return WaitingSession(state.name, since, session.place, text, session.id)
 
 
 def _ended_row(work: WorkedSession) -> WaitingSession:

@@ -19,7 +19,7 @@ from ...common.errors import LockedError
 from ...common.system.files import Closing, lock
 from ...extension_points import UPKEEP
 from ...history.store.location import NoStoreError, StoreLocation, find_location
-from ...sessions.settings.program import leave_session
+from ...sessions.settings.program import leave_session, stay_with_version
 from ._runs import UpkeepRun, cpu_seconds
 from .run import Run
 
@@ -53,6 +53,7 @@ def main(words: list[str]) -> None:
 
     With the second argument CONFLICTS, only search for conflicts. Errors go to the home's log."""
     _lower_priority()
+    stay_with_version()
     leave_session()
     with suppress(NoStoreError, LockedError):  # nothing recorded yet; another process is running
         (_judge if CONFLICTS in words[1:] else do_upkeep)(words[0], os.environ)

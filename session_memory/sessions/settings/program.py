@@ -210,9 +210,7 @@ def _lock(descriptor: int, *, is_shared: bool) -> None:
 def leave_session() -> None:
     """Make this process, which a hook started, independent of the hook's session.
 
-    It keeps its version of the program despite upgrades, and has all installed packages. Hooks in
-    programs that it starts do nothing."""
-    stay_with_version()
+    It has all installed packages. Hooks in programs that it starts do nothing."""
     for runtime in all_runtimes():
         names = (runtime.OWN_ID_VARIABLE, runtime.AGENT_VARIABLE)
         for name in (*names, *runtime.install.hook_variables("", "")):
