@@ -49,6 +49,6 @@ def _counted(request: StoreRequest) -> dict[str, Any]:
 
 
 VIEWS = (
-    ("proof", "/proof", _frame, "Proof", "o"),
+    ("proof", "/proof", _frame, "Proof", "o", "Look back"),
     ("proof_counted", "/proof/counted", _counted),
 )

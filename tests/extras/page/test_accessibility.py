@@ -379,3 +379,13 @@ def test_what_a_session_writes_is_shown_within_a_second_and_nothing_else_moves(
             f"1 conversation, {2 + len(seconds)} messages"
         )
         timeline.close()
+
+
+def test_the_everyday_views_come_first_and_the_others_below_a_heading(served: ServedPage) -> None:
+    nav = served.view("/").text.partition("<nav")[2].partition("</nav>")[0]
+    everyday, further = nav.split("Look back")
+    named = [re.findall(r"data-go[^>]*>([^<]+)</a>", part) for part in (everyday, further)]
+    assert named == [
+        ["Now", "Sessions", "Search", "Files", "Branches", "Costs"],
+        ["Timeline", "Memories", "Patterns", "Proof"],
+    ]

@@ -166,5 +166,5 @@ def _shown(
     ]
 
 
-VIEWS = (View("memories", "/memories", values, "Memories", "m"),)
+VIEWS = (View("memories", "/memories", values, "Memories", "m", "Look back"),)
 ACTIONS = (Action("/memories/forget", _forget), Action("/memories/take-back", _unforget))

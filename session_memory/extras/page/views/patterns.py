@@ -56,6 +56,6 @@ def _counted(request: PageRequest) -> dict[str, Any]:
 
 
 VIEWS = (
-    View("patterns", "/patterns", values, "Patterns", "p"),
+    View("patterns", "/patterns", values, "Patterns", "p", "Look back"),
     View("patterns_counted", "/patterns/counted", _counted),
 )

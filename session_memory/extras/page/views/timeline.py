@@ -265,4 +265,4 @@ def _day_of(at: float) -> str:
     return time.strftime("%Y-%m-%d", time.localtime(at))
 
 
-VIEWS = (View("timeline", "/timeline", _values, "Timeline", "t"),)
+VIEWS = (View("timeline", "/timeline", _values, "Timeline", "t", "Look back"),)
