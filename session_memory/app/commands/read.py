@@ -65,7 +65,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         f"characters"
     )
     parser.add_argument("--full", action="store_true", help=full)
-    add_all(parser)
+    add_all(parser, "choose among the sessions of all projects, not only this one's")
     # for people, as --include-private
     parser.add_argument("--raw", action="store_true", help=argparse.SUPPRESS)
     add_common(parser, shared=True, private=True)

@@ -40,7 +40,7 @@ _MEANINGS = (  # of STATUSES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_all(parser)
+    add_all(parser, "list the sessions of all projects, not only this one")
     implied = (
         "list single conversations with their numbers, from the store; implied by --status, "
         "--project, --session, --since, --until and --team"
@@ -54,10 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser, filter_limit=LIMIT, shared=True, private=True)
 
 
-def add_all(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--all", action="store_true", help="list the sessions of all projects, not only this one"
-    )
+def add_all(parser: argparse.ArgumentParser, help: str) -> None:
+    """Add `--all`."""
+    parser.add_argument("--all", action="store_true", help=help)
 
 
 def run(arguments: argparse.Namespace) -> int:

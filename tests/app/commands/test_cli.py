@@ -15,6 +15,7 @@ from store_scene import COMMAND, MONDAY, ROOT, StoreUser
 
 from session_memory.app.commands.arguments import point_in_time
 from session_memory.app.commands.output import moment
+from session_memory.app.tools.permissions import LOOKUPS
 from session_memory.cli import ALIASES, COMMANDS
 
 
@@ -54,6 +55,12 @@ def test_former_names_of_commands_still_work_and_are_not_listed(machine):
         assert not re.search(rf"^ +{former}  ", machine.run("help", "all").stdout, re.MULTILINE)
     (line,) = re.findall(r"(?m)^Former names .*(?:\n.+)*", machine.run("help", "all").stdout)
     assert [name for name in ALIASES if f" {name} (" not in " ".join(line.split())] == []
+
+
+def test_an_agent_that_may_look_something_up_may_do_so_by_the_former_name() -> None:
+    of_lookups = {former for former, words in ALIASES.items() if words[0] in LOOKUPS}
+    assert of_lookups == {"show", "conversations"}
+    assert of_lookups <= {*LOOKUPS}
 
 
 def test_doctor_has_a_section_for_the_status_and_one_for_the_store(machine):
