@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import shutil
+import subprocess
 import sys
 import time
 import uuid
@@ -179,11 +180,15 @@ class Scene:
             stopwatch.run(command)
         for _ in range(2 * len(self.sessions) + 2):
             printed = stopwatch.run(self.hook()).stdout
+            if self.database is not None:
+                self.wait_for_hooks()
             if printed and self.own_path.exists():
                 self.show_told(printed)
             if not printed:
                 time.sleep(SETTLED_SECONDS)
                 stopwatch.run(self.hook())  # the folders of the project, too, are old enough now
+                if self.database is not None:
+                    self.wait_for_hooks()
                 return self.check_log()
         raise CommandError(f"{self.root}: the hook has something new to tell on every prompt")
 
@@ -216,6 +221,20 @@ class Scene:
         log = self.state_dir / "hook.log"
         if log.exists():
             raise CommandError(f"the hook complains: {log.read_text().splitlines()[0]}")
+
+    def wait_for_hooks(self) -> None:
+        """Wait until no hook writes mirrors any more, as it does after its answer.
+
+        Raises CommandError if that takes long."""
+        deadline = time.monotonic() + UPKEEP_SECONDS
+        while time.monotonic() < deadline:
+            running = subprocess.run(
+                ["ps", "-axwwo", "args"], capture_output=True, text=True, check=True
+            ).stdout
+            if f"{self._app}/hooks/" not in running:
+                return
+            time.sleep(0.01)
+        raise CommandError(f"{self.root}: a hook does not end")
 
     def make_upkeep_due(self) -> None:
         """Lets the next start of a session start upkeep."""
@@ -327,6 +346,7 @@ class Tails:
     """New ends of transcripts of a settled scene; the hook must report them after each `bring`."""
 
     def __init__(self, scene: Scene, stopwatch: Stopwatch, tails: list[Tail]) -> None:
+        self._scene = scene
         self._tails = tails
         self._database = scene.database
         scene.settle(stopwatch)
@@ -334,6 +354,8 @@ class Tails:
 
     def bring(self) -> None:
         """Reset the hook's state, and append to each transcript the parts not reported yet."""
+        if self._database is not None:
+            self._scene.wait_for_hooks()
         self._state.set_back()
         if self._database is not None:
             self._database.put()

@@ -5,7 +5,15 @@ A prompt has time to search all sessions with new entries, but to read only a fe
 
 from __future__ import annotations
 
-from ...common.system.files import Opened, os, read_at, status_at
+from ...common.system.files import (
+    Closing,
+    Opened,
+    open_regular,
+    os,
+    read_at,
+    status_at,
+    unfinished,
+)
 from ...common.system.json import objects_in
 from ...common.text.paths import ANY
 from ...sessions.runtimes.records import CALLS, MESSAGES, SUB_AGENTS
@@ -81,15 +89,28 @@ class WorkSearch:
         if session.is_remote or session.key in self._open:
             return True
         runtime = self._reader.runtime_of(session)
-        with Opened(session.path) as descriptor:
+        with self._opened(session, runtime) as descriptor:
             for part in self._parts(session, descriptor, runtime):
-                lines = _lines_with_calls(part, runtime.records)
-                if lines and runtime.records.CALL_MARK and self._cursors.get(session.key):
-                    self.active.add(session.key)
-                if self._are_about_work(lines, runtime):
+                if self._is_about_work(part, session, runtime):
                     return True
         beside = [*runtime.sub_agents_beside(session.path), *session.known_sub_agents]
         return any([self._is_sub_agent_concerned(path, runtime) for path in beside])
+
+    def _opened(self, session: Session, runtime: Runtime) -> Closing:
+        """Return the open transcript; an unwritten end that is not about the work stays so."""
+        end = unfinished(session.path)
+        if end is None or self._cursors.get(session.key) is None:
+            return Opened(session.path)
+        if self._is_about_work(end.content, session, runtime):
+            return Opened(session.path)
+        return Closing(open_regular(session.path))
+
+    def _is_about_work(self, part: bytes, session: Session, runtime: Runtime) -> bool:
+        """Check if unread lines may be about the work, and note if they have calls."""
+        lines = _lines_with_calls(part, runtime.records)
+        if lines and runtime.records.CALL_MARK and self._cursors.get(session.key):
+            self.active.add(session.key)
+        return self._are_about_work(lines, runtime)
 
     def _parts(self, session: Session, descriptor: int, runtime: Runtime) -> Iterator[bytes]:
         """Yield the unread lines of a transcript, in parts. Raises OSError."""

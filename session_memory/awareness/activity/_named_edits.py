@@ -4,7 +4,7 @@ A session's news may have been told without this file, or may be too old or too 
 
 from __future__ import annotations
 
-from ...common.system.files import Opened, os, read_at
+from ...common.system.files import Closing, Opened, open_regular, os, read_at, unfinished
 from ...common.system.json import objects_in
 from ...common.text.paths import resolved
 from ...sessions.runtimes.records import CALLS, MESSAGES
@@ -13,7 +13,7 @@ from ._concerned import needle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from ...sessions.runtimes.base import Runtime
     from ._new_entries import NewEntries
@@ -49,7 +49,9 @@ def named_edits(
         left -= size
         if not size:
             return
-        with Opened(session.path) as descriptor:
+        with _opened(session.path, needles) as descriptor:
+            if unwritten := unfinished(session.path):
+                size = max(0, size - len(unwritten.content))
             end = os.fstat(descriptor).st_size
             first = max(0, end - size)
             content = read_at(descriptor, first, end)
@@ -65,6 +67,14 @@ def named_edits(
         recent[:MOST_SESSIONS] if needles else (), search, lambda pair: pair[0].path
     )
     return edits
+
+
+def _opened(path: str, needles: Collection[bytes]) -> Closing:
+    """Return the open transcript; an unwritten end without the `needles` stays so."""
+    end = unfinished(path)
+    if end and not any([mark in end.content for mark in needles]):
+        return Closing(open_regular(path))
+    return Opened(path)
 
 
 def add_entries(new: NewEntries, edits: list[Entry]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...common.system.files import Opened, os
+from ...common.system.files import Closing, Opened, open_regular, os, unfinished
 from ...common.text.format import one_line, shorten
 from ...common.text.sanitize import beginning, for_people
 from ...sessions.transcripts.entries import Entry, Session
@@ -147,11 +147,15 @@ def may_have_news(
     """Check if a transcript has an entry after `cursor`, or without a cursor since `oldest`.
 
     Only the end is read. Return True if one window does not decide it. Raises OSError."""
-    with Opened(session.path) as descriptor:
+    unwritten = unfinished(session.path)
+    with Closing(open_regular(session.path)) as descriptor:
         status, runtime = os.fstat(descriptor), own_session.runtime_of(session)
         start = (cursor.resume_offset(descriptor, status) if cursor else None) or 0
         end = last_line_end(descriptor, start, status.st_size, SKIPPED_BYTES) or start
         reader = TranscriptReader(runtime, first_line(descriptor))
+        later = [(end, line) for line in unwritten.content.split(b"\n")] if unwritten else []
+        for entry in reader.backward(reversed(later)):
+            return (entry.timestamp or oldest) >= oldest
         for lines in windows_backward(descriptor, start, end, SKIPPED_BYTES, reader.may_matter):
             for entry in reader.backward(reversed(lines)):
                 return (entry.timestamp or oldest) >= oldest

@@ -13,7 +13,16 @@ from __future__ import annotations
 import time
 
 from ...common.system.deadline import Deadline
-from ...common.system.files import Opened, is_regular, os, path_stamp, read_at, stamp_of
+from ...common.system.files import (
+    UNFINISHED,
+    Opened,
+    is_regular,
+    os,
+    path_stamp,
+    read_at,
+    stamp_of,
+    unfinished,
+)
 from ...common.system.json import decode
 
 TYPE_CHECKING = False
@@ -116,9 +125,12 @@ def _statuses(sessions: Iterable[Session], own_session: OwnSession) -> list[Chan
 
     def take(session: Session) -> None:
         try:
-            statuses.append((session, os.stat(session.path, follow_symlinks=False)))
+            status = os.stat(session.path, follow_symlinks=False)
         except FileNotFoundError:
-            pass
+            return
+        if UNFINISHED and (end := unfinished(session.path)):
+            status = end.finished_status(status)
+        statuses.append((session, status))
 
     def add_sub_agents(changed: Changed) -> None:
         session, _ = changed

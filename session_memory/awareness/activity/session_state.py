@@ -65,7 +65,7 @@ class OwnState:
     not be compared, with how often that was late. `inbox` is the stamp of the inbox whose notes
     were reported, `notes_told` has their keys. `files_named` are checksums of the files that an
     update named because they concerned the prompt, with their sessions. Sessions whose news had
-    `no_room` have the size of their transcript."""
+    `no_room` have the size of their transcript, or a negative number for its version."""
 
     __slots__ = ("cursor", *_KEPT.values())
     VERSION = 1

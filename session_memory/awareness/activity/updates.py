@@ -8,7 +8,7 @@ is read on, and its branch or commit is noted.
 
 from __future__ import annotations
 
-from ...common.system.files import is_file
+from ...common.system.files import UNFINISHED, is_file
 from ...sessions.transcripts.read_cursor import ReadCursor, ReadCursors
 from .changes import (
     OLD_SECONDS,
@@ -23,6 +23,7 @@ from .session_state import KnownState, OwnState, SessionState, StateFile
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
+    from os import stat_result
 
     from ...common.system.deadline import Deadline
     from ...sessions.transcripts.entries import Entry, Session
@@ -169,7 +170,8 @@ class UpdateContext:
         session, status = changed
         if self.state.own is None or self.is_start or session.key in self.waiting:
             return False
-        return self.state.own.no_room.get(session.key) == status.st_size
+        known = self.state.own.no_room.get(session.key)
+        return known is not None and known == _extent(session, status, is_version=known < 0)
 
     def own_work(self) -> OwnWork | None:
         """Return this session's side of the collisions, read once; None if it is unreadable."""
@@ -326,7 +328,27 @@ def _without_room(
     if context.form.KEEPS_LEFTOVERS or deadline.failed or deadline.is_over:
         return {}
     left = [pair for pair in changed if moved.cursors.get(pair[0].key) is None]
-    return {session.key: status.st_size for session, status in left[:MOST_WITHOUT_ROOM]}
+    return {
+        session.key: _extent(session, status, is_version=session.path in UNFINISHED)
+        for session, status in left[:MOST_WITHOUT_ROOM]
+    }
+
+
+def _extent(session: Session, status: stat_result, *, is_version: bool) -> int:
+    """Return a number that changes when a session writes something.
+
+    It is the transcript's size. An unfinished transcript's size is unknown, so its version
+    is used, as a negative number."""
+    if not is_version:
+        return status.st_size
+    file = UNFINISHED.get(session.path)
+    if file is None:
+        from ...common.system.json import encode
+        from ...sessions.transcripts.lines import id_checksum
+        from ...sessions.transcripts.mirror import mark_of
+
+        return -1 - id_checksum(encode(mark_of(session.path)))
+    return -1 - file.version
 
 
 def _dropped(context: UpdateContext, dropped: list[Changed]) -> ReadCursors:

@@ -6,7 +6,7 @@ import time
 
 from ...common.errors import SessionMemoryError
 from ...common.system.deadline import Deadline
-from ...common.system.files import is_directory, is_file, user_dir
+from ...common.system.files import is_directory, is_file, unfinished, user_dir
 from ...common.text.paths import is_name
 from ...sessions.runtimes.base import Runtime
 from ...sessions.runtimes.table import runtimes_here
@@ -93,6 +93,7 @@ class Context:
         self.old_sessions: list[OldSessions] = []
         self.lists_all = False
         self.statuses: dict[str, stat_result | None] | None = None
+        self.writes_later = False  # our copies of other runtimes' sessions
         self.deadline = Deadline()
 
     @property
@@ -199,7 +200,7 @@ class Context:
     def _places(self) -> Places:
         """Return the session's runtime and the person's other runtimes, each with its directory."""
         attempt = self.deadline.attempt
-        attempt(self.runtime.name, self.runtime.refresh, self.config_dir)
+        attempt(self.runtime.name, self._refresh, self.runtime, self.config_dir)
         places = [(self.runtime, self.config_dir)]
         environ = environment()
         if self.home.memory_dir != person_home(environ).memory_dir:
@@ -208,13 +209,24 @@ class Context:
             if runtime is not self.runtime:
                 attempt(
                     runtime.name,
-                    lambda runtime_here: runtime_here.refresh(runtime_here.config_dir(environ)),
+                    lambda runtime_here: self._refresh(
+                        runtime_here, runtime_here.config_dir(environ)
+                    ),
                     runtime,
                 )
                 config_dir = attempt(runtime.name, self._config_dir_of, runtime, environ)
                 if config_dir is not None:
                     places.append((runtime, config_dir))
         return places
+
+    def _refresh(self, runtime: Runtime, config_dir: str) -> None:
+        """Update our copies of a runtime's sessions, or leave the writing for later."""
+        if not self.writes_later:
+            runtime.refresh(config_dir)
+            return
+        runtime.look(config_dir)
+        if end := unfinished(self.own_path):  # its size is needed
+            end.finish()
 
     def _config_dir_of(self, runtime: Runtime, environ: Mapping[str, str]) -> str | None:
         """Return another runtime's directory if its sessions are stored in the same home, or ''."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from ...common.system.deadline import Deadline, DeadlineError
-from ...common.system.files import is_file, os
+from ...common.system.files import UNFINISHED, is_file, os
 from ...common.system.json import decode, encode
 from ...sessions.runtimes.base import Runtime
 from ...sessions.runtimes.table import runtime as runtime_of
@@ -160,6 +160,7 @@ def _answer_prompt(runtime_name: str = _FIRST) -> None:
 
             answer_start(context, print_answer)
         else:
+            context.writes_later = hasattr(os, "fork")
             answer(context, print_answer)
 
     _run(lambda event, runtime: True, answer_any, runtime_name, is_waited_for=True)
@@ -204,6 +205,7 @@ def _run(
         deadline.end()
         if context is not None:
             _note_end(context, given.event_name)
+        _finish_files()
     os._exit(0)
 
 
@@ -296,6 +298,26 @@ def _note_end(context: Context, event_name: str) -> None:
             note_deadline(context.home, context.session, event_name[:MOST_EVENT_CHARACTERS], late)
     except Exception:  # there is no other place to report it
         pass
+
+
+def _finish_files() -> None:
+    """Write what the hook has left unwritten, in a process that nobody waits for."""
+    if not UNFINISHED:
+        return
+    from .upkeep_start import detach
+
+    left = [*UNFINISHED.values()]
+    UNFINISHED.clear()
+    try:
+        if not detach():
+            return
+    except OSError:  # no process is left, so the next prompt finds the same
+        return
+    try:
+        for file in left:
+            file.finish()
+    finally:
+        os._exit(0)
 
 
 def _start_upkeep(context: Context) -> None:

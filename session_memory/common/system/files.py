@@ -13,6 +13,7 @@ except ImportError:
 
 __all__ = [
     "DATABASE_SUFFIXES",
+    "UNFINISHED",
     "NotAFileError",
     "checksum",
     "expanded",
@@ -47,6 +48,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from os import stat_result
+    from typing import Protocol
+
+    class Unfinished(Protocol):
+        """A file of this program whose end is known, but not written yet.
+
+        `content` is the end before secrets are redacted, for a search. `version` is a number that
+        identifies the finished file."""
+
+        content: bytes
+        is_finished: bool
+
+        @property
+        def version(self) -> int: ...
+
+        def finish(self) -> None: ...
+
+        def finished_status(self, status: stat_result) -> stat_result: ...
+
 
 Stamp = tuple[int, int, int]  # inode, size in bytes, time of the last change in milliseconds
 
@@ -60,6 +79,8 @@ _LARGE_PRIME = (1 << 30) - 35  # one digit of Python's, so dividing is many time
 SMALL_BYTES = 4096
 MOST_LINKS = 40  # in one path, as in Linux
 LARGEST_BYTES = 64 * 1024  # of what should be small
+# The files that a prompt leaves unfinished, by path. Opening one finishes it.
+UNFINISHED: dict[str, Unfinished] = {}
 # SQLite's files; the database last: without it a log is nothing
 DATABASE_SUFFIXES = ("-journal", "-wal", "-shm", "")
 
@@ -240,9 +261,11 @@ class Closing:
 
 
 class Opened(Closing):
-    """The same of a regular file. Raises OSError."""
+    """The same of a regular file, which is finished before. Raises OSError."""
 
     def __init__(self, path: str) -> None:
+        if UNFINISHED and path in UNFINISHED:
+            UNFINISHED[path].finish()
         super().__init__(open_regular(path))
 
 
@@ -256,6 +279,12 @@ def read_at(descriptor: int, start: int, end: int) -> bytes:
         blocks.append(block)
         start += len(block)
     return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+
+
+def unfinished(path: str) -> Unfinished | None:
+    """Return the unwritten end of a file; None if the file is finished."""
+    file = UNFINISHED.get(path)
+    return None if file is None or file.is_finished else file
 
 
 def checksum(content: bytes) -> int:

