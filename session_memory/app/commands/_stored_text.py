@@ -12,6 +12,7 @@ from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted, one_line, shorten
 from ...common.text.sanitize import for_people, for_prompt, name_for_people
 from ...history.store.values import TOOL_ROLE, Conversation, StoredEntry
+from ._messages_view import print_message, print_tool_use
 from .arguments import AROUND, MESSAGE_CHARACTERS, NO_LIMIT
 from .opened_store import (
     OpenStore,
@@ -159,7 +160,7 @@ def _print_items(
     for entry in shown:
         text = for_prompt(entry.text)
         if entry.role == TOOL_ROLE:
-            terminal.line(_tool_line(entry, text, for_prompt(entry.error)))
+            print_tool_use(terminal, _tool_line(entry, text, for_prompt(entry.error)))
             continue
         if (entry.message, entry.role) != previous:
             speaker = terminal.paint("bold", _ROLES[entry.role])
@@ -170,10 +171,9 @@ def _print_items(
             )
         previous = (entry.message, entry.role)
         kept = text if arguments.full else shorten(text, MESSAGE_CHARACTERS)
-        remainder = (
-            f"\n[{len(text) - len(kept) + 1:,} more characters: --full]" if kept != text else ""
-        )
-        terminal.line(kept + remainder)
+        print_message(terminal, kept, is_user_s=entry.role == "user")
+        if kept != text:
+            terminal.line(f"[{len(text) - len(kept) + 1:,} more characters: --full]")
 
 
 def _tool_line(entry: StoredEntry, argument: str, error: str) -> str:

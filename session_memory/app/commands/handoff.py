@@ -114,7 +114,11 @@ class HandoffPage(Result):
         return ("page",)
 
     def show(self, terminal: Terminal) -> None:
-        terminal.line(self.command or self.page.rstrip("\n"))
+        if self.command:
+            terminal.line(self.command)
+            return
+        with terminal.paged():
+            terminal.markdown(self.page.rstrip("\n"))
 
     def as_json(self) -> dict[str, Any]:
         return {**self.values, "page": self.page, "command": self.command}

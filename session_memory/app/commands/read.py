@@ -17,12 +17,13 @@ from ...common.text.timestamps import iso_time
 from ...sessions.runtimes.detection import is_started_by_agent
 from ...sessions.settings.homes import drop_set_by_project
 from ...sessions.transcripts.entries import Entry
-from ...sessions.transcripts.log import render
+from ...sessions.transcripts.log import LogBlock, render
 from ...sessions.transcripts.sessions import (
     AmbiguousSessionError,
     FoundSession,
     UnknownSessionError,
 )
+from ._messages_view import print_log
 from .arguments import AROUND, MESSAGE_CHARACTERS, OnlyForPeopleError, add_common, positive
 from .sessions import ListedSessions, SessionChoice, add_all, is_own, known_sessions
 
@@ -150,11 +151,12 @@ class LastEntries(Result):
             f"Session {session.name} ({session.id}, {session.runtime.TITLE}, {session.project}), the last "
             f"{shown}:\n"
         )
-        text = render(entries, self.unreadable, raw=self.is_raw, folds=folds)
         if self.is_raw:
-            terminal.verbatim(f"{text}\n")
-        else:
-            terminal.line(text)
+            terminal.verbatim(render(entries, self.unreadable, raw=True, folds=folds) + "\n")
+            return
+        print_log(terminal, LogBlock.all_of(entries, folds=folds))
+        if self.unreadable:
+            terminal.line(f"\n({counted(self.unreadable, 'record')} could not be read)")
 
     def as_json(self) -> dict[str, Any]:
         entries = [

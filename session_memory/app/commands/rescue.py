@@ -194,8 +194,7 @@ def _row(each: Rescuable) -> tuple[str, str, str, str, str]:
 
 def _show_diff(diff: str, terminal: Terminal, *, is_whole: bool) -> None:
     lines = [for_people(line).replace("\n", " ") for line in diff.rstrip("\n").split("\n")]
-    for line in lines if is_whole else lines[:SHOWN_LINES]:
-        terminal.line(f"  {line}")
+    terminal.diff("\n".join(lines if is_whole else lines[:SHOWN_LINES]), "  ")
     if not is_whole and len(lines) > SHOWN_LINES:
         terminal.line(f"  [{len(lines) - SHOWN_LINES:,} more lines: --full]")
 

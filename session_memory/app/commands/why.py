@@ -21,7 +21,7 @@ from ...common.text.sanitize import for_prompt
 from ...common.text.timestamps import iso_time, now_milliseconds
 from ...history.git.commits import Repository
 from ...history.patterns.why import Asked, Reason, Reasons
-from ...history.patterns.why_text import HINT, find_reasons, told
+from ...history.patterns.why_text import AGREED, HINT, find_reasons, told
 from ...history.store.sqlite.written_lines import known_key
 from ...sessions.runtimes.detection import is_started_by_agent
 from ...sessions.settings.homes import user_dir
@@ -104,12 +104,22 @@ class FoundReasons(Result):
     is_staged: bool
 
     def show(self, terminal: Terminal) -> None:
+        with terminal.paged():
+            self._show_reasons(terminal)
+
+    def _show_reasons(self, terminal: Terminal) -> None:
         shown = self.reasons[: self.limit]
         for place, reason in enumerate(shown):
             if place:
                 terminal.line()
-            for line in told(reason):
-                terminal.line(line)
+            where, *lines = told(reason)
+            terminal.line(terminal.paint("bold", where))
+            for line in lines:
+                label = AGREED if line.startswith(AGREED) else ""  # before an agent's words
+                if label:
+                    terminal.markdown(line[len(label) :], label)
+                else:
+                    terminal.line(line)
         if len(shown) < len(self.reasons):
             more = counted(len(self.reasons) - len(shown), "more reason")
             terminal.line(f"\n{more}: --all shows them.")

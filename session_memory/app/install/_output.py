@@ -31,7 +31,7 @@ STEP_CHARACTERS = 38
 _LACKING = {  # without the packages of a group
     "basic": "agents with a config.yaml get none",
     "store": "nothing is stored or searched",
-    "watch": "`watch` and completion do not work",
+    "watch": "`watch`, completion and formatted output do not work",
     "page": "the page does not start",
 }
 

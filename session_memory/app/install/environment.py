@@ -25,7 +25,7 @@ OLDEST_PYTHON = (3, 10)
 PARTS = {
     "basic": ("orjson", "pyyaml"),
     "store": ("apsw",),
-    "watch": ("shtab", "watchfiles"),
+    "watch": ("rich", "shtab", "watchfiles"),
     "page": ("jinja2", "markdown-it-py", "pygments", "starlette", "uvicorn"),
 }
 NO_INDEX = "no package index with these packages could be reached"

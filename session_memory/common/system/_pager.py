@@ -6,6 +6,9 @@ import os
 import sys
 from collections.abc import Mapping
 
+from ._wrapping import width_of, words_wrapped
+from .plain_output import plain_text
+
 # quit on one screen, colours, keep the screen; start no program
 _QUIET_LESS = {"LESS": "FRX", "LESSSECURE": "1"}
 
@@ -14,28 +17,24 @@ def broken_at_words(text: str, width: int) -> str:
     """Return `text` with long lines broken between words, keeping their indentation.
 
     Fenced code stays as it is."""
-    import textwrap
-
     shown, is_code = [], False
     for line in text.split("\n"):
         is_fence = line.lstrip().startswith("```")
         is_code ^= is_fence
-        if len(line) <= width or is_code or is_fence:
+        if is_code or is_fence or width_of(line) <= width:
             shown.append(line)
             continue
         indent = line[: len(line) - len(line.lstrip())][: width // 2]
-        shown += textwrap.wrap(
-            line,
-            width,
-            subsequent_indent=indent,
-            break_long_words=False,
-            break_on_hyphens=False,
-            tabsize=1,
-        )
+        shown += words_wrapped(line, width, indent)
     return "\n".join(shown)
 
 
-def show_in_pager(text: str, environ: Mapping[str, str]) -> bool:
+def _rows(text: str, columns: int) -> int:
+    """Return how many rows of a terminal the lines of a text take."""
+    return sum(1 + (width_of(line) - 1) // columns if line else 1 for line in text.splitlines())
+
+
+def show_in_pager(text: str, columns: int, environ: Mapping[str, str]) -> bool:
     """Show a text in `$PAGER`, else in less; return whether it was shown.
 
     It is not shown if there is no pager, the text fits on the screen, or nobody is at the keyboard.
@@ -51,9 +50,10 @@ def show_in_pager(text: str, environ: Mapping[str, str]) -> bool:
     if (
         sys.stdin is None
         or not sys.stdin.isatty()
-        or text.count("\n") < shutil.get_terminal_size().lines
+        or _rows(text, columns) < shutil.get_terminal_size().lines
     ):
         return False
+    text = plain_text(text)
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the pager's
     try:
         subprocess.run(

@@ -10,30 +10,44 @@ import os
 import sys
 from typing import BinaryIO, TextIO
 
-_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
+_CODES = {
+    "bold": "1",
+    "dim": "2",
+    "italic": "3",
+    "underline": "4",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "cyan": "36",
+}
+STYLES = tuple(_CODES)
 # Until it is printed, a style is a private character, drawn by chance, so no text from elsewhere
 # can contain it.
 _FIRST_MARK = 0x100000 + int.from_bytes(os.urandom(2), "big") % 0xFF00
-_END = chr(_FIRST_MARK)
+END_MARK = chr(_FIRST_MARK)
 _MARKS = {style: chr(_FIRST_MARK + number) for number, style in enumerate(_CODES, 1)}
-_SEQUENCES = {_END: "\x1b[0m", **{mark: f"\x1b[{_CODES[style]}m" for style, mark in _MARKS.items()}}
+SEQUENCES = {
+    END_MARK: "\x1b[0m",
+    **{mark: f"\x1b[{_CODES[style]}m" for style, mark in _MARKS.items()},
+}
 _BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # begin a line in some programs
 
 
 def painted(style: str, text: str) -> str:
-    """Return `text` marked to be printed bold, dim, red, green or yellow by a `PlainOutput`."""
-    return f"{_MARKS[style]}{text}{_END}"
+    """Return `text` marked to be printed in one of STYLES by a `PlainOutput`."""
+    return f"{_MARKS[style]}{text}{END_MARK}"
 
 
 def plain_text(text: str) -> str:
     """Return `text` with only plain characters, line feeds and our styles, for a terminal."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text  # nearly every text
-    if any(mark in text for mark in _SEQUENCES):
+    if any(mark in text for mark in SEQUENCES):
         import re
 
-        parts = re.split(f"([{''.join(_SEQUENCES)}])", text)
-        return "".join([_SEQUENCES.get(part) or _plain(part) for part in parts])
+        parts = re.split(f"([{''.join(SEQUENCES)}])", text)
+        return "".join([SEQUENCES.get(part) or _plain(part) for part in parts])
     return _plain(text)
 
 

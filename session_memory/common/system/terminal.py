@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any, TextIO
 
 from ... import NAME
@@ -267,9 +268,10 @@ class Terminal:
         )
         self.width = min(columns() if self.is_interactive else 80, _WIDEST)
         self._collected: list[str] | None = None
+        self._broken: Callable[[str], str] = str  # breaks the lines that are collected
 
     def paint(self, style: str, text: str) -> str:
-        """Return `text` in bold, dim, red, green or yellow if the terminal shows colours."""
+        """Return `text` in a style, such as bold or red, if the terminal shows colours."""
         return painted(style, text) if self._is_coloured else text
 
     def short(self, text: str) -> str:
@@ -314,13 +316,15 @@ class Terminal:
             return
         from ._pager import broken_at_words, show_in_pager
 
+        width = columns()
+        self._broken = lambda text: broken_at_words(text, width)
         lines = self._collected = []
         try:
             yield
         finally:
-            self._collected = None
-            text = broken_at_words("\n".join([*lines, ""]), columns())
-            if not show_in_pager(plain_text(text), self.environ):
+            self._collected, self._broken = None, str
+            text = "\n".join([*lines, ""])
+            if not show_in_pager(text, width, self.environ):
                 self._out.write(text)
                 self._out.flush()
 
@@ -346,7 +350,7 @@ class Terminal:
 
     def line(self, text: str = "") -> None:
         if self._collected is not None:
-            self._collected.append(text)
+            self._collected.append(self._broken(text))
         elif not self.is_json:
             print(text, file=self._out, flush=True)
 
@@ -362,6 +366,38 @@ class Terminal:
             ]
             line = "  ".join(cells).rstrip()
             self.line(line if index else self.paint("bold", line))
+
+    def markdown(self, text: str, label: str = "") -> None:
+        """Print Markdown behind a label: rendered on a terminal with colours, else as it is."""
+        width, indent = self.width - len(label), " " * len(label)
+
+        def lines(rendering: ModuleType) -> list[str]:
+            first, *others = rendering.markdown_lines(text, width) or [""]
+            return [label + first, *[f"{indent}{line}".rstrip() for line in others]]
+
+        self._rendered(f"{label}{text}", lines)
+
+    def diff(self, text: str, indent: str) -> None:
+        """Print the lines of a diff behind an indent: in colours on a terminal that shows them."""
+        self._rendered(
+            "\n".join([indent + line for line in text.split("\n")]),
+            lambda rendering: [indent + line for line in rendering.code_lines(text, "diff")],
+        )
+
+    def _rendered(self, text: str, lines: Callable[[ModuleType], list[str]]) -> None:
+        if self.is_json or not self._is_coloured:
+            self.line(text)
+            return
+        try:
+            from . import _rendering
+        except ModuleNotFoundError:  # an incomplete install lacks rich
+            self.line(text)
+            return
+        shown = "\n".join(lines(_rendering))
+        if self._collected is not None:
+            self._collected.append(shown)  # broken between words already, except for code
+        else:
+            self.line(shown)
 
     def heading(self, text: str) -> None:
         self.line()
@@ -462,7 +498,7 @@ class Terminal:
 
         A terminal gets it as plain characters. A pipe loses nothing, whatever its encoding."""
         if self._collected is not None:
-            self._collected.append(text.removesuffix("\n"))
+            self._collected.append(self._broken(text.removesuffix("\n")))
         elif not self.is_json:
             self._out.verbatim(text.encode("utf-8", "backslashreplace"))
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 HINT = "FILE, FILE:LINE, FILE:LINE-LINE or a commit: session-memory why src/cart.py:12"
 MOST_LINES = 2000
 AGENT_CHARACTERS = 1200
+AGREED = "  agreed to: "
 _AGENT_QUOTE = 300
 COMMAND_CHARACTERS = 120
 _TARGET = re.compile(r"(.+?)(?::(\d+)(?:-(\d+))?)?\Z", re.DOTALL)
@@ -147,7 +148,7 @@ def _told_of(origin: Asked) -> list[str]:
         else ["  asked: no request is recorded"]
     )
     if origin.proposal:
-        lines.append(f"  agreed to: “{for_prompt(origin.proposal)}”")
+        lines.append(f"{AGREED}“{for_prompt(origin.proposal)}”")
     lines += [f"  decided on the way: “{for_prompt(decision)}”" for decision in origin.decided]
     title = f" “{one_line(for_prompt(origin.title))}”" if origin.title else ""
     lines.append(

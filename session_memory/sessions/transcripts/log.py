@@ -1,6 +1,9 @@
 """The last entries of a transcript, and how they read as a log."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from ...common.system.files import Opened
 from ...common.text.format import counted
@@ -90,30 +93,51 @@ def _summary_of_tools(tools: Sequence[ToolUse]) -> str:
     return f"[{counted(len(tools), 'tool use')}: {'; '.join(filter(None, parts))}]"
 
 
+class LogBlock(NamedTuple):
+    """A part of a log: a line with the time and speaker, the message, and a line per tool use.
+
+    The head is '' if the part continues a message. `is_user_s` tells who wrote the text."""
+
+    head: str
+    text: str
+    tools: list[str]
+    is_user_s: bool
+
+    @staticmethod
+    def all_of(
+        entries: list[Entry], *, raw: bool = False, folds: bool = False
+    ) -> Iterator[LogBlock]:
+        """Yield the log of a session.
+
+        Each message has a time, a speaker and its full text. Each tool use has a line `[Tool
+        argument]`, or with `folds` each run of them. Times are local. Secrets, control and invisible
+        characters are removed unless `raw`."""
+        speaker = ""
+        for entry in _folded(entries) if folds else entries:
+            when = "(no time)" if entry.timestamp is None else local_time(entry.timestamp)
+            is_user_s = entry.role == "user"
+            same_message = entry.message_id and entry.message_id == speaker
+            head = "" if same_message else f"{when}  {'User' if is_user_s else 'Assistant'}"
+            text = entry.text if raw else for_people(entry.text)
+            if folds and len(entry.tools) > 1:
+                tools = [shortened(_summary_of_tools(entry.tools), ARGUMENT_CHARACTERS)]
+            else:
+                named = [
+                    f"{tool.name} {relative(tool.argument, entry.cwd)}" for tool in entry.tools
+                ]
+                tools = [f"[{shortened(tool, ARGUMENT_CHARACTERS)}]" for tool in named]
+            yield LogBlock(head, text, tools, is_user_s)
+            speaker = entry.message_id
+
+
 def render(
     entries: list[Entry], unreadable: int = 0, *, raw: bool = False, folds: bool = False
 ) -> str:
-    """Return the log as text.
-
-    Each message has a time, a speaker and its full text. Each tool use has a line `[Tool
-    argument]`, or with `folds` each run of them. Times are local. Secrets, control and invisible
-    characters are removed unless `raw`."""
-    blocks: list[str] = []
-    speaker = ""
-    for entry in _folded(entries) if folds else entries:
-        when = "(no time)" if entry.timestamp is None else local_time(entry.timestamp)
-        head = f"{when}  {'User' if entry.role == 'user' else 'Assistant'}"
-        lines = [entry.text if raw else for_people(entry.text)] if entry.text else []
-        if folds and len(entry.tools) > 1:
-            lines.append(shortened(_summary_of_tools(entry.tools), ARGUMENT_CHARACTERS))
-        else:
-            tools = [f"{tool.name} {relative(tool.argument, entry.cwd)}" for tool in entry.tools]
-            lines += [f"[{shortened(tool, ARGUMENT_CHARACTERS)}]" for tool in tools]
-        same_message = entry.message_id and entry.message_id == speaker
-        blocks.append(
-            "\n".join(lines if same_message else [*([""] if blocks else []), head, *lines])
-        )
-        speaker = entry.message_id
+    """Return the log of `LogBlock.all_of` as text, and the number of unreadable records."""
+    parts: list[str] = []
+    for block in LogBlock.all_of(entries, raw=raw, folds=folds):
+        head = [*([""] if parts else []), block.head] if block.head else []
+        parts.append("\n".join([*head, *([block.text] if block.text else []), *block.tools]))
     if unreadable:
-        blocks.append(f"\n({counted(unreadable, 'record')} could not be read)")
-    return "\n".join(blocks)
+        parts.append(f"\n({counted(unreadable, 'record')} could not be read)")
+    return "\n".join(parts)

@@ -46,7 +46,7 @@ def test_without_a_package_index_all_that_needs_none_is_installed(bare_machine: 
     assert done.returncode == 1
     said = " ".join(done.stdout.split())
     assert (
-        "Not installed: orjson, pyyaml, apsw, shtab, watchfiles, jinja2, markdown-it-py, pygments, starlette, uvicorn (no package"
+        "Not installed: orjson, pyyaml, apsw, rich, shtab, watchfiles, jinja2, markdown-it-py, pygments, starlette, uvicorn (no package"
         in said
     )
     assert "To install them, while a package index can be reached: python3" in said

@@ -143,6 +143,7 @@ class TestArchives:
             "orjson",
             "pygments",
             "pyyaml",
+            "rich",
             "shtab",
             "starlette",
             "uvicorn",

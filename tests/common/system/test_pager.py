@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
-import select
-import struct
-import subprocess
-import sys
-import termios
 from pathlib import Path
 
 import pytest
+import terminal_scene
 from records import exchange
-from store_scene import COMMAND, StoreUser
+from store_scene import StoreUser
 
 from session_memory.common.system._pager import broken_at_words
 
@@ -31,23 +24,9 @@ def person(tmp_path: Path) -> StoreUser:
 
 def on_terminal(person: StoreUser, *words: str, **environ: str) -> str:
     """What a person at a terminal of 24 lines and 60 columns sees."""
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
-    environ = {**person.environment, "TERM": "xterm", **environ}
-    command = [sys.executable, "-c", COMMAND, *words]
-    with subprocess.Popen(
-        command, cwd=person.home, env=environ, stdin=slave, stdout=slave, stderr=slave
-    ) as program:
-        os.close(slave)
-        printed = b""
-        while select.select([master], [], [], 60)[0]:
-            try:
-                printed += os.read(master, 65536)
-            except OSError:  # it has ended
-                break
-        os.close(master)
-    assert program.returncode == 0, printed
-    return printed.decode().replace("\r\n", "\n")
+    seen = terminal_scene.on_terminal(person, *words, columns=60, **environ)
+    assert seen.code == 0, seen.text
+    return seen.styled
 
 
 def test_lines_are_broken_between_words_and_no_word_is_lost(person: StoreUser) -> None:
@@ -58,7 +37,7 @@ def test_lines_are_broken_between_words_and_no_word_is_lost(person: StoreUser) -
                 len(line)
                 for line in printed.replace("\x1b[1m", "").replace("\x1b[2m", "").split("\n")
             )
-            <= 68
+            <= 60
         )
         assert printed.count("word0200") == 9
         assert not [line for line in printed.split("\n") if line.startswith("ord")]

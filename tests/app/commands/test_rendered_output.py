@@ -1,0 +1,99 @@
+"""On a terminal, messages and pages are rendered; in a pipe they stay as they are."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from git_scene import git, repository
+from records import assistant, tool_result, user
+from store_scene import StoreUser
+from terminal_scene import on_terminal
+
+TYPED = "keep **this** and\n  `that` as I typed it"
+ANSWER = "## The plan\n\nIt has **two** steps:\n\n- first\n- second\n\n```py\nreturn 1\n```"
+RENDERED = ["The plan", "", "It has two steps:", "", "- first", "- second", "", "    return 1"]
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> StoreUser:
+    person = StoreUser(tmp_path / "home")
+    person.session("plan", user(TYPED), assistant(ANSWER), user("go on"), assistant("Done."))
+    person.run("ingest")
+    return person
+
+
+def part(lines: list[str], first: str, count: int) -> list[str]:
+    """The lines from the one that is `first`, without blanks at their ends."""
+    at = [line.rstrip() for line in lines].index(first)
+    return [line.rstrip() for line in lines[at : at + count]]
+
+
+@pytest.mark.parametrize("words", [("read", "plan"), ("show", "1")])
+@pytest.mark.parametrize("columns", [80, 140])
+def test_an_answer_is_rendered_and_a_request_is_as_it_was_typed(
+    person: StoreUser, words: tuple[str, ...], columns: int
+) -> None:
+    seen = on_terminal(person, *words, columns=columns)
+    assert seen.code == 0
+    assert part(seen.lines, "The plan", len(RENDERED)) == RENDERED
+    assert TYPED in seen.text
+    assert "\x1b[1mtwo\x1b[0m" in seen.styled
+
+
+@pytest.mark.parametrize("environ", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_without_colours_markdown_stays_as_it_is(
+    person: StoreUser, environ: dict[str, str]
+) -> None:
+    for words in (("read", "plan"), ("show", "1"), ("handoff", "plan")):
+        seen = on_terminal(person, *words, columns=300, **environ)
+        assert "\x1b" not in seen.styled
+        assert seen.text == person.run(*words).stdout
+
+
+def test_a_pipe_gets_markdown_and_never_loads_rich(person: StoreUser) -> None:
+    assert ANSWER in person.run("read", "plan").stdout
+    assert ANSWER in person.run("show", "1").stdout
+    code = (
+        "import sys\nfrom session_memory.cli import main\n"
+        "for name in ('read', 'handoff'):\n    main([name, 'plan'])\n"
+        "assert not [name for name in sys.modules if name.split('.')[0] == 'rich']"
+    )
+    done = person.run_command(sys.executable, "-c", code)
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_rich_a_terminal_gets_what_a_pipe_gets(person: StoreUser, tmp_path: Path) -> None:
+    (tmp_path / "rich").mkdir()
+    (tmp_path / "rich/__init__.py").write_text("raise ModuleNotFoundError(name='rich')")
+    seen = on_terminal(person, "read", "plan", columns=300, PYTHONPATH=str(tmp_path))
+    assert seen.text == person.run("read", "plan").stdout
+    assert ANSWER in seen.text
+
+
+def test_a_handoff_is_rendered_and_its_command_is_not(person: StoreUser) -> None:
+    page = on_terminal(person, "handoff", "plan")
+    assert page.text.startswith("Handoff: ")
+    assert part(page.lines, "Task", 3) == ["Task", "", "First asked:"]
+    assert "# Handoff: " in person.run("handoff", "plan").stdout
+    command = on_terminal(person, "handoff", "plan", "--to", "codex", columns=40)
+    assert command.text == person.run("handoff", "plan", "--to", "codex").stdout
+
+
+def test_a_reason_is_in_bold_and_the_proposal_rendered(person: StoreUser) -> None:
+    root = repository(person.home / "work", **{"cart.py": "old\n"})
+    edit = {"file_path": f"{root}/cart.py", "old_string": "old", "new_string": "the new line of it"}
+    call = assistant(("Edit", edit), cwd=str(root))
+    done = tool_result("done")
+    done["message"]["content"][0]["tool_use_id"] = call["message"]["content"][0]["id"]
+    proposal = "I can make the **new** line. Shall I?"
+    person.session("edit", user("look"), assistant(proposal), user("yes"), call, done)
+    (root / "cart.py").write_text("the new line of it\n")
+    git(root, "commit", "-qam", "New")
+    seen = on_terminal(person, "why", "cart.py:1", cwd=root)
+    plain = person.run("why", "cart.py:1", cwd=root).stdout
+    assert f"agreed to: “{proposal}”" in plain
+    assert seen.styled.startswith("\x1b[1mcart.py:1 (commit ")
+    assert "\x1b[1mnew\x1b[0m" in seen.styled
+    assert seen.text.replace("the new line. Shall", "the **new** line. Shall") == plain

@@ -1,0 +1,66 @@
+"""A terminal of any size, for tests that look at the screen."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Sequence
+from pathlib import Path
+
+from store_scene import COMMAND, StoreUser
+
+STYLES = re.compile("\x1b\\[[0-9]+m")
+
+
+class OnTerminal:
+    """What a command printed to a terminal of its own, and its exit code."""
+
+    def __init__(self, text: str, code: int) -> None:
+        self.styled = text
+        self.text = STYLES.sub("", text)
+        self.lines = self.text.split("\n")
+        self.code = code
+
+
+def on_terminal(
+    person: StoreUser,
+    *words: str,
+    columns: int = 80,
+    lines: int = 24,
+    typed: Sequence[str] = (),
+    cwd: Path | None = None,
+    **environ: str,
+) -> OnTerminal:
+    """Run a command at a terminal, with the `typed` lines; its pager is `cat` unless named."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    environ = {**person.environment, "TERM": "xterm", "PAGER": "cat", **environ}
+    command = [sys.executable, "-c", COMMAND, *words]
+    with subprocess.Popen(
+        command,
+        cwd=cwd or person.home,
+        env={name: value for name, value in environ.items() if value},
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    ) as program:
+        os.close(slave)
+        for line in typed:
+            os.write(master, f"{line}\n".encode())
+        printed = b""
+        while select.select([master], [], [], 60)[0]:
+            try:
+                printed += os.read(master, 65536)
+            except OSError:  # it has ended
+                break
+        os.close(master)
+    return OnTerminal(printed.decode().replace("\r\n", "\n"), program.returncode)
