@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import Counter
@@ -49,10 +50,11 @@ class WaitingSession(NamedTuple):
 
 
 class _Section(NamedTuple):
-    """A heading and its lines; `more` follows if lines were left out."""
+    """A heading and its lines; of projects, also the number of requests, which a bar shows."""
 
     title: str
     lines: list[str]
+    requests: int = 0
 
 
 @dataclass(frozen=True)
@@ -74,14 +76,22 @@ class DoneWork(Result):
         if self.is_markdown:
             terminal.line(self._as_markdown())
             return
+        with terminal.paged():
+            self._show_sections(terminal)
+
+    def _show_sections(self, terminal: Terminal) -> None:
         sections = self._sections(terminal.width)
         terminal.line(self._summary())
         lines = sum(1 + len(section.lines) for section in sections)
         has_room = _OUTER_LINES + lines + len(sections) <= self.limit
-        for section in sections:
+        numbers = [section.requests for section in sections if section.requests]
+        most = max(numbers) if len(numbers) > 1 else math.inf  # nothing to compare
+        titles = [terminal.paint("bold", section.title) for section in sections]
+        shares = [section.requests / most for section in sections]
+        for section, title in zip(sections, terminal.with_bars(titles, shares)):
             if has_room:
                 terminal.line()
-            terminal.line(terminal.paint("bold", section.title))
+            terminal.line(title)
             for line in section.lines:
                 terminal.line(f"  {line}")
         if self.work.projects:
@@ -299,7 +309,9 @@ def _block_section(
         _session_row(project, work, form, with_place=has_several, usual_runtime=usual)
         for project, work in shown
     ]
-    return _Section(f"{title}: {_sums(works, len(shown))}", _session_lines(rows, room))
+    requests = sum(len(work.requests) for work in works)
+    lines = _session_lines(rows, room)
+    return _Section(f"{title}: {_sums(works, len(shown))}", lines, requests)
 
 
 def _rank(project: ProjectWork, work: WorkedSession) -> tuple[int, int]:

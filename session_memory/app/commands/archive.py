@@ -9,13 +9,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from ...common.errors import SessionMemoryError, WrongCallError
+from ...common.errors import SessionMemoryError
 from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted
 from ...history.archives.list import KnownArchives, is_private_path, settle
 from ...history.archives.writer import ArchiveSource, archive_transcript
 from ...sessions.settings.privacy import Privacy
 from ...sessions.transcripts.sessions import FoundSession, find_sessions, unreadable_projects
+from ._picker import picked_session
 from .arguments import add_common
 from .sessions import SessionChoice
 
@@ -39,16 +40,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ, is_json=arguments.json)
     if not arguments.session and not arguments.all:
-        raise WrongCallError(
-            "no session was named", "name a session by its name, title or id, or use --all"
-        )
+        hint = "name a session by its name, title or id, or use --all"
+        arguments.session = picked_session(arguments, hint)
     chosen = (
         find_sessions(arguments.home, not arguments.home, os.environ, with_private=True)
         if arguments.all
         else [SessionChoice(arguments.session, arguments, os.environ).session()]
     )
     if arguments.dry_run:
-        terminal.show(ArchivePreview(chosen))
+        terminal.show_paged(ArchivePreview(chosen))
         return 0
     results = _archive_all(chosen, terminal)
     unreadable = unreadable_projects(arguments.home, os.environ) if arguments.all else ()

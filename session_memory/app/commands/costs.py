@@ -165,7 +165,7 @@ class Costs(Result):
             (row, terminal.short(row.name) if is_path else row.name)
             for row in self.rows[: self.limit]
         ]
-        _show_table(terminal, self.by.upper(), [*named, (self.total, "all")])
+        _show_table(terminal, self.by.upper(), named, self.total)
         if len(self.rows) > self.limit:
             terminal.line(
                 f"These are {self.limit} of {len(self.rows)}: --limit N shows more. All are in the "
@@ -194,11 +194,25 @@ class Costs(Result):
         }
 
 
-def _show_table(terminal: Terminal, first: str, rows: list[tuple[CostSum, str]]) -> None:
-    """Print costs with their names, under the heading `first`."""
+def _show_table(
+    terminal: Terminal, first: str, rows: list[tuple[CostSum, str]], total: CostSum | None = None
+) -> None:
+    """Print costs with their names under the heading `first`, and their `total`, as figures and, on
+    a terminal, as bars."""
     headings = first, "READ", "WRITTEN", "FROM CACHE", "INTO CACHE", "DOLLARS", ""
     cells = [_cells(costs, brief(name, NAME_CHARACTERS) or _NO_NAME) for costs, name in rows]
-    terminal.table([headings, *cells], range(1, 6))
+    if total:
+        cells.append(_cells(total, "all"))
+    terminal.table([headings, *cells], range(1, 6), _shares([costs for costs, _ in rows]))
+
+
+def _shares(rows: list[CostSum]) -> list[float]:
+    """Return the dollars of each row as a share of the largest; the tokens if no price is known."""
+    amounts: list[float] = [costs.dollars or 0.0 for costs in rows]
+    if not any(amounts):
+        amounts = [costs.input + costs.output + costs.cached + costs.written for costs in rows]
+    largest = max(amounts, default=0) or 1
+    return [amount / largest for amount in amounts]
 
 
 def _cells(costs: CostSum, name: str) -> tuple[str, ...]:

@@ -122,7 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
         ]
         chosen = prompted[: arguments.limit]
     names = {session.session.key: session.name for session in sessions}
-    terminal.show(Deliveries([_delivery_of(session, names) for session in chosen]))
+    terminal.show_paged(Deliveries([_delivery_of(session, names) for session in chosen]))
     return 0
 
 

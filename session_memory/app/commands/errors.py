@@ -46,7 +46,7 @@ def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
     blocks = error_blocks(opened.store, opened.location, text, wanted)
     if not blocks:
         check_names(opened, wanted)
-    opened.terminal.show(SeenErrors(blocks[: wanted.limit], len(blocks)))
+    opened.terminal.show_paged(SeenErrors(blocks[: wanted.limit], len(blocks)))
     return 0 if blocks else 1
 
 

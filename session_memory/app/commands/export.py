@@ -22,6 +22,7 @@ from ...history.store.values import Conversation, Filter
 from ...history.trajectory import trajectory_of
 from ...memory.runner import settings_of
 from ...sessions.settings.sections import Filtering
+from ._picker import picked_session
 from .arguments import NO_LIMIT, add_home, add_private, add_project, filter_of
 from .opened_store import OpenStore, check_names, line_of, refresh, wanted_of, with_store
 
@@ -62,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write them. Raises SessionMemoryError, OSError."""
     if not (arguments.session or arguments.project or arguments.all):
-        raise WrongCallError("nothing was named", "name a session, --project P or --all")
+        arguments.session = picked_session(arguments, "name a session, --project P or --all")
     if arguments.all and (arguments.session or arguments.project):
         raise WrongCallError("--all takes no limits", "drop --all, or the session and the project")
     arguments.out = "" if arguments.out == "-" else arguments.out

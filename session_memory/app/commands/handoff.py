@@ -20,6 +20,7 @@ from ...history.store.values import Conversation, Filter, edits_in
 from ...sessions.runtimes.detection import is_started_by_agent
 from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.homes import user_dir
+from ._picker import picked_session
 from .arguments import NO_LIMIT, OnlyForPeopleError, add_common
 from .opened_store import OpenStore, last_conversation, on_store, refresh
 from .output import fields
@@ -30,7 +31,7 @@ CONFLICT_SECONDS = 2.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     named = "its id, the beginning of it, its title, or words of the title"
-    parser.add_argument("session", metavar="SESSION", help=named)
+    parser.add_argument("session", metavar="SESSION", nargs="?", default="", help=named)
     runtimes = [runtime.name for runtime in all_runtimes() if runtime.install.START]
     command = "print the command that starts this runtime with the page"
     parser.add_argument(
@@ -42,10 +43,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser, private=True)
 
 
-@on_store
-def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> int:
+    """Print the page. Raises SessionMemoryError, OSError."""
     if arguments.is_shared and is_started_by_agent(os.environ):
         raise OnlyForPeopleError("--team")
+    arguments.session = arguments.session or picked_session(arguments)
+    return _hand_over(arguments)
+
+
+@on_store
+def _hand_over(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened, with_sub_agents=True)
     last = last_conversation(opened, arguments.session)
     if last is None:

@@ -122,7 +122,7 @@ def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 def _list(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
     memories = _doubted(opened, index.memories(_filter(opened, arguments)))
-    opened.terminal.show(
+    opened.terminal.show_paged(
         ListedMemories(memories, options_of(arguments), is_shared=bool(opened.shared))
     )
     return 0
@@ -131,7 +131,7 @@ def _list(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int
 def _search(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
     query = " ".join(arguments.words)
     memories = _doubted(opened, index.search(query, _filter(opened, arguments)))
-    opened.terminal.show(FoundMemories(memories, options_of(arguments), query))
+    opened.terminal.show_paged(FoundMemories(memories, options_of(arguments), query))
     return 0 if memories else 1
 
 
@@ -293,7 +293,7 @@ def as_json(memory: IndexedMemory) -> dict[str, Any]:
 def _show(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
     every = index.memories(_filter(opened, arguments)._replace(limit=NO_LIMIT))
     memories = [_chosen(opened, index, id, every) for id in arguments.words]
-    opened.terminal.show(whole_memories(opened, memories, options_of(arguments)))
+    opened.terminal.show_paged(whole_memories(opened, memories, options_of(arguments)))
     return 0
 
 

@@ -24,6 +24,7 @@ from ...sessions.transcripts.sessions import (
     UnknownSessionError,
 )
 from ._messages_view import print_log
+from ._picker import picked_session
 from .arguments import AROUND, MESSAGE_CHARACTERS, OnlyForPeopleError, add_common, positive
 from .sessions import ListedSessions, SessionChoice, add_all, is_own, known_sessions
 
@@ -37,7 +38,7 @@ NAME_HELP = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help=NAME_HELP)
+    parser.add_argument("name", metavar="NAME", nargs="?", default="", help=NAME_HELP)
     _add_options(parser)
 
 
@@ -73,6 +74,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    arguments.name = arguments.name or picked_session(arguments)
     if arguments.conversation or arguments.around or arguments.shared:
         from ._stored_text import read_conversation
 
@@ -83,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     with_private = arguments.include_private and not is_agent_s
     chosen = _chosen(arguments, with_private=with_private)
     if isinstance(chosen, Result):
-        terminal.show(chosen)
+        terminal.show_paged(chosen)
         return 0
     if is_agent_s and not is_own(chosen, os.environ):
         raise OnlyForPeopleError("--include-private and --raw")

@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
             raise SessionMemoryError(f"{pack.path} was damaged and is now {pack.quarantined}", hint)
         if not arguments.session:
-            terminal.show(KeptSessions(pack.sessions()))
+            terminal.show_paged(KeptSessions(pack.sessions()))
             return 0
         session = _chosen(pack.sessions(), arguments.session, is_earlier=arguments.earlier)
         done = _restored(pack, session, location, arguments.to)

@@ -70,7 +70,7 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     )
     of_commit = _hits_of_commit(opened, query, wanted) if may_be_hash else None
     if last := _last_work(opened, query, wanted):
-        opened.terminal.show(LastWork(last, options_of(arguments)))
+        opened.terminal.show_paged(LastWork(last, options_of(arguments)))
         return 0
     if of_commit:
         query, hits = of_commit.commit.words, of_commit.hits
@@ -88,7 +88,7 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
         options,
         of_commit,
     )
-    opened.terminal.show(result)
+    opened.terminal.show_paged(result)
     if not (hits or result.memories):
         for fault in opened.location.home.settings().faults:  # which may exclude existing text
             print_note(fault)

@@ -23,6 +23,8 @@ _INCOMPLETE_HINT = (
 )
 _PACKAGE_SCRIPT = "/scripts/memory.py"  # the command, as plugins and packages bring it
 _WIDEST = 100
+_BAR = 12  # columns that are kept free for bars; at most twice as many are used
+_BAR_CHARACTER = "━"
 
 
 _MOST_CAUSES = 10
@@ -307,11 +309,31 @@ class Terminal:
         self._out.flush()
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
+    def choose(self, rows: Sequence[Sequence[str]], question: str) -> int | str:
+        """Let a person choose a row; the first row has headings.
+
+        Return its place among the others, or the text that the person typed instead: '' for
+        nothing. They choose with fzf if it is installed, else by a number."""
+        from ._chooser import chosen_with_fzf
+        from ._tables import table_lines
+
+        chosen = chosen_with_fzf([plain_text(line) for line in table_lines(rows, (), columns())])
+        if chosen is not None:
+            return chosen if chosen >= 0 else ""
+        shown = rows[: max(2, _screen_lines() - 2)]
+        numbered = [(str(number or ""), *row) for number, row in enumerate(shown)]
+        self.table(numbered, [0])
+        self._out.write(f"{question} ")
+        self._out.flush()
+        typed = sys.stdin.readline().strip()
+        is_number = typed.isdecimal() and 0 < int(typed[:9]) < len(shown)
+        return int(typed) - 1 if is_number else typed
+
     @contextmanager
     def paged(self) -> Iterator[None]:
         """Break long lines between words, and show more than a screen in a pager, if the output is
         a terminal."""
-        if self.is_json or not self.is_interactive:
+        if self.is_json or not self.is_interactive or self._collected is not None:
             yield
             return
         from ._pager import broken_at_words, show_in_pager
@@ -354,18 +376,44 @@ class Terminal:
         elif not self.is_json:
             print(text, file=self._out, flush=True)
 
-    def table(self, rows: Sequence[Sequence[str]], numbers: Collection[int]) -> None:
+    def table(
+        self,
+        rows: Sequence[Sequence[str]],
+        numbers: Collection[int],
+        shares: Sequence[float] = (),
+    ) -> None:
         """Print rows in columns, the first row as headings; the columns in `numbers` are aligned on
-        the right."""
-        rows = [[plain_text(cell).replace("\n", " ") for cell in row] for row in rows]
-        widths = [max(map(len, column)) for column in zip(*rows)]
-        for index, row in enumerate(rows):
-            cells = [
-                cell.rjust(widths[at]) if at in numbers else cell.ljust(widths[at])
-                for at, cell in enumerate(row)
-            ]
-            line = "  ".join(cells).rstrip()
+        the right.
+
+        On a terminal, cells that have no room end after a word, and the rows below the headings end
+        with bars for `shares`."""
+        from ._tables import table_lines
+
+        room = columns() if self.is_interactive else None
+        lines = table_lines(rows, numbers, room)
+        if room is not None and shares:
+            narrow = table_lines(rows, numbers, room - _BAR)
+            barred = self.with_bars(narrow, [0.0, *shares, *[0.0] * len(rows)])
+            lines = lines if barred == narrow else barred
+        for index, line in enumerate(lines):
             self.line(line if index else self.paint("bold", line))
+
+    def with_bars(self, lines: Sequence[str], shares: Sequence[float]) -> list[str]:
+        """Return lines, on a terminal with a bar behind each that has a share of at most 1.
+
+        Without room for bars, they stay as they are."""
+        from ._wrapping import width_of
+
+        widths = [width_of(line) for line in lines]
+        begin = max(widths, default=0) + 2
+        length = min(_BAR * 2, columns() - begin)
+        if not self.is_interactive or length < _BAR // 2:
+            return list(lines)
+        bars = [_BAR_CHARACTER * max(round(share * length), share > 0) for share in shares]
+        return [
+            f"{line}{' ' * (begin - width)}{self.paint('blue', bar)}" if bar else line
+            for line, width, bar in zip(lines, widths, bars)
+        ]
 
     def markdown(self, text: str, label: str = "") -> None:
         """Print Markdown behind a label: rendered on a terminal with colours, else as it is."""
@@ -472,6 +520,11 @@ class Terminal:
             self.show_json(result)
         else:
             result.show(self)
+
+    def show_paged(self, result: Result) -> None:
+        """Print a list or a text: on a terminal with whole words, and in a pager if it is long."""
+        with self.paged():
+            self.show(result)
 
     def show_json(self, result: Result) -> None:
         """Print a result as JSON.

@@ -120,10 +120,10 @@ class TestHelp:
         assert "did you mean session-memory search?" in done.stderr
 
     def test_a_missing_argument_is_answered_with_where_it_is_explained(self, machine):
-        done = machine.run("read")
+        done = machine.run("completion")
         assert (done.returncode, done.stderr.splitlines()[-1]) == (
             2,
-            "  session-memory read --help lists them",
+            "  session-memory completion --help lists them",
         )
 
     def test_a_wrong_command_is_answered_with_the_nearest(self, machine):

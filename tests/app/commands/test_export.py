@@ -216,7 +216,7 @@ def test_a_session_is_named_by_its_title_too_and_a_project_by_its_directory(mach
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "nothing was named"),
+        ((), "no session was named"),
         (("8f3a", "--all"), "--all takes no limits"),
         (("zebra",), "no session is called 'zebra'"),
         (("--project", "zebra"), "no project has 'zebra' in its directory"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from git_scene import git, repository
 from records import assistant, tool_result, user
 from store_scene import StoreUser
 from terminal_scene import on_terminal
+
+from session_memory.common.system._wrapping import width_of
 
 TYPED = "keep **this** and\n  `that` as I typed it"
 ANSWER = "## The plan\n\nIt has **two** steps:\n\n- first\n- second\n\n```py\nreturn 1\n```"
@@ -97,3 +100,24 @@ def test_a_reason_is_in_bold_and_the_proposal_rendered(person: StoreUser) -> Non
     assert seen.styled.startswith("\x1b[1mcart.py:1 (commit ")
     assert "\x1b[1mnew\x1b[0m" in seen.styled
     assert seen.text.replace("the new line. Shall", "the **new** line. Shall") == plain
+
+
+@pytest.mark.parametrize("columns", [80, 140])
+def test_costs_and_since_have_bars_on_a_terminal_alone(person: StoreUser, columns: int) -> None:
+    usage = {"model": "claude-opus-4-5", "usage": {"input_tokens": 1000, "output_tokens": 100}}
+    for number, requests in enumerate((4, 2)):
+        where = {"cwd": str(person.home / f"project{number}")}
+        for part in "ab":
+            now = time.time() - 60
+            words = [f"please do {each} of {part}{number}" for each in range(requests)]
+            said = [user(text, at=now, **where) for text in words]
+            answer = assistant("Done.", message=usage, at=now + 1, **where)
+            person.session(f"session{number}{part}", *said, answer)
+    for words in (("costs", "--by", "project"), ("since", "1d")):
+        seen = on_terminal(person, *words, columns=columns)
+        assert seen.code == 0
+        bars = [line.count("━") for line in seen.lines if "━" in line]
+        assert len(bars) >= 2, seen.text
+        assert max(bars) >= 12
+        assert max(map(width_of, seen.lines)) <= columns
+        assert "━" not in person.run(*words).stdout

@@ -8,6 +8,7 @@ import pytest
 import terminal_scene
 from records import exchange
 from store_scene import StoreUser
+from terminal_scene import STYLES
 
 from session_memory.common.system._pager import broken_at_words
 
@@ -73,3 +74,12 @@ def test_code_and_indents_stay() -> None:
     shown = broken_at_words(text, 40).split("\n")
     assert shown[1] == "x " * 50
     assert all(line.startswith("  ") and len(line) <= 40 for line in shown[3:])
+
+
+def test_lists_and_hits_break_no_word_on_a_terminal(person: StoreUser) -> None:
+    long = "the price is rounded in cents because the accounting department wants it so"
+    person.run("remember", long)
+    for words in (("memories",), ("memories", "search", "price"), ("search", "word0200")):
+        lines = on_terminal(person, *words).split("\n")
+        assert max(len(STYLES.sub("", line)) for line in lines) <= 60, words
+    assert max(map(len, person.run("memories").stdout.split("\n"))) > 60
