@@ -22,15 +22,15 @@ _MIRRORS = "|".join(re.escape(runtime.name) for runtime in all_runtimes())
 _NAMED = re.compile(
     r"(?:homes/[^/]+/)?(?:"
     r"state/(?:hook\.log(?:\.1)?|(?:upkeep|conflicts|inbox|config|settings|team|team-changes|team-handoffs|registered|named_homes|hosts|repositories|"
-    r"missed|marks|told-faults|told-homes|notices|packages|runtimes|environment)\.(?:json|lock))"
-    rf"|state/(?:cursors|projects|git|team|homes|groups|{_MIRRORS})/.*"
+    r"missed|marks|told-faults|told-homes|notices|packages|runtimes|environment|waiting)\.(?:json|lock))"
+    rf"|state/(?:cursors|projects|folders|git|team|homes|groups|{_MIRRORS})/.*"
     r"|(?:store/)?lines\.key|store/(?:(?:memory|kept)\.db.*|watch\.(?:lock|pid)|strategies/.*)"
     r"|(?:plugin/)?env(?:-[^/]*|\.new)?/.*|plugin/[^/]*\.(?:json|lock|log)"
     r"|(?:\.private-)?(?:conversations|memories)/(?:[^/]+/)*\.[a-z-]+"
     r")(?:\.corrupt[^/]*|\.\d+(?:-\d+)?\.tmp)?"
 )
 _FOLDERS = re.compile(
-    rf"(?:homes/[^/]+/)?(?:state(?:/(?:cursors|projects|git|homes|groups|(?:team|{_MIRRORS})(?:/.*)?))?"
+    rf"(?:homes/[^/]+/)?(?:state(?:/(?:cursors|projects|folders|git|homes|groups|(?:team|{_MIRRORS})(?:/.*)?))?"
     r"|store(?:/strategies(?:/.*)?)?|plugin|(?:plugin/)?env(?:/.*)?"
     r"|(?:\.private-)?(?:conversations|memories)(?:/.*)?)|homes(?:/[^/]+)?|\."
 )
