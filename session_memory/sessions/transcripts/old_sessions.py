@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from ...common.errors import LockedError
 from ...common.system.files import (
+    READ_FLAGS,
     Closing,
     Opened,
     checksum,
     is_regular,
     lock,
+    names_in,
     open_private,
     os,
     path_stamp,
@@ -85,18 +87,20 @@ class FolderList:
             raise ValueError("a list of another version")
         self._turn = int(head[:_TURN_BYTES]) if head[:_TURN_BYTES].strip().isdigit() else 0
         try:
-            lengths = kept["recent"], kept["old names"], kept["old"] * _RECORD_BYTES
-            self.newest, self._at, self._old = kept["newest"], kept["at"], int(kept["old"])
+            self.newest, self._at = float(kept["newest"]), float(kept["at"])
+            self._names_at = end + 1 + int(kept["recent"])
+            self._records_at = self._names_at + int(kept["old names"])
+            self._old = int(kept["old"])
             self._stamps.append(kept["stamp"])
             seal = kept["checksum"]
         except (KeyError, TypeError):
             raise ValueError("a list without a part") from None
-        self._names_at = end + 1 + lengths[0]
-        self._records_at = self._names_at + lengths[1]
-        size = os.fstat(descriptor).st_size
+        status = os.fstat(descriptor)
+        self._inode = status.st_ino
         recent = head[end + 1 : self._names_at]
         recent += read_at(descriptor, len(head), self._names_at)
-        if size != self._records_at + lengths[2] or checksum(recent) != seal:
+        size = self._records_at + self._old * _RECORD_BYTES
+        if status.st_size != size or checksum(recent) != seal:
             raise ValueError("a list that is not as it was written")
         for line in _names(recent):
             noted, _, name = line.partition(" ")
@@ -134,8 +138,8 @@ class FolderList:
         if not self._old:
             return []
         first = self._turn * SLICE % (-(-self._old // SLICE) * SLICE)
-        with Closing(os.open(self._path, os.O_RDWR)) as descriptor:
-            os.pwrite(descriptor, _TURN % ((self._turn + 1) % _MOST_TURNS), 0)
+        with self._opened(os.O_RDWR) as descriptor:
+            os.write(descriptor, _TURN % ((self._turn + 1) % _MOST_TURNS))
             records = self._records(descriptor, first, first + SLICE)
             start = self._names_at + records[0][3]
             names = _names(read_at(descriptor, start, min(self._records_at, start + _SLICE_BYTES)))
@@ -146,21 +150,34 @@ class FolderList:
                 changed.append(name)
         return changed
 
+    def _opened(self, flags: int = 0) -> Closing:
+        """Open the list that was loaded. Raises OSError, ValueError."""
+        descriptor = os.open(self._path, READ_FLAGS | flags)
+        if os.fstat(descriptor).st_ino != self._inode:
+            os.close(descriptor)
+            raise ValueError("another process has made the list again")
+        return Closing(descriptor)
+
     def _old_names(self) -> list[str]:
-        with Opened(self._path) as descriptor:
+        with self._opened() as descriptor:
             return _names(read_at(descriptor, self._names_at, self._records_at))
 
     def _records(self, descriptor: int, first: int, end: int) -> list[OldTranscript]:
+        end = min(end, self._old)
         at, end_at = [self._records_at + number * _RECORD_BYTES for number in (first, end)]
-        lines = read_at(descriptor, at, end_at).split(b"\n")[:-1]
-        records = [[int(number) for number in line.split(b" ")] for line in lines]
-        return [(record[0], record[1], record[2], record[3]) for record in records]
+        records = []
+        for line in read_at(descriptor, at, end_at).split(b"\n")[:-1]:
+            milliseconds, size, inode, place = line.split(b" ")
+            records.append((int(milliseconds), int(size), int(inode), int(place)))
+        if len(records) != end - first:
+            raise ValueError("a list that is not as it was written")
+        return records
 
     def old_since(self, oldest: float) -> list[str]:
         """Return the old transcripts that were written since `oldest`, in seconds since 1970."""
         if not self._old or self.newest < oldest:
             return []
-        with Opened(self._path) as descriptor:
+        with self._opened() as descriptor:
             records = self._records(descriptor, 0, self._old)
         number = len([record for record in records if record[0] + 1 > oldest * 1000])
         return self._old_names()[:number]
@@ -203,10 +220,13 @@ class OldSessions:
     def relevant(self, keys: Iterable[str], oldest: float) -> list[Session]:
         """Return the old sessions with these keys, or written since `oldest`.
 
-        That is in seconds since 1970. Raises OSError, ValueError."""
+        That is in seconds since 1970. If the list cannot be read again, return all sessions."""
         wanted = {key.removeprefix(self._prefix) for key in keys if key.startswith(self._prefix)}
-        names = dict.fromkeys(self._listed.old_since(oldest))
-        names.update(dict.fromkeys(self._listed.old_with(wanted)))
+        try:
+            names = dict.fromkeys(self._listed.old_since(oldest))
+            names.update(dict.fromkeys(self._listed.old_with(wanted)))
+        except (OSError, ValueError):
+            names = dict.fromkeys(names_in(self.folder))
         return self._sessions(names)
 
     def _sessions(self, names: Iterable[str]) -> list[Session]:

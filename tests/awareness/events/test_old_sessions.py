@@ -31,6 +31,7 @@ DAY = 86_400.0
 MANY, SLICE = 100, 40
 OLD = 170
 ROUND = -(-OLD // SLICE)  # prompts that check every old transcript once
+RUNTIME = runtime("agent-sdk")
 
 
 @pytest.fixture(autouse=True)
@@ -282,7 +283,7 @@ class Lists:
 
     def recent(self) -> set[str]:
         """What a prompt checks."""
-        old = self.file.old_sessions(runtime("agent-sdk"), "", is_own=True)
+        old = self.file.old_sessions(RUNTIME, "", is_own=True)
         assert old is not None
         return {session.path for session in old.recent()}
 
@@ -350,3 +351,37 @@ def test_an_addition_that_a_full_disk_cut_off_spoils_no_other(tmp_path: Path) ->
     path = next(kept.folder.glob("*.jsonl"))
     kept.file.note_active(path.name)
     assert str(path) in kept.recent()
+
+
+def test_a_list_that_another_prompt_makes_meanwhile_hides_no_session(tmp_path: Path) -> None:
+    kept = Lists(tmp_path, MANY)
+    path = next(kept.folder.glob("*.jsonl"))
+    listed, before = kept.file.load(), kept.file.old_sessions(RUNTIME, "", is_own=True)
+    for _ in range(3):
+        kept.add(0)
+    with path.open("ab") as file:
+        file.write(b"y\n")
+    assert kept.file.make()
+    with pytest.raises(ValueError, match="made the list again"):
+        listed.check()
+    assert before is not None
+    sessions = before.relevant([path.stem], kept.now - DAY)
+    assert str(path) in {session.path for session in sessions}
+
+
+@pytest.mark.parametrize(
+    ("part", "other"),
+    [(b'"old": 100', b'"old": "x"'), (b'"at": ', b'"at": [], "x": '), (b"0\n", b"0 ")],
+)
+def test_a_list_with_other_parts_hides_no_session(
+    tmp_path: Path, part: bytes, other: bytes
+) -> None:
+    kept = Lists(tmp_path, MANY)
+    content = kept.path.read_bytes()
+    head, found, tail = content.rpartition(part)
+    assert found
+    kept.path.write_bytes(head + other + tail)
+    for _ in range(ROUND):
+        if kept.file.old_sessions(RUNTIME, "", is_own=True) is None:
+            return
+    raise AssertionError("the list counts as readable")
