@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 HOME_OPTION = "--home"  # names the agent home in the command of a hook
 # other runtimes use its plugins and hooks too, and their events show who sent them
 _FIRST = "agent-sdk"
+FINISH_SECONDS = 30.0  # writing all that a prompt can read takes about one
 
 
 def user_prompt_submit() -> None:
@@ -301,19 +302,25 @@ def _note_end(context: Context, event_name: str) -> None:
 
 
 def _finish_files() -> None:
-    """Write what the hook has left unwritten, in a process that nobody waits for."""
-    if not UNFINISHED:
+    """Write what the hook has left unwritten, in a process that nobody waits for.
+
+    The kernel ends it after FINISH_SECONDS, even while it waits for a file."""
+    left = [file for file in UNFINISHED.values() if not file.is_finished]
+    UNFINISHED.clear()
+    if not left:
         return
+    from _signal import ITIMER_REAL, SIG_DFL, SIGALRM, setitimer, signal
+
     from .upkeep_start import detach
 
-    left = [*UNFINISHED.values()]
-    UNFINISHED.clear()
     try:
         if not detach():
             return
-    except OSError:  # no process is left, so the next prompt finds the same
+    except OSError:  # no further process may start, so the next prompt finds the same
         return
     try:
+        signal(SIGALRM, SIG_DFL)  # a handler of Python's would wait for a C library's call
+        setitimer(ITIMER_REAL, FINISH_SECONDS)
         for file in left:
             file.finish()
     finally:

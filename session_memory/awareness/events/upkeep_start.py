@@ -102,14 +102,14 @@ def _source_dir() -> str:
 def detach() -> bool:
     """Fork, for work that the runtime must not wait for or kill.
 
-    Return True in the child, which has its own process session and no output. On Windows, which
-    cannot fork, return True in the same process."""
+    Both processes then have no output. Return True in the child, which has its own process session.
+    On Windows, which cannot fork, return True in the same process."""
     if not hasattr(os, "fork"):
         return True
+    nothing = os.open("/dev/null", os.O_RDWR)
+    for descriptor in (0, 1, 2):  # before the fork: a runtime waits until nobody has its pipes
+        os.dup2(nothing, descriptor)
     if os.fork():
         return False
     os.setsid()
-    nothing = os.open("/dev/null", os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        os.dup2(nothing, descriptor)
     return True
