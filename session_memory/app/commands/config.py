@@ -84,12 +84,19 @@ def _settings(home: Home) -> ShownSettings:
 def _change(home: Home, name: str, arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Set a key of the home's file, or remove it with --unset."""
     at, value = _meant(name, arguments.value)
-    changed, refusals = _switched(home, at, value)
+    changed: list[Path] = []
+    refusals: list[str] = []
+    if at == ("statusline",):  # fails if no runtime shows it
+        changed, refusals = switch_status_line(home, os.environ, is_on=value)
     was_set = True
     if not arguments.unset:
         set_key(home.config_file, at, value)
     else:
         was_set = unset_key(home.config_file, at)
+    if at == ("notices",) and home.config_file == person_home(os.environ).config_file:
+        # after the file, so no hook is added for a setting that could not be written
+        is_on = value in NOTICES_WITHOUT_WATCH
+        changed, refusals = switch_notice_hooks(os.environ, is_on=is_on)
     key = ".".join(at)
     notices = [*refused(home, key), *refusals]
     change = ChangedKey(
@@ -108,17 +115,6 @@ def _change(home: Home, name: str, arguments: argparse.Namespace, terminal: Term
 
         follow_rules(find_location(arguments.home, os.environ), terminal.note)
     return 0
-
-
-def _switched(home: Home, at: tuple[str, ...], value: Any) -> tuple[list[Path], list[str]]:
-    """Change the settings of runtimes that depend on a key.
-
-    Return the changed files, and the errors of files that were not changed."""
-    if at == ("statusline",):
-        return switch_status_line(home, os.environ, is_on=value)
-    if at == ("notices",) and home.config_file == person_home(os.environ).config_file:
-        return switch_notice_hooks(os.environ, is_on=value in NOTICES_WITHOUT_WATCH)
-    return [], []
 
 
 @dataclass(frozen=True)

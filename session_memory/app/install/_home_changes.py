@@ -104,6 +104,36 @@ def plan_install(
     return plan
 
 
+def plan_notice_hooks(
+    target: Target, made_from: InstalledPaths, ledger: InstallLedger
+) -> HookPlan | None:
+    """Plan the change that adds the hooks for notices to a home's settings, or removes them.
+
+    Other hooks of ours stay as they are, also those that the person removed. Return None if the
+    home has no settings with hooks. Raises SettingsFileError, CannotWriteError."""
+    install, path, record = (
+        target.runtime.install,
+        target.settings_file,
+        ledger.records[target.root],
+    )
+    before = read_if_there(path) if path and not target.plugins else None
+    if path is None or before is None:
+        return None
+    is_ours = ledger.recogniser()
+    present = SettingsFile(before, path, install).read().hooks
+    kept = {(hook.event, hook.matcher) for hook in present if is_ours(hook.command)}
+    without = replace(made_from, has_notices=False).hooks_for(install, _below(target))
+    hooks = [
+        hook
+        for hook in made_from.hooks_for(install, _below(target))
+        if hook not in without or (hook.event, hook.matcher) in kept
+    ]
+    plan = HookPlan(target.root, None, record.runtime, checksums=dict(record.files))
+    plan.put_hooks(path, hooks, install, is_ours)
+    plan.stripped = own_content.stripper(path, record, is_ours)(before)
+    return plan
+
+
 def _plan_hooks(
     plan: HomePlan, target: Target, made_from: InstalledPaths, ledger: InstallLedger, *, allow: bool
 ) -> None:
@@ -122,9 +152,13 @@ def _plan_hooks(
     if plan.plugins:
         plan.settings = own_content.restored(path, record or HomeRecord(str(path), ""), is_ours)
         return
-    below = os.path.relpath(target.root, target.project) if target.kind == "agent" else ""
-    plan.put_hooks(path, made_from.hooks_for(install, below), install, is_ours)
+    plan.put_hooks(path, made_from.hooks_for(install, _below(target)), install, is_ours)
     _plan_rules(plan, target, made_from, ledger, allow=allow)
+
+
+def _below(target: Target) -> str:
+    """Return the path of an agent's home below its project; '' for other homes."""
+    return os.path.relpath(target.root, target.project) if target.kind == "agent" else ""
 
 
 def _plan_rules(

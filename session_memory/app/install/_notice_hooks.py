@@ -10,13 +10,13 @@ from pathlib import Path
 
 from ... import NAME
 from ...awareness.install.ledger import InstallLedger
-from ...awareness.install.plan import InstalledPaths
+from ...awareness.install.plan import HookPlan, InstalledPaths
 from ...common.errors import SessionMemoryError
 from ...sessions.settings.compiled import NOTICES_WITHOUT_WATCH
 from ...sessions.settings.homes import person_home
 from ...sessions.settings.program import ProgramPaths, program_paths
 from . import program
-from ._home_changes import HomePlan, plan_install
+from ._home_changes import plan_notice_hooks
 from ._homes import known_home
 
 
@@ -37,29 +37,27 @@ def switch_notice_hooks(environ: Mapping[str, str], *, is_on: bool) -> tuple[lis
             plan.make(ledger)
     if is_on and not ledger.records:
         refused.append(f"no hook will send them until you run {NAME} install")
-    return [change.path for plan in plans for change in plan.changes], [
-        f"{error}" for error in refused
-    ]
+    return [change.path for plan in plans for change in plan.changes], refused
 
 
 def _plans(
     ledger: InstallLedger, paths: ProgramPaths, environ: Mapping[str, str], *, is_on: bool
-) -> tuple[list[HomePlan], list[str]]:
-    """Return what a new install would change in each home, and the errors of the other homes."""
+) -> tuple[list[HookPlan], list[str]]:
+    """Return the changes of each home's settings, and the errors of those that cannot be changed."""
     python = str(paths.python) if paths.python.exists() else sys.executable
     place = InstalledPaths(paths.app, python, paths, is_on)
-    plans: list[HomePlan] = []
+    plans: list[HookPlan] = []
     refused: list[str] = []
     for root, record in ledger.records.items():
         target = None if record.template else known_home(root, ledger, environ)
         if not target or target.kind == "skills":
             continue
         try:
-            plan = plan_install(target, place, ledger, for_all=False, allow=False)
-            for change in plan.changes:
+            plan = plan_notice_hooks(target, place, ledger)
+            for change in plan.changes if plan else ():
                 change.check()
         except SessionMemoryError as error:
             refused.append(f"{error}")
         else:
-            plans.append(plan)
+            plans += [plan] if plan else []
     return plans, refused

@@ -109,6 +109,38 @@ def test_a_file_that_cannot_be_edited_is_named_and_the_others_are_changed(machin
     assert [text for text in changed["notices"] if ".codex/hooks.json:1" in text]
 
 
+def test_only_these_hooks_change_and_nothing_that_the_person_removed_returns(
+    machine: Machine,
+) -> None:
+    edited, removed, *_ = sorted(machine.claude.rglob("SKILL.md"))
+    edited.write_text("mine")
+    removed.unlink()
+    values = json.loads(machine.settings.read_bytes())
+    del values["hooks"]["SessionEnd"]
+    machine.settings.write_text(json.dumps(values, indent=4))
+    before = contents(machine)
+    config(machine, "notices", "desktop")
+    with_hooks = contents(machine)
+    assert waiting_hooks(machine.settings) == ["Stop", "PermissionRequest"]
+    assert with_hooks.keys() == before.keys()
+    assert "SessionEnd" not in json.loads(machine.settings.read_bytes())["hooks"]
+    config(machine, "notices", "off")
+    assert contents(machine) == before
+    assert machine.install("--uninstall").returncode == 0
+    assert json.loads(machine.settings.read_bytes()) == json.loads(MINE)
+
+
+def test_no_hook_is_added_if_the_setting_cannot_be_written(machine: Machine) -> None:
+    before = contents(machine)
+    file = machine.home / ".session-memory" / "config.yaml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("a: [\n")
+    done = run_here(["config", "notices", "desktop"], machine.environ, machine.home)
+    assert done.returncode == 1
+    assert "config.yaml:2" in done.stderr
+    assert contents(machine) == before
+
+
 def test_before_an_install_the_command_says_what_is_missing(tmp_path: Path) -> None:
     changed = config(Machine(tmp_path), "notices", "desktop")
     assert changed["notices"] == ["no hook will send them until you run session-memory install"]
