@@ -95,7 +95,7 @@ class ActiveSession(NamedTuple):
             call = f"{state.tool}: {argument}" if argument else state.tool
             return shorten(call, COMMAND_CHARACTERS)
         if state.reason and state.needs_user:
-            return shorten(state.reason, COMMAND_CHARACTERS)
+            return shorten(one_line(state.reason), COMMAND_CHARACTERS)
         if self.files:
             return f"edits {_tail(one_line(relative(self.files[0], self.cwd)))}"
         return ""

@@ -34,6 +34,7 @@ KEPT_SECONDS = 86_400.0  # of the record that a notice was sent
 _RECORD = re.compile("^[0-9a-f]{32}$")
 _CLAIM = "watcher-"  # begins the name of a file that a watcher locks
 CLAIMED_SECONDS = 10.0  # since a watcher renewed its claim; one that was suspended sends nothing
+NEW_SECONDS = 60.0  # since the last message of a session that is new, and was not resumed
 _EVENT = "notice"  # in the log
 WAITING_SECONDS = 10.0  # from a hook's event until the runtime has written that its session waits
 _FIRST_PAUSE, _LAST_PAUSE = 0.1, 1.0
@@ -77,7 +78,8 @@ class Notices:
             return
         for session in sessions:
             state, last = session.state, before.get(session.id)
-            is_opened = last is not None and last.has_ended and state.name == WAITS
+            was_ended = last.has_ended if last else session.last_at < time.time() - NEW_SECONDS
+            is_opened = was_ended and state.name == WAITS
             if not (is_opened or (last is not None and _seen(last) == _seen(state))):
                 self.send_if_waiting(session)
 
@@ -180,6 +182,8 @@ class Notices:
                 if is_late:
                     self._report(subprocess.TimeoutExpired(words, SECONDS))
                 return
+        if process.returncode:
+            self._report(subprocess.CalledProcessError(process.returncode, words))
 
     def _report(self, error: Exception) -> None:
         if not self._has_failed:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from ..common.text.sanitize import for_people
 from .runtimes._evidence import ASKING, IN_BACKGROUND, ProcessEvidence
 from .runtimes._evidence import WAITING as NOTED_WAITING
 from .runtimes._evidence import WORKING as NOTED_WORKING
@@ -101,7 +102,7 @@ def _noted_state(turn: LastTurn, evidence: ProcessEvidence) -> State:
     if evidence.noted == ASKING:
         return State(ASKS, evidence.since, call.name, call.argument)
     if evidence.noted == NOTED_WAITING:
-        return State(WAITS, evidence.since, reason=evidence.question)
+        return State(WAITS, evidence.since, reason=for_people(evidence.question))
     # it stays busy while sub-agents run in the background
     has_answered = turn.has_ended and turn.at > evidence.since
     if evidence.noted == IN_BACKGROUND or (evidence.noted == NOTED_WORKING and has_answered):
@@ -120,7 +121,7 @@ def _calling_state(
     if turn.asks_approval:
         return asking
     if call.name.lower() in _QUESTIONS:
-        return State(WAITS, turn.called_at, reason=call.argument)
+        return State(WAITS, turn.called_at, reason=for_people(call.argument))
     if not runtime.ASKS_FOR_APPROVAL or evidence.runs_since(turn.called_at, now):
         return working
     # a call from the future is from before the clock was set back

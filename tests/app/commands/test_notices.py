@@ -17,7 +17,10 @@ from own_process import plain_environment
 from records import append, assistant, exchange, user
 from store_scene import StoreUser
 
+from session_memory.app.active_sessions import ActiveSession
 from session_memory.app.notices import Notices
+from session_memory.app.session_reader import SessionReader
+from session_memory.sessions.states import WAITS, State
 
 WAIT_SECONDS = 60
 HOSTILE = "make; $(touch broken) `touch broken` --help"
@@ -115,6 +118,46 @@ def test_a_program_that_is_missing_is_noted_once(person: StoreUser) -> None:
         time.sleep(0.05)
     assert len(notes) == 1
     assert "/nowhere/notify" in notes[0]
+
+
+def test_a_program_that_fails_is_noted_once(person: StoreUser) -> None:
+    person.config("notices: command\nnotice_command: [sh, -c, exit 3]\n")
+    notes: list[str] = []
+    watcher = notices(person, notes)
+    for number in range(3):
+        watcher.send("waits", [number])
+    watcher.finish()
+    assert len(notes) == 1
+    assert "exit status 3" in notes[0]
+
+
+def test_a_session_that_its_user_opened_again_sends_nothing(person: StoreUser) -> None:
+    person.config(f"notices: command\nnotice_command: [{program(person)}]\n")
+    watcher, now = notices(person), time.time()
+    waiting = State(WAITS, now)
+    opened = ActiveSession("opened", "", "claude-code", "shop", "", now - 86_400, state=waiting)
+    watcher.follow([])
+    watcher.follow([opened, opened._replace(id="new", project="app", last_at=now)])
+    watcher.finish()
+    assert sent(person, 1) == ["waits for you: app"]
+
+
+def test_a_secret_in_the_question_of_a_session_is_redacted_before_it_is_shortened(
+    person: StoreUser,
+) -> None:
+    person.config(f"notices: command\nnotice_command: [{program(person)}]\n")
+    person.session("a", *exchange("hi", "Hi.", cwd=str(person.home), at=time.time()))
+    question = "use the key ghp_" + "a1B2" * 9 + " for it?"
+    watcher = notices(person)
+    with noted_process(person.home / ".claude", "a", "waiting", question):
+        environ = plain_environment(person.home)
+        [session] = SessionReader(None, environ, delivery_seconds=0.0).read(time.time())
+    assert "a1B2" not in session.state.reason
+    watcher.send_if_waiting(session)
+    watcher.finish()
+    [text] = sent(person, 1)
+    assert ": use the key " in text
+    assert "a1B2" not in text
 
 
 @pytest.mark.parametrize("ends", ["it is late", "nobody watches any more"])
