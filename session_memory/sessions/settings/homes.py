@@ -95,8 +95,9 @@ class Home:
         return f"{self.state_dir}/projects/{_name_and_checksum(start, may_hold_token=True)}.json"
 
     def folder_list(self, folder: str) -> str:
-        """The list of the recent transcripts in a runtime's `folder`."""
-        return f"{self.state_dir}/folders/{_name_and_checksum(folder, may_hold_token=True)}.list"
+        """The list of the recent transcripts in a runtime's `folder`, by whatever path."""
+        name = _name_and_checksum(real_path(folder), may_hold_token=True)
+        return f"{self.state_dir}/folders/{name}.list"
 
     def ref_notes(self, common_dir: str) -> str:
         """The file with notes on stashes, branches and worktrees of the repository at

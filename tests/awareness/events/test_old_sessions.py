@@ -125,6 +125,17 @@ def test_an_old_session_whose_hook_ran_is_told_at_the_next_prompt(crowd: Crowd) 
     assert crowd.told_within(1, "mend the fence") == 1
 
 
+def test_an_old_session_whose_hook_names_its_folder_by_another_path_is_told(crowd: Crowd) -> None:
+    """The directory of the runtime is a link, for example, and a variable names its target."""
+    path, place = crowd.old[0], crowd.user.root / ".claude"
+    link = crowd.user.root / "link"
+    link.symlink_to(place)
+    crowd.hook(link / path.relative_to(place), prompt="resumed")
+    append(path, *exchange("mend the fence", "Mended."))
+    crowd.skip_to(2)
+    assert crowd.told_within(1, "mend the fence") == 1
+
+
 @pytest.mark.parametrize(
     ("script", "fields"),
     [
