@@ -7,6 +7,7 @@ chooses the styles, and `PlainOutput` prints them.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -22,7 +23,8 @@ from rich.text import Text
 from ._wrapping import words_wrapped
 from .plain_output import STYLES, painted
 
-MOST_CHARACTERS = 100_000  # of a text; highlighting a million takes a second
+_MOST_IN_A_LINE = 2000  # of code: a lexer's patterns may take quadratic time for a line
+_MOST_NESTED = 19  # levels of blocks: the parser drops the text in deeper ones
 _THEME = ANSISyntaxTheme(
     {
         Comment: Style(dim=True),
@@ -40,6 +42,8 @@ _THEME = ANSISyntaxTheme(
 _STYLES = {"code_inline": "cyan", "em": "italic", "strong": "bold", "s": "dim"}
 _HEADINGS = {"h1": "bold underline", "h2": "bold underline"}
 _RULE = "-" * 40
+_MARKUP = frozenset("|-:\\*_~`[]()<>\"'")  # of tables and of the text in their cells
+_LANGUAGE = re.compile(r"[\w+#-]*")
 
 
 def markdown_lines(text: str, width: int) -> list[str]:
@@ -47,22 +51,21 @@ def markdown_lines(text: str, width: int) -> list[str]:
 
     Nothing is left out: tags, images and references are shown as they are, and each line of a
     paragraph stays a line."""
-    if len(text) > MOST_CHARACTERS:
-        return text.split("\n")
     parser = _Parser("commonmark", {"html": False}).enable(["strikethrough", "table"])
     parser.disable(["entity", "html_block", "html_inline", "image", "reference"])
-    blocks = _Blocks(width, text.split("\n"))
-    return list(blocks.lines(SyntaxTreeNode(parser.parse(text))))
+    tokens, source = parser.parse(text), text.split("\n")
+    if max((token.level for token in tokens), default=0) >= _MOST_NESTED:
+        return source
+    return list(_Blocks(width, source).lines(SyntaxTreeNode(tokens)))
 
 
 def code_lines(code: str, language: str) -> list[str]:
     """Return code, or a diff (`diff`), as painted lines."""
-    if len(code) > MOST_CHARACTERS:
-        return code.split("\n")
+    lines = code.split("\n")
+    if max(map(len, lines)) > _MOST_IN_A_LINE:
+        return lines
     highlighted = Syntax("", language, theme=_THEME).highlight(code)
-    return [_painted(line) for line in highlighted.split("\n", allow_blank=True)][
-        : code.count("\n") + 1
-    ]
+    return [_painted(line) for line in highlighted.split("\n", allow_blank=True)][: len(lines)]
 
 
 class _Parser(MarkdownIt):
@@ -101,6 +104,8 @@ class _Blocks:
             for line in self._narrower(2).lines(node):
                 yield f"{bar} {line}".rstrip()
         elif node.type in ("fence", "code_block"):
+            if not _LANGUAGE.fullmatch(node.info):  # a file and its lines, for example
+                yield f"    {painted('dim', node.info)}"
             language = node.info.partition(" ")[0] or "text"
             for line in code_lines(node.content.rstrip("\n"), language):
                 yield f"    {line}".rstrip()
@@ -135,7 +140,8 @@ class _Blocks:
         rows = [row for part in node.children for row in part.children]
         cells = "".join([_inline(cell).plain for row in rows for cell in row.children])
         source = self._source[slice(*node.map or ())]
-        if _letters(cells) != _letters("".join(source)):  # a row has more cells than the head
+        # differs if a row has more cells than the head
+        if _without_markup(cells) != _without_markup("".join(source)):
             yield from source
             return
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
@@ -168,17 +174,18 @@ def _append(text: Text, node: SyntaxTreeNode, style: str) -> None:
         style = f"{style} {_STYLES.get(node.type, '')}".strip()
         marks = node.markup if node.markup == "__" else ""  # __init__ is rather a name
         text.append(marks, style)
+        begin = len(text)
         for child in node.children:
             _append(text, child, style)
         text.append(marks, style)
         address = str(node.attrs.get("href", ""))
-        if node.type == "link" and not text.plain.endswith(address):
+        if node.type == "link" and text.plain[begin:] != address:
             title = f" {node.attrs['title']}" if node.attrs.get("title") else ""
             text.append(f" ({address}{title})", "dim")
 
 
-def _letters(text: str) -> list[str]:
-    return sorted(filter(str.isalpha, text))
+def _without_markup(text: str) -> list[str]:
+    return sorted([each for each in "".join(text.split()) if each not in _MARKUP])
 
 
 @lru_cache(maxsize=8)

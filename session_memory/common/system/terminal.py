@@ -25,8 +25,7 @@ _PACKAGE_SCRIPT = "/scripts/memory.py"  # the command, as plugins and packages b
 _WIDEST = 100
 _BAR = 12  # columns that are kept free for bars; at most twice as many are used
 _BAR_CHARACTER = "━"
-
-
+_MOST_RENDERED = 200_000  # characters of all texts of an output; a million takes some seconds
 _MOST_CAUSES = 10
 _NO_MEMORY = f"""{NAME}: there is not enough memory
   nothing was lost: raise the limit (ulimit -v), or end other programs
@@ -271,6 +270,7 @@ class Terminal:
         self.width = min(columns() if self.is_interactive else 80, _WIDEST)
         self._collected: list[str] | None = None
         self._broken: Callable[[str], str] = str  # breaks the lines that are collected
+        self._left_to_render = _MOST_RENDERED
 
     def paint(self, style: str, text: str) -> str:
         """Return `text` in a style, such as bold or red, if the terminal shows colours."""
@@ -433,7 +433,8 @@ class Terminal:
         )
 
     def _rendered(self, text: str, lines: Callable[[ModuleType], list[str]]) -> None:
-        if self.is_json or not self._is_coloured:
+        self._left_to_render -= len(text)
+        if self.is_json or not self._is_coloured or self._left_to_render < 0:
             self.line(text)
             return
         try:

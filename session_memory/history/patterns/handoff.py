@@ -212,7 +212,7 @@ def _branch_of(worktree: Worktree | None) -> str:
 def page(handoff: Handoff, called_as: str, *, is_shared: bool = False) -> str:
     """Return the page, as Markdown of at most PAGE_CHARACTERS."""
     more = (
-        f"More: `{called_as} show {handoff.conversation}`; the reason for a line: `{called_as} "
+        f"More: `{called_as} read {handoff.conversation}`; the reason for a line: `{called_as} "
         f"why FILE:LINE`."
     )
     blocks = [

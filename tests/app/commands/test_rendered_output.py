@@ -75,6 +75,15 @@ def test_without_rich_a_terminal_gets_what_a_pipe_gets(person: StoreUser, tmp_pa
     assert ANSWER in seen.text
 
 
+def test_the_rest_of_a_very_long_output_is_shown_as_it_is(person: StoreUser) -> None:
+    part = "some **words** " * 6000
+    said = [record for number in range(5) for record in (user(f"q{number}"), assistant(part))]
+    person.session("long", *said, user("go on"), assistant("the **end**"))
+    seen = on_terminal(person, "read", "long")
+    assert (seen.text.count("words"), seen.text.count("**words**")) == (30000, 18000)
+    assert seen.text.endswith("the **end**\n")
+
+
 def test_a_handoff_is_rendered_and_its_command_is_not(person: StoreUser) -> None:
     page = on_terminal(person, "handoff", "plan")
     assert page.text.startswith("Handoff: ")

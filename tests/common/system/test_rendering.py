@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -120,9 +121,39 @@ def test_escapes_and_references_to_them_stay_harmless() -> None:
                 assert plain(left) == left, ascii(text)
 
 
-def test_a_table_whose_rows_are_longer_than_its_head_stays_as_it_is() -> None:
-    text = "| a |\n|---|\n| b | c |"
+@pytest.mark.parametrize("cell", ["c", "3", "✗", "+"])
+def test_a_table_whose_rows_are_longer_than_its_head_stays_as_it_is(cell: str) -> None:
+    text = f"| a |\n|---|\n| b | {cell} |"
     assert shown(text) == text.split("\n")
+
+
+def test_a_table_with_marks_in_its_cells_is_rendered() -> None:
+    text = "| *a* | [b](c.d) |\n|:--|--:|\n| `1` | \\| 2% |"
+    assert shown(text) == ["a  b (c.d)", "1     | 2%"]
+
+
+def test_text_in_many_levels_stays_as_it_is() -> None:
+    for text in (">" * 40 + "a", "\n".join("  " * level + "- a" for level in range(40))):
+        assert shown(text) == text.split("\n")
+
+
+def test_what_a_fence_says_besides_its_language_is_shown() -> None:
+    for info in ("12:15:cart.py", "py title=cart.py", "cart.py"):
+        assert shown(f"```{info}\nx = 1\n```") == [f"    {info}", "    x = 1"]
+    for language in ("py", "c++", "objective-c", ""):
+        assert shown(f"```{language}\nx\n```") == ["    x"]
+
+
+def test_an_address_is_shown_unless_it_is_the_whole_text_of_its_link() -> None:
+    assert shown("[a.example/b.example](b.example)") == ["a.example/b.example (b.example)"]
+    assert shown("[b.example](b.example)") == ["b.example"]
+
+
+def test_a_long_line_of_code_is_not_highlighted() -> None:
+    """A lexer takes quadratic time for it."""
+    line = "x = 1 " * 1000
+    assert code_lines(f"x = 1\n{line}", "py") == ["x = 1", line]
+    assert code_lines("x = 1", "py") != ["x = 1"]
 
 
 @given(st.text(alphabet="ab *_`#->|[]()<>&1.\n\t日:", max_size=80))
