@@ -12,12 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ...common.system.entry_points import PackagePoint, scanned
-from ...common.system.files import expanded, make_private_dir, read_whole, write_atomically
-from ...common.system.json import as_object
+from ...common.system.files import expanded, make_private_dir, write_atomically
 from ...sessions.runtimes.base import Runtime
 from ...sessions.runtimes.outside import (
     ATTRIBUTE,
+    FAILURES,
     GROUP,
+    NotedRuntimes,
     OutsideRuntimeError,
     added_folders,
     faults,
@@ -25,14 +26,11 @@ from ...sessions.runtimes.outside import (
     problem_beside,
 )
 from ...sessions.runtimes.records import CALLS, MESSAGES, RESULTS
-from ...sessions.runtimes.table import built_in_runtimes, outside_file, read_outside_again
+from ...sessions.runtimes.table import PREBUILT, built_in_runtimes, outside_file, read_outside_again
 from ...sessions.settings.homes import person_home
 
 _CONFIG = "config.yaml"  # in the note, the source of runtimes from the settings
 _MOST_LINES = 200  # of a transcript that is read on trial
-
-# a noted row: place, usual directory, variable, folder to import from
-_Row = list[str]
 
 
 class OutsideRuntimes(NamedTuple):
@@ -51,11 +49,11 @@ def note_runtimes(environ: Mapping[str, str], pythons: Sequence[str] = ("",)) ->
 
     Raises OSError; ValueError or SubprocessError if an interpreter cannot tell."""
     path = outside_file(environ)
-    before = _read(path)
+    before = NotedRuntimes(path).sources
     points = _points(environ, pythons, before)
     problems: dict[str, str] = {}
     usable: dict[str, Runtime] = {}
-    noted: dict[str, dict[str, _Row]] = {}
+    noted: dict[str, dict[str, tuple[str, ...]]] = {}
     for source, point in points:
         try:
             runtime = _tried(point, [*built_in_runtimes(), *usable.values()], environ)
@@ -63,7 +61,7 @@ def note_runtimes(environ: Mapping[str, str], pythons: Sequence[str] = ("",)) ->
             problems[point.name] = f"{error}"
             continue
         usable[runtime.name] = runtime
-        row = [point.place, runtime.USUAL_DIR, runtime.CONFIG_VARIABLE, point.folder]
+        row = (point.place, runtime.USUAL_DIR, runtime.CONFIG_VARIABLE, point.folder)
         noted.setdefault(source, {})[runtime.name] = row
     if noted != before:
         make_private_dir(os.path.dirname(path))
@@ -79,7 +77,9 @@ def note_runtimes(environ: Mapping[str, str], pythons: Sequence[str] = ("",)) ->
 
 
 def _points(
-    environ: Mapping[str, str], pythons: Sequence[str], noted: Mapping[str, Mapping[str, _Row]]
+    environ: Mapping[str, str],
+    pythons: Sequence[str],
+    noted: Mapping[str, Mapping[str, tuple[str, ...]]],
 ) -> list[tuple[str, PackagePoint]]:
     """Return the places of runtimes, each once, with its source; the settings come first.
 
@@ -117,13 +117,13 @@ def _tried(point: PackagePoint, others: list[Runtime], environ: Mapping[str, str
             f"{point.place} is not there" + (f": {point.folder}" if point.folder else "")
         )
     runtime = load(point.place, point.folder)
-    if problem := problem_beside(runtime, others):
+    if problem := problem_beside(runtime, others, PREBUILT):
         raise OutsideRuntimeError(f"{point.place} {problem}")
     faults.pop(runtime.name, None)
     for what, ask in _TRIALS.items():
         try:
             ask(runtime, environ)
-        except Exception as error:
+        except FAILURES as error:
             raise OutsideRuntimeError(
                 f"{what} of {point.place} raised {type(error).__name__}: {error}"
             ) from error
@@ -169,12 +169,3 @@ _TRIALS = {
     "wanted_files": lambda runtime, environ: runtime.install.wanted_files('{"hooks": {}}', "", ""),
     "reading its newest session": _read_newest,
 }
-
-
-def _read(path: str) -> dict[str, dict[str, _Row]]:
-    """Return the note; {} if there is none."""
-    try:
-        noted = as_object(json.loads(read_whole(path)))
-    except (OSError, ValueError):
-        return {}
-    return {source: dict(as_object(rows)) for source, rows in noted.items()}

@@ -14,7 +14,7 @@ from .base import Runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from typing import Any
 
     from .table import Row
@@ -35,9 +35,18 @@ _TEXTS = (
     "OWN_ID_VARIABLE",
     "AGENT_VARIABLE",
 )
+FAILURES = (Exception, SystemExit)  # of code in another package
 # The members that are asked about the sessions or events of all runtimes, with the answer that
-# counts if they raise. The lists also replace iterators.
+# counts if they raise, or with the member that is asked instead. The lists also replace iterators.
 _HARMLESS: dict[str, object] = {
+    "config_dir": Runtime.config_dir,
+    "transcripts_dir": Runtime.transcripts_dir,
+    "copies_dir": "",
+    "project_dir": Runtime.project_dir,
+    "is_folder_of": False,
+    "own_path": Runtime.own_path,
+    "session_id_of": Runtime.session_id_of,
+    "is_automated": False,
     "is_own": False,
     "has_started": False,
     "refresh": None,
@@ -58,7 +67,7 @@ _HARMLESS: dict[str, object] = {
     "given_name": "",
     "place_of": "",
     "has_left": False,
-    "evidence": {},
+    "evidence": Runtime.evidence,
 }
 _HARMLESS_RECORDS: dict[str, object] = {
     "recognises": False,
@@ -79,17 +88,22 @@ class OutsideRuntimeError(Exception):
 
 
 class NotedRuntimes:
-    """The runtimes that an install noted in the file `path`."""
+    """The runtimes that an install noted in the file `path`.
+
+    `sources` has all rows in the right form, by their source and name."""
 
     def __init__(self, path: str) -> None:
+        self.sources: dict[str, dict[str, Row]] = {}
         self._rows: dict[str, Row] = {}
         try:
             sources = as_object(decode(read_whole(path).decode()))
         except (OSError, ValueError):
-            sources = {}
-        for rows in sources.values():
+            return
+        for source, rows in sources.items():
+            of_source = self.sources[source] = {}
             for name, row in as_object(rows).items():
                 if isinstance(row, list) and [*map(type, row)] == [str] * 4:
+                    of_source[name] = tuple(row)
                     self._rows.setdefault(name, tuple(row))
 
     def usable(self, is_wanted: Callable[[Row], bool]) -> list[Runtime]:
@@ -126,42 +140,38 @@ def load(place: str, folder: str) -> Runtime:
         added_folders.append(folder)
     try:
         runtime = getattr(__import__(module, fromlist=[attribute]), attribute)
-    except (Exception, SystemExit) as error:
+    except FAILURES as error:
         raise OutsideRuntimeError(f"{place} cannot be loaded: {_described(error)}") from error
     origin = str(getattr(sys.modules[module], "__file__", ""))
     if folder and not origin.startswith(f"{folder}/"):
         raise OutsideRuntimeError(f"another module is called {module} too: {origin}")
-    problem = _problem_with(runtime)
+    try:
+        problem = _problem_with(runtime)
+        if not problem:
+            _guard_members(runtime)
+    except FAILURES as error:
+        raise OutsideRuntimeError(f"{place} cannot be used: {_described(error)}") from error
     if problem:
         raise OutsideRuntimeError(f"{place} {problem}")
-    for part in ("records", "install", "backup"):
-        try:
-            getattr(runtime, part)
-        except Exception as error:
-            raise OutsideRuntimeError(
-                f"{part} of {place} cannot be loaded: {_described(error)}"
-            ) from error
-    _guard_members(runtime)
     return runtime  # type: ignore[no-any-return]
 
 
-def problem_beside(runtime: Runtime, others: list[Runtime]) -> str:
-    """Return why the runtime cannot be told from one of `others`; '' if it can."""
+def problem_beside(runtime: Runtime, others: list[Runtime], formats: Collection[str]) -> str:
+    """Return why the runtime cannot be told from one of `others` or from our formats, or ''."""
     for other in others:
         for member in ("name", "TITLE", "SESSIONS_FOLDER", "OWN_ID_VARIABLE", "PROGRAM"):
             value = getattr(runtime, member)
             if value == getattr(other, member):
                 return f"has the {member} of {other.TITLE}, {value!r}; it must have its own"
+    if runtime.name in formats:
+        return f"has the name of a transcript format, {runtime.name!r}; it must have its own"
     return ""
 
 
 def _problem_with(runtime: object) -> str:
     """Return why an object cannot be used as a runtime, or ''."""
     if not isinstance(runtime, Runtime):
-        return (
-            f"is a {type(runtime).__name__}, not an object of a subclass of "
-            f"{Runtime.__module__}.{Runtime.__name__}"
-        )
+        return _of_another_class("is", runtime, Runtime)
     if runtime.INTERFACE != INTERFACE:
         has = f"has INTERFACE = {runtime.INTERFACE!r}" if runtime.INTERFACE else "has no INTERFACE"
         return (
@@ -175,30 +185,53 @@ def _problem_with(runtime: object) -> str:
     name = runtime.name
     if not name.replace("-", "").isalnum() or not name.isascii() or name != name.lower():
         return f"has the name {name!r}, which must consist of a-z, 0-9 and -"
+    return _problem_with_parts(runtime)
+
+
+def _problem_with_parts(runtime: Runtime) -> str:
+    from .backup import Backup
+    from .install import Install
+    from .records import Records
+
+    for part, base in (("records", Records), ("install", Install), ("backup", Backup)):
+        try:
+            loaded = getattr(runtime, part)
+        except FAILURES as error:
+            return f"cannot load its part {part}: {_described(error)}"
+        if not isinstance(loaded, base):
+            return _of_another_class(f"has a part {part} that is", loaded, base)
     return ""
+
+
+def _of_another_class(what: str, value: object, base: type) -> str:
+    return (
+        f"{what} a {type(value).__name__}, not an object of a subclass of "
+        f"{base.__module__}.{base.__name__}"
+    )
 
 
 def _guard_members(runtime: Runtime) -> None:
     if any([runtime is guarded for guarded in _guarded]):
         return
-    _guarded.append(runtime)
     for owner, answers in ((runtime, _HARMLESS), (runtime.records, _HARMLESS_RECORDS)):
         for member, harmless in answers.items():
-            setattr(owner, member, _guard(runtime.name, getattr(owner, member), harmless))
+            setattr(owner, member, _guard(runtime, getattr(owner, member), harmless))
+    _guarded.append(runtime)
 
 
-def _guard(name: str, ask: Callable[..., Any], harmless: object) -> Callable[..., Any]:
+def _guard(runtime: Runtime, ask: Callable[..., Any], harmless: object) -> Callable[..., Any]:
     """Return a function like `ask`, with a harmless answer if that raises."""
+    name = runtime.name
 
     def answer(*arguments: object, **named: object) -> object:
         try:
             given = ask(*arguments, **named)
             return list(given) if type(harmless) is list else given
-        except Exception as error:
+        except FAILURES as error:
             faults.setdefault(
                 name, f"{getattr(ask, '__name__', 'a member')} raised {_described(error)}"
             )
-            return harmless
+            return harmless(runtime, *arguments, **named) if callable(harmless) else harmless
 
     return answer
 

@@ -246,6 +246,19 @@ WRONG = {
     "it is no runtime": (("RUNTIME = Droid()", "RUNTIME = 7"), "is a int, not an object"),
     "a member is missing": (('    TITLE = "Droid"\n', ""), "must set TITLE to a text"),
     "its name is taken": (('name = "droid"', 'name = "codex"'), "has the name of Codex"),
+    "its name raises": (
+        ('    name = "droid"\n', "    name = property(lambda self: 1 / 0)\n"),
+        "cannot be used: ZeroDivision",
+    ),
+    "its name is one of our formats": (('name = "droid"', 'name = "agent-sdk"'), "of a transcript"),
+    "a part has another class": (
+        ("RUNTIME = Droid()", "RUNTIME = Droid()\nRUNTIME.records = 7"),
+        "has a part records that is a int, not",
+    ),
+    "it ends the program": (
+        ('path = as_string(event.get("transcript_path"))', "raise SystemExit(7)"),
+        "SystemExit: 7",
+    ),
     "it raises": (('path = as_string(event.get("transcript_path"))', "1 / 0"), "ZeroDivision"),
 }
 
@@ -277,10 +290,41 @@ def test_one_that_breaks_later_stops_no_hook_and_no_command(
         raising = f"    def {member}(self, *_):\n        raise RuntimeError(7)\n\n\nRUNTIME"
         (package / "__init__.py").write_text(source.replace("RUNTIME", raising, 1))
         assert '"ship it" (5m ago' in claude_prompt(machine), member
+    asked = ("config_dir", "project_dir", "copies_dir", "own_path", "session_id_of", "evidence")
+    raising = "".join(
+        f"    def {member}(self, *_):\n        raise SystemExit(7)\n\n" for member in asked
+    )
+    (package / "__init__.py").write_text(source.replace("\n\nRUNTIME", f"\n{raising}\nRUNTIME", 1))
+    assert '"ship it" (' in claude_prompt(machine)
+    command = str(machine.program_dir / "bin/session-memory")
+    for words in (["ingest"], ["sessions", "--all"], ["agents"], ["status"]):
+        done = machine.run(command, *words)
+        assert (done.returncode, done.stderr) == (0, ""), (words, done.stdout)
     (package / "__init__.py").write_text("raise SystemError('gone')\n")
     assert '"ship it" (5m ago' in claude_prompt(machine)
-    done = machine.run(str(machine.program_dir / "bin/session-memory"), "ingest")
-    assert (done.returncode, "2 of 2 files" in done.stdout) == (0, True), done.stdout + done.stderr
+    done = machine.run(command, "ingest")
+    assert (done.returncode, done.stdout) == (0, "Nothing new in 2 files.\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        b'{"config.yaml": {"droid',
+        b'{"config.yaml": 7, "/": {"x": ["droid_runtime:RUNTIME"], "y": 7, "z": [1, 2, 3, 4]}}',
+        b"[" * 20_000,
+        b"\xff",
+    ],
+    ids=["torn", "odd", "deep", "binary"],
+)
+def test_a_damaged_note_is_written_again(note: bytes, machine: Machine, tmp_path: Path) -> None:
+    name_in_settings(machine, broken(tmp_path))
+    findings(machine)
+    path = machine.home / ".session-memory/state/runtimes.json"
+    whole = path.read_bytes()
+    path.write_bytes(note)
+    assert "2 of 2 files" in run(machine, "ingest")
+    assert [one["text"] for one in findings(machine)] == ["of other packages: Droid; new: droid"]
+    assert path.read_bytes() == whole
 
 
 def test_what_everything_asks_of_a_runtime_is_guarded(tmp_path: Path) -> None:
