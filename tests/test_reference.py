@@ -71,25 +71,45 @@ def runtime_row(runtime: Runtime) -> str:
 
 
 class Ability(NamedTuple):
-    """A row of the table of abilities: its cell for a runtime, and the test that shows it."""
+    """A row of the table of abilities: its cell for a runtime, and the tests that show it."""
 
     name: str
     cell: Callable[[Runtime, dict[str, Any]], str]
-    test: str
+    tests: str
 
 
-def told_at(place: str) -> Callable[[Runtime, dict[str, Any]], str]:
-    """Return the cell for what a session is told with a prompt or a call."""
+# ways other than `install`, by the names of runtimes
+OTHER_INSTALLS = {
+    "claude-code": "plugin",
+    "pi": "package, template",
+    "codex": "plugin",
+    "qwen-code": "extension",
+    "copilot": "plugin",
+    "opencode": "plugin file",
+}
+OTHER_TOOLS = {
+    "claude-code": "plugin, by hand",
+    "pi": "commands",
+    "copilot": "plugin",
+    "atif": "by hand",
+}
+DECLARED = (ROOT / "hooks" / "hooks.json").read_text()
 
-    def cell(runtime: Runtime, _: dict[str, Any]) -> str:
-        if not runtime.PROMPT_EVENT:
-            return "no: it has no hooks."
-        edits = any(kind == "edit" for kind, _ in runtime.TOOLS.values())
-        return (
-            "yes" if edits or place == "prompt" else "no: a hook's text does not reach the agent."
-        )
 
-    return cell
+def of_prompts(runtime: Runtime, _: dict[str, Any]) -> str:
+    return "yes" if runtime.PROMPT_EVENT else "no: it has no hooks."
+
+
+def of_calls(runtime: Runtime, expected: dict[str, Any]) -> str:
+    kinds = {kind for _, kind, _ in expected["calls"]}
+    assert kinds in ({"edit", "command"}, set())
+    if not runtime.PROMPT_EVENT:
+        return "no: it has no hooks."
+    return "yes" if kinds else "no: a hook's text does not reach the agent."
+
+
+def of_confirmation(runtime: Runtime, _: dict[str, Any]) -> str:
+    return "yes" if runtime.SHOWS_WHAT_WAS_TOLD else "no"
 
 
 def of_forks(_: Runtime, expected: dict[str, Any]) -> str:
@@ -101,7 +121,15 @@ def of_restore(runtime: Runtime, _: dict[str, Any]) -> str:
 
 
 def of_tools(runtime: Runtime, _: dict[str, Any]) -> str:
-    return "by install" if runtime.install.MCP_KEY else "not by install"
+    ways = ("install" if runtime.install.MCP_KEY else "", OTHER_TOOLS.get(runtime.name, ""))
+    return ", ".join(filter(None, ways))
+
+
+def of_install(runtime: Runtime, _: dict[str, Any]) -> str:
+    install = runtime.install
+    wanted = install.wanted_hooks(DECLARED, "", "") or install.wanted_files(DECLARED, "", "")
+    ways = ("install" if wanted else "", OTHER_INSTALLS.get(runtime.name, ""))
+    return ", ".join(filter(None, ways)) or "nothing"
 
 
 def of_uninstall(runtime: Runtime, _: dict[str, Any]) -> str:
@@ -109,24 +137,46 @@ def of_uninstall(runtime: Runtime, _: dict[str, Any]) -> str:
 
 
 ABILITIES = (
-    Ability("read, archived, searched", lambda *_: "yes", "test_conformance.py"),
-    Ability("told with a prompt", told_at("prompt"), "test_other_runtimes.py"),
-    Ability("warned with an edit", told_at("edit"), "test_all_pairs.py"),
-    Ability("others hear of its edits", lambda *_: "yes", "test_pairs_of_runtimes.py"),
+    Ability(
+        "read, archived, searched",
+        lambda *_: "yes",
+        "test_conformance.py test_codex_client.py test_opencode_client.py",
+    ),
+    Ability("told with a prompt", of_prompts, "test_other_runtimes.py test_all_pairs.py"),
+    Ability(
+        "its transcript shows which updates arrived",
+        of_confirmation,
+        "test_conformance.py test_acknowledgement.py",
+    ),
+    Ability("warned with an edit or git command", of_calls, "test_all_pairs.py test_tool_hook.py"),
+    Ability(
+        "others hear of its edits",
+        lambda *_: "yes",
+        "test_pairs_of_runtimes.py test_all_pairs.py",
+    ),
     Ability(
         "sub-agents' actions are read",
         lambda runtime, expected: "yes" if expected["subagent"] else "no: it records none.",
-        "test_conformance.py",
+        "test_conformance.py test_sub_agents_of_runtimes.py",
     ),
     Ability("copies in forks", of_forks, "test_conformance.py"),
     Ability("restored", of_restore, "test_restore.py"),
-    Ability("our server of tools is added", of_tools, "test_tools_of_runtimes.py"),
+    Ability(
+        "tools by",
+        of_tools,
+        "test_mcp.py test_tools_of_runtimes.py test_plugin_start.py",
+    ),
+    Ability(
+        "installed by",
+        of_install,
+        "test_install_runtimes.py test_packages.py test_wheel.py test_templates.py",
+    ),
     Ability("uninstall", of_uninstall, "test_install_runtimes.py"),
 )
 
 
 def abilities_table() -> str:
-    """Return a row for each ability, with a column for each runtime and one for the test."""
+    """Return a row for each ability, with a column for each runtime and one for the tests."""
     runtimes = all_runtimes()
     fixtures = ROOT / "tests" / "sessions" / "runtimes" / "fixtures"
     expected = {
@@ -138,7 +188,7 @@ def abilities_table() -> str:
         [
             ability.name,
             *[ability.cell(runtime, expected[runtime.name]) for runtime in runtimes],
-            f"`{ability.test}`.",
+            ", ".join(f"`{test}`" for test in ability.tests.split()) + ".",
         ]
         for ability in ABILITIES
     ]
@@ -147,9 +197,15 @@ def abilities_table() -> str:
     ).replace("|  |", "| |")
 
 
-def test_every_ability_names_a_test_that_there_is() -> None:
+def test_the_other_ways_are_of_runtimes_that_there_are() -> None:
+    assert {*OTHER_INSTALLS, *OTHER_TOOLS} <= {runtime.name for runtime in all_runtimes()}
+
+
+def test_every_ability_names_tests_that_there_are() -> None:
     there = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
-    assert [ability.test for ability in ABILITIES if ability.test not in there] == []
+    assert [
+        test for ability in ABILITIES for test in ability.tests.split() if test not in there
+    ] == []
 
 
 TABLES: dict[tuple[str, str], Callable[[], str]] = {

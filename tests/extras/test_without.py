@@ -26,7 +26,6 @@ COMMANDS = ("graph", "host", "page", "proof", "team")
 NEIGHBOURS = {
     "conformance": (
         "sessions/runtimes/test_claude_records.py",
-        "sessions/runtimes/test_runtimes_table.py",
         "sessions/runtimes/test_codex_records.py",
     ),
     "graph": (

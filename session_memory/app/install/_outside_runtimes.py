@@ -85,8 +85,12 @@ def _points(
 
     Sources of earlier scans are kept while their interpreter is there."""
     by_source: dict[str, list[PackagePoint]] = {_CONFIG: list(_in_settings(environ))}
+    # a directory's environment may name these folders, and nobody installed their packages
+    in_variable = [
+        os.path.abspath(path) for path in environ.get("PYTHONPATH", "").split(os.pathsep)
+    ]
     for python in pythons:
-        prefix, points = scanned(GROUP, python, but=added_folders)
+        prefix, points = scanned(GROUP, python, but=["", *in_variable, *added_folders])
         by_source[os.path.realpath(prefix)] = points
     for source, rows in noted.items():
         if source not in by_source and os.path.isdir(source):

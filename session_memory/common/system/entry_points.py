@@ -31,7 +31,7 @@ def scanned(
 ) -> tuple[str, list[PackagePoint]]:
     """Return the prefix of the interpreter `python`, by default this one, and its entry points.
 
-    `but` are folders that this process added to its path, and that are not its interpreter's.
+    `but` are folders in this process's path that are not its interpreter's.
     Raises OSError; ValueError or SubprocessError if the interpreter cannot tell."""
     if not python:
         return sys.prefix, _points_of(group, but)

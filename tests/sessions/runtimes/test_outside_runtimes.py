@@ -100,10 +100,11 @@ def run(machine: Machine, *words: str) -> str:
     return done.stdout
 
 
-def findings(machine: Machine, about: str = "runtimes") -> list[dict[str, str]]:
+def findings(machine: Machine, **environ: str) -> list[dict[str, str]]:
     """Return what doctor finds about the runtimes of other packages."""
-    done = run_here(["doctor", "hooks", "--json"], machine.environ, machine.home)
-    return [one for one in json.loads(done.stdout)["findings"] if one["about"] == about]
+    words = ["doctor", "hooks", "--json"]
+    done = run_here(words, {**machine.environ, **environ}, machine.home)
+    return [one for one in json.loads(done.stdout)["findings"] if one["about"] == "runtimes"]
 
 
 def prompt(machine: Machine, settings: str, event: dict[str, str]) -> str:
@@ -233,6 +234,20 @@ def test_the_settings_of_an_agent_home_or_a_runtime_s_directory_name_none(
     assert not [one for one in found if one["about"] == "runtimes"]
     assert [one for one in found if "runtimes is only accepted in your own" in one["text"]]
     assert not (machine.home / ".session-memory/state/runtimes.json").exists()
+
+
+def test_a_package_in_pythonpath_is_not_loaded(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    details = tmp_path / "repository/trap-1.0.dist-info"
+    details.mkdir(parents=True)
+    (details / "METADATA").write_text("Metadata-Version: 2.1\nName: trap\nVersion: 1.0\n")
+    points = "[session_memory.runtimes]\ntrap = trap_runtime:RUNTIME\n"
+    (details / "entry_points.txt").write_text(points)
+    (details.parent / "trap_runtime.py").write_text("RUNTIME = 7\n")
+    monkeypatch.syspath_prepend(str(details.parent))
+    assert "is a int" in findings(machine)[0]["text"]  # as an installed package
+    assert findings(machine, PYTHONPATH=str(details.parent)) == []
 
 
 WRONG = {

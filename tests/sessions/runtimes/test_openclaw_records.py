@@ -1,0 +1,50 @@
+"""OpenClaw keeps Pi's records in a database; Pi's decoder reads them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from session_memory.session_monitor import parse_jsonl_entries
+from session_memory.sessions.runtimes.records import RESULTS, CallResult
+from session_memory.sessions.runtimes.table import runtime
+
+CAPTURES = Path(__file__).resolve().parents[4] / "shared" / "captures" / "openclaw"
+
+
+@pytest.fixture
+def lines() -> list[bytes]:
+    """The records of a session with tools, a second turn, and an answer that was stopped."""
+    path = CAPTURES / "3-interrupted" / "transcript_events.json"
+    if not path.exists():
+        pytest.skip("there are no captures beside the repository")
+    rows = json.loads(path.read_text())
+    return [row["event_json"].encode() for row in rows if row["session_id"] == "s2"]
+
+
+def test_its_messages_and_calls_are_read(lines: list[bytes]) -> None:
+    entries = parse_jsonl_entries(lines, "pi")
+    assert [(entry.role, entry.text) for entry in entries] == [
+        ("user", "Please change alpha to gamma in notes.txt"),
+        ("assistant", "Reading."),
+        ("assistant", ""),
+        ("assistant", ""),
+        ("assistant", "All done."),
+        ("user", "Second question"),
+        ("assistant", "answer two"),
+        ("user", "Question to be stopped"),
+    ]
+    assert [(tool.kind, tool.argument) for entry in entries for tool in entry.tools] == [
+        ("read", "notes.txt"),
+        ("edit", "notes.txt"),
+        ("command", "cat notes.txt; false"),
+    ]
+
+
+def test_a_refused_edit_and_a_command_with_an_exit_code_have_failed(lines: list[bytes]) -> None:
+    records = runtime("pi").records
+    events = [event for line in lines for event in records.events(json.loads(line), 0, RESULTS)]
+    failed = [event.has_failed for event in events if isinstance(event, CallResult)]
+    assert failed == [False, True, True]
