@@ -187,3 +187,15 @@ def test_a_commit_that_took_an_edit_is_told_if_another_was_made_in_the_same_seco
     pair.later()
     (line,) = collisions(pair.main.prompt())
     assert line.startswith("! src/app.py: `git commit -qam wip` run 5m ago by ")
+
+
+def test_a_command_that_edits_and_commits_in_one_second_leaves_nothing_uncommitted(
+    pair: Pair,
+) -> None:
+    pair.clone.call_seconds = 0.6
+    pair.clone.now = int(pair.clone.now) + 1.1
+    pair.discord.bash("echo x >> src/app.py; git commit -qam wip")
+    pair.clone.now += 10
+    pair.main.edit("src/app.py", "1\n")
+    pair.discord.read("src/db.py")
+    assert collisions(pair.main.prompt()) == []

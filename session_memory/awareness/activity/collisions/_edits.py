@@ -178,7 +178,7 @@ class _Pair:
             return None
         if not evidence.is_in_worktree(path.rpartition("/")[0]):
             return None
-        if _is_committed(path, when, evidence):
+        if _is_committed(path, when, evidence, evidence.began(self.session, self.action)):
             return None
         fact = self._fact(when)
         fact.is_after = False
@@ -292,7 +292,7 @@ def _is_untouched(mine: FileAction, action: FileAction, began: float, evidence: 
         return True
     later = [
         move
-        for move in evidence.moves_since(mine.time)
+        for move in evidence.moves_since(mine.time, evidence.began("", mine))
         if evidence.has_changed(move, path) is not False
     ]
     # A commit after the command may have taken its change along.
@@ -302,11 +302,11 @@ def _is_untouched(mine: FileAction, action: FileAction, began: float, evidence: 
     return bool(is_known) and evidence.is_as_committed(path) is True
 
 
-def _is_committed(path: str, since: float, evidence: Evidence) -> bool:
-    """Check if a commit may contain an edit made at the time `since`."""
+def _is_committed(path: str, since: float, evidence: Evidence, began: float) -> bool:
+    """Check if a commit may contain an edit of a call that `began` and had written by `since`."""
     taking = [
         move
-        for move in evidence.moves_since(since)
+        for move in evidence.moves_since(since, began)
         if move.message.startswith("commit") and evidence.has_changed(move, path) is not False
     ]
     modified = evidence.modified(path)
