@@ -135,16 +135,17 @@ def status_line() -> None:
             event.pop("transcript_path", None)
         context = context_of(event, environ, runtime, home_of(event, environ, runtime))
         line = line_of(context.cursor_file) if context.settings.statusline else ""
+        sessions = None
         if context.settings.statusline and not context.home.is_isolated:
             sessions = WaitingSessions(person_home(environ).waiting_file)
             line = " · ".join(filter(None, [sessions.text(context.session_id), line]))
-            if sessions.must_count():
-                from .upkeep_start import start_script
-
-                start_script("/hooks/waiting.py")
         if line:
             sys.stdout.buffer.write(f"{line}\n".encode())
             sys.stdout.buffer.flush()
+        if sessions and sessions.must_count():
+            from .upkeep_start import start_script
+
+            start_script("/hooks/waiting.py")
     except Exception:
         pass
     os._exit(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import time
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,17 @@ def test_a_prompt_keeps_who_is_at_work_and_the_newest_edit_of_a_file_in_hand(sce
     scene.edited()
     scene.prompt()
     assert scene.line() == BOTH
+
+
+def test_the_line_is_shown_if_the_disk_is_full(scene):
+    scene.prompt()
+    usual, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, most))
+    try:
+        line = scene.line()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (usual, most))
+    assert line == AT_WORK
 
 
 def test_a_tool_call_keeps_it_too(scene):
