@@ -34,7 +34,7 @@ KEPT_SECONDS = 86_400.0  # of the record that a notice was sent
 _RECORD = re.compile("^[0-9a-f]{32}$")
 _CLAIM = "watcher-"  # begins the name of a file that a watcher locks
 CLAIMED_SECONDS = 10.0  # since a watcher renewed its claim; one that was suspended sends nothing
-NEW_SECONDS = 60.0  # since the last message of a session that is new, and was not resumed
+NEWS_SECONDS = 60.0  # later, nobody is told that a session began to wait
 _EVENT = "notice"  # in the log
 WAITING_SECONDS = 10.0  # from a hook's event until the runtime has written that its session waits
 _FIRST_PAUSE, _LAST_PAUSE = 0.1, 1.0
@@ -61,6 +61,7 @@ class Notices:
         self._threads: list[threading.Thread] = []
         self._claim = -1
         self._states: dict[str, State] | None = None
+        self._followed_at = 0.0
         self.has_bell = settings.notices == "bell"
         self._command = _command(settings.notices, settings.notice_command, environ)
         self.is_on = settings.notices != "off"
@@ -72,15 +73,17 @@ class Notices:
     def follow(self, sessions: Sequence[ActiveSession]) -> None:
         """Send a notice for each session that began to wait since the last call.
 
-        The first call sends nothing, and neither does a session that its user has just opened."""
+        The first call sends nothing, and so does a call long after the last one, as of a page that
+        is opened again. Neither does a session that its user has just opened."""
         before, self._states = self._states, {each.id: each.state for each in sessions}
-        if before is None:
+        last_at, self._followed_at = self._followed_at, time.monotonic()
+        if before is None or self._followed_at - last_at > NEWS_SECONDS:
             return
         for session in sessions:
             state, last = session.state, before.get(session.id)
-            was_ended = last.has_ended if last else session.last_at < time.time() - NEW_SECONDS
+            was_ended = last.has_ended if last else session.last_at < time.time() - NEWS_SECONDS
             is_opened = was_ended and state.name == WAITS
-            if not (is_opened or (last is not None and _seen(last) == _seen(state))):
+            if not (is_opened or (last is not None and last.news == state.news)):
                 self.send_if_waiting(session)
 
     def send_if_waiting(self, session: ActiveSession) -> bool:
@@ -189,10 +192,6 @@ class Notices:
         if not self._has_failed:
             self._has_failed = True
             self._note(f"a notice cannot be sent: {described(error)}")
-
-
-def _seen(state: State) -> tuple[str, str, str]:
-    return state.name, state.tool, state.argument
 
 
 def main(words: list[str]) -> None:

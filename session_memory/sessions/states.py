@@ -71,6 +71,11 @@ class State:
         return self.name in NEEDING
 
     @property
+    def news(self) -> tuple[str, str, str]:
+        """The name, and the call that needs the user; a change of these is shown."""
+        return (self.name, self.tool, self.argument) if self.needs_user else (self.name, "", "")
+
+    @property
     def is_working(self) -> bool:
         return self.name == WORKING
 

@@ -87,15 +87,9 @@ def _changes(
     ended = [each._replace(state=type(each.state)(since=time.time())) for each in gone.values()]
     for session in [*sessions, *ended]:
         before = shown.get(session.id)
-        is_same = before is not None and _seen(before) == _seen(session)
+        is_same = before is not None and before.state.news == session.state.news
         if not is_same and (before is not None or not session.state.has_ended):
             yield StateChange(session, before.state.name if before else "")
         shown[session.id] = session
     for id in gone:
         del shown[id]
-
-
-def _seen(session: ActiveSession) -> tuple[str, str, str]:
-    state = session.state
-    is_waiting = state.needs_user
-    return state.name, state.tool if is_waiting else "", state.argument if is_waiting else ""

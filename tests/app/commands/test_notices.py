@@ -20,7 +20,7 @@ from store_scene import StoreUser
 from session_memory.app.active_sessions import ActiveSession
 from session_memory.app.notices import Notices
 from session_memory.app.session_reader import SessionReader
-from session_memory.sessions.states import WAITS, State
+from session_memory.sessions.states import ASKS, WAITS, WORKING, State
 
 WAIT_SECONDS = 60
 HOSTILE = "make; $(touch broken) `touch broken` --help"
@@ -140,6 +140,21 @@ def test_a_session_that_its_user_opened_again_sends_nothing(person: StoreUser) -
     watcher.follow([opened, opened._replace(id="new", project="app", last_at=now)])
     watcher.finish()
     assert sent(person, 1) == ["waits for you: app"]
+
+
+def test_a_page_that_is_opened_again_sends_nothing_of_the_time_between(
+    person: StoreUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person.config(f"notices: command\nnotice_command: [{program(person)}]\n")
+    watcher, now = notices(person), time.time()
+    working = ActiveSession("a", "", "claude-code", "shop", "", now, state=State(WORKING, now))
+    watcher.follow([working])
+    with monkeypatch.context() as later:
+        later.setattr("session_memory.app.notices.NEWS_SECONDS", -1.0)
+        watcher.follow([working._replace(state=State(WAITS, now))])
+    watcher.follow([working._replace(state=State(ASKS, now, "Bash", "make"))])
+    watcher.finish()
+    assert sent(person, 1) == ["asks for approval: shop: Bash: make"]
 
 
 def test_a_secret_in_the_question_of_a_session_is_redacted_before_it_is_shortened(
