@@ -192,6 +192,12 @@ def show_overview() -> int:
             f"{shorten(terminal.short(one_line(problem)), room)}{more}"
         )
     _show_now(terminal, _statuses(location), of_all_projects=not location.home.sessions_dir)
+    _show_next(terminal, state, is_installed=bool(is_installed))
+    return 1 if runs.runs and runs.runs[-1].problem else 0
+
+
+def _show_next(terminal: Terminal, state: StoreState | None, *, is_installed: bool) -> None:
+    """Print what a person can do next, each step with its command."""
     steps = (
         [("install", "let your agents know what their other sessions do")]
         if not is_installed
@@ -207,7 +213,6 @@ def show_overview() -> int:
     terminal.heading("Next")
     for words, what in steps:
         terminal.line(f"  {called_as()} {words:<{width}}  {what}")
-    return 1 if runs.runs and runs.runs[-1].problem else 0
 
 
 def _statuses(location: StoreLocation) -> dict[str, os.stat_result]:

@@ -11,6 +11,7 @@ from .plain_output import plain_text
 
 # quit on one screen, colours, keep the screen; start no program
 _QUIET_LESS = {"LESS": "FRX", "LESSSECURE": "1"}
+_NOT_SHOWN = (1, 126, 127)  # of a pager that rejects an option, or cannot be started
 
 
 def broken_at_words(text: str, width: int) -> str:
@@ -44,7 +45,10 @@ def show_in_pager(text: str, columns: int, environ: Mapping[str, str]) -> bool:
     import signal
     import subprocess
 
-    words = shlex.split(environ.get("PAGER", "less"))
+    try:
+        words = shlex.split(environ.get("PAGER", "less"))
+    except ValueError:  # an open quote
+        return False
     if not words or words == ["cat"] or environ.get("TERM") == "dumb" or not shutil.which(words[0]):
         return False
     if (
@@ -54,13 +58,15 @@ def show_in_pager(text: str, columns: int, environ: Mapping[str, str]) -> bool:
     ):
         return False
     text = plain_text(text)
+    if os.path.basename(words[0]) == "less":
+        words.insert(1, "-R")  # the person's $LESS may lack it
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the pager's
     try:
-        subprocess.run(
+        done = subprocess.run(
             words, input=text.encode(), env={**os.environ, **_QUIET_LESS, **environ}, check=False
         )
     except OSError:
         return False
     finally:
         signal.signal(signal.SIGINT, before)
-    return True
+    return done.returncode not in _NOT_SHOWN

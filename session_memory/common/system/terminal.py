@@ -305,9 +305,16 @@ class Terminal:
 
     def ask(self, question: str) -> bool:
         """Ask a yes/no question. Anything but yes, and the end of the input, means no."""
-        self._out.write(f"{question} [y/N] ")
+        return self._answer(f"{question} [y/N] ").lower() in ("y", "yes")
+
+    def _answer(self, question: str) -> str:
+        """Return the line that a person types after a question; '' at the end of the input."""
+        self._out.write(question)
         self._out.flush()
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
+        typed = sys.stdin.readline()
+        if not typed:  # Ctrl-D leaves the cursor behind the question
+            self.line()
+        return typed.strip()
 
     def choose(self, rows: Sequence[Sequence[str]], question: str) -> int | str:
         """Let a person choose a row; the first row has headings.
@@ -323,9 +330,7 @@ class Terminal:
         shown = rows[: max(2, _screen_lines() - 2)]
         numbered = [(str(number or ""), *row) for number, row in enumerate(shown)]
         self.table(numbered, [0])
-        self._out.write(f"{question} ")
-        self._out.flush()
-        typed = sys.stdin.readline().strip()
+        typed = self._answer(f"{question} ")
         is_number = typed.isdecimal() and 0 < int(typed[:9]) < len(shown)
         return int(typed) - 1 if is_number else typed
 

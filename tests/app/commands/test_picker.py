@@ -86,6 +86,17 @@ def test_fzf_without_a_choice_is_no_result(person: StoreUser, tmp_path: Path) ->
     assert (seen.code, seen.text) == (1, "session-memory: no session was chosen\n")
 
 
+def test_a_number_is_asked_for_if_fzf_fails(person: StoreUser, tmp_path: Path) -> None:
+    seen = on_terminal(person, "read", typed=["cart"], PATH=fzf(tmp_path, "exit 2"))
+    assert (seen.code, "Session Cart " in seen.text) == (0, True), seen.text
+
+
+def test_the_end_of_the_input_is_no_choice(person: StoreUser) -> None:
+    seen = on_terminal(person, "read", typed=["\x04"], PATH="/nowhere")
+    assert seen.code == 1
+    assert seen.lines[-2] == "session-memory: no session was chosen"
+
+
 def test_titles_are_plain_and_columns_fit(person: StoreUser) -> None:
     for columns in (50, 140):
         seen = on_terminal(person, "read", typed=[""], columns=columns, PATH="/nowhere")

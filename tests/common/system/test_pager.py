@@ -60,8 +60,18 @@ def test_more_than_a_screen_goes_to_the_pager_and_less_does_not(
     assert not seen.exists()
 
 
-def test_a_pager_that_is_not_there_hides_nothing(person: StoreUser) -> None:
-    assert "word0200" in on_terminal(person, "show", "1", PAGER="no-such-pager")
+@pytest.mark.parametrize("pager", ["no-such-pager", "less 'open", "false", "sh -c 'exit 127'"])
+def test_a_pager_that_does_not_work_hides_nothing(person: StoreUser, pager: str) -> None:
+    assert "word0200" in on_terminal(person, "show", "1", PAGER=pager)
+
+
+def test_less_shows_styles_whatever_the_person_set_for_it(
+    person: StoreUser, tmp_path: Path
+) -> None:
+    (tmp_path / "less").write_text(f'#!/bin/sh\ncat > /dev/null\necho "$*" > {tmp_path}/options\n')
+    (tmp_path / "less").chmod(0o755)
+    on_terminal(person, "show", "1", PAGER=f"{tmp_path}/less -i", LESS="-S")
+    assert (tmp_path / "options").read_text() == "-R -i\n"
 
 
 def test_a_pipe_gets_lines_as_they_are_and_no_pager(person: StoreUser) -> None:
