@@ -193,7 +193,7 @@ def test_a_session_that_rules_exclude_is_not_handed_over(work):
 def test_an_unknown_session_is_an_error_that_says_what_to_do(work):
     done = work.user.run("handoff", "nothing-like-it", cwd=work.root)
     assert done.returncode == 1
-    assert "conversations lists them" in done.stderr
+    assert "sessions --all lists them" in done.stderr
 
 
 def test_json_has_the_page_and_its_parts(work):
