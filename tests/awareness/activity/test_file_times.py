@@ -189,11 +189,13 @@ def test_a_commit_that_took_an_edit_is_told_if_another_was_made_in_the_same_seco
     assert line.startswith("! src/app.py: `git commit -qam wip` run 5m ago by ")
 
 
-def test_a_command_that_edits_and_commits_in_one_second_leaves_nothing_uncommitted(
-    pair: Pair,
+@pytest.mark.parametrize("begins", [0.1, 0.6])
+def test_a_command_that_edits_and_commits_leaves_nothing_uncommitted(
+    pair: Pair, begins: float
 ) -> None:
+    """Its commit is in the second of its result or in the one before."""
     pair.clone.call_seconds = 0.6
-    pair.clone.now = int(pair.clone.now) + 1.1
+    pair.clone.now = int(pair.clone.now) + 1 + begins
     pair.discord.bash("echo x >> src/app.py; git commit -qam wip")
     pair.clone.now += 10
     pair.main.edit("src/app.py", "1\n")

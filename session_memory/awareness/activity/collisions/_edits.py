@@ -306,7 +306,7 @@ def _is_committed(path: str, since: float, evidence: Evidence, began: float) -> 
     """Check if a commit may contain an edit of a call that `began` and had written by `since`."""
     taking = [
         move
-        for move in evidence.moves_since(since, began)
+        for move in evidence.moves_since(began)
         if move.message.startswith("commit") and evidence.has_changed(move, path) is not False
     ]
     modified = evidence.modified(path)
