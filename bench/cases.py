@@ -281,7 +281,7 @@ CASES = [
     Case(
         "many-new-50",
         "the same, 20 KB new in each",
-        2.6,
+        4.5,
         prompt(MIXED_SIZES, News, kind=ManyRuntimes),
     ),
     Case(

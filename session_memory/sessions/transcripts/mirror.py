@@ -695,7 +695,9 @@ def keep_state(root: str, state: MirrorState) -> None:
     if before == content:
         return
     if MirrorLook.now:
-        _UnwrittenState(MirrorLook.now, path, before, content)
+        unwritten = _UnwrittenState(MirrorLook.now, path, before, content)
+        if not MirrorLook.now.ends:  # no process is needed for so little
+            unwritten.finish()
     else:
         files.write_atomically(path, content)
 

@@ -123,7 +123,7 @@ class Desk:
         files.os.environ[b"HOME"] = os.fsencode(self.person.root)
         for one in map(runtime, NAMES):
             one.look(one.config_dir({"HOME": str(self.person.root)}))
-        left = [*files.UNFINISHED.values()]
+        left = [file for file in files.UNFINISHED.values() if not file.is_finished]
         files.UNFINISHED.clear()
         return left
 
@@ -329,3 +329,13 @@ def test_a_deadline_leaves_no_half_of_an_end(desk: Desk, monkeypatch: pytest.Mon
         desk.left_by_a_prompt()
     assert not files.UNFINISHED
     assert desk.left_by_a_prompt()
+
+
+def test_a_prompt_that_finds_no_text_leaves_nothing_unwritten(desk: Desk) -> None:
+    assert not desk.left_by_a_prompt()
+    for name in SOURCES:
+        for path in [desk.person.root / name, *(desk.person.root / name).rglob("*")]:
+            desk.touch(path, desk.now - 60)
+    assert not desk.left_by_a_prompt()
+    roots = [f"{desk.person.root}/.session-memory/state/{name}" for name in NAMES]
+    assert [root for root in roots if mirror.has_changed(root)] == []
