@@ -51,6 +51,11 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Path:
     app = tmp_path_factory.mktemp("installed") / "app"
     for part in ("session_memory", "hooks", "scripts"):
         shutil.copytree(ROOT / part, app / part, ignore=shutil.ignore_patterns("__pycache__"))
+    deadline = app / "session_memory/common/system/deadline.py"
+    # a hook that is late, on a busy machine, loads other modules
+    short, long = "\nHOOK_SECONDS = 1.0\n", "\nHOOK_SECONDS = 60.0\n"
+    assert short in deadline.read_text()
+    deadline.write_text(deadline.read_text().replace(short, long))
     code = "import sys; sys.path.insert(0, sys.argv[1]); from session_memory.awareness.events.bundle import write_bundle"
     command = [sys.executable, "-I", "-S", "-c", f"{code}; write_bundle(sys.argv[1])", str(app)]
     subprocess.run(command, check=True)
