@@ -10,8 +10,8 @@ from records import append, assistant, user
 from tool_call_scene import Project
 
 from session_memory.extras.team._activity import keep_activity
-from session_memory.extras.team.postgres.engine import RecentSession
 from session_memory.history.store.values import StoredEntry
+from session_memory.memory.shared_store import RecentSession
 from session_memory.sessions.settings.homes import person_home
 
 GONE = "team: {url: 'postgresql://bob@127.0.0.1:1/gone', machine: desk}\n"
@@ -34,7 +34,18 @@ class TeamProject(Project):
         for path in paths:
             number = len(self.done)
             self.done.append(StoredEntry(number, "tool", path, at, "", 0, number, "Edit", "edit"))
-        session = RecentSession(7, "ann@laptop", "acme/app", "s-1", title, branch, tuple(self.done))
+        session = RecentSession(
+            7,
+            "ann@laptop",
+            "acme/app",
+            "s-1",
+            title,
+            branch,
+            "claude-code",
+            (),
+            0.0,
+            tuple(self.done),
+        )
         home = person_home({"HOME": str(self.user.root)})
         keep_activity(home, [session], {self.cwd: ("acme/app", str(self.directory))}, ())
 

@@ -55,7 +55,8 @@ class ActiveSession(NamedTuple):
     `files` are its last edits, `collisions` the lines about collisions that it has not been told.
     `hands` has the files that it read or edited lately: the path, `edited` or `read`, and the time.
     `waiting` is the exact text that its next prompt gets, `problem` the reason if that is unknown.
-    `worktree` is the name of its worktree's directory."""
+    `worktree` is the name of its worktree's directory. A session of the team has `who`, as in
+    ann@laptop, and the time at which that machine last pushed."""
 
     id: str
     name: str
@@ -75,6 +76,8 @@ class ActiveSession(NamedTuple):
     origin: str = ""
     state: State = State()
     worktree: str = ""
+    who: str = ""
+    pushed_at: float = 0.0
 
     @property
     def place(self) -> str:
@@ -94,7 +97,7 @@ class ActiveSession(NamedTuple):
             argument = one_line(relative(for_people(state.argument), self.cwd))
             call = f"{state.tool}: {argument}" if argument else state.tool
             return shorten(call, COMMAND_CHARACTERS)
-        if state.reason and state.needs_user:
+        if state.reason and (state.needs_user or self.who):
             return shorten(one_line(state.reason), COMMAND_CHARACTERS)
         if self.files:
             return f"edits {_tail(one_line(relative(self.files[0], self.cwd)))}"

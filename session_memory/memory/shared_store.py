@@ -5,7 +5,7 @@ Its engine is a row of `extension_points.ENGINES`, loaded when needed."""
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from ..common.extensions import load, load_present
 from ..common.system.sqlite import DatabaseError
@@ -27,14 +27,38 @@ class SharedStoreError(DatabaseError):
     """The shared store cannot be used, or not now."""
 
 
+class RecentSession(NamedTuple):
+    """A session of another member or machine.
+
+    It has its number in the store, `who` as in ann@laptop, its project, id, title and branch, its
+    runtime, and the numbers of the tool uses whose result had not come. Its machine last pushed
+    `unseen_seconds` ago, by the server's clock. `items` are its last ones, in order."""
+
+    id: int
+    who: str
+    project: str
+    session_id: str
+    title: str
+    branch: str
+    runtime: str
+    open_calls: tuple[int, ...]
+    unseen_seconds: float
+    items: tuple[StoredEntry, ...]
+
+
 class SharedStore(Protocol):
-    """A shared store, with the methods of `SqliteStore` that read."""
+    """A shared store, with the methods of `SqliteStore` that read, and `recent`."""
 
     def conversation(self, id: int, /) -> Conversation | None: ...
 
     def entries(self, conversation_id: int) -> Iterator[StoredEntry]: ...
 
     def search(self, query: str, wanted: Filter) -> Hits: ...
+
+    def recent(self, machine: str, wanted: Filter) -> list[RecentSession]:
+        """Return sessions, except the member's own on `machine`, the latest first.
+
+        Raises SharedStoreError."""
 
     def close(self) -> None: ...
 

@@ -53,6 +53,7 @@ read --conversation SESSION
 since 2026-01-01
 statusline
 team status
+agents --team
 uninstall --dry-run
 watch --help
 why README.md:1

@@ -16,6 +16,7 @@ from ..notices import Notices
 from ..session_reader import SessionReader
 from ..upkeep.watch import wake_ups
 from ._agents_view import AgentsView, agent_json
+from ._team_reader import TeamAnswer
 
 QUIET_MILLISECONDS = 150
 LONGEST_MILLISECONDS = 900
@@ -28,16 +29,23 @@ def watch(reader: SessionReader, view: AgentsView, terminal: Terminal) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     shown: dict[str, ActiveSession] = {}
+    problem = ""
     with (
         closing(Notices(terminal.environ, print_note)) as notices,
+        closing(view.team) if view.team else nullcontext() as team,
         terminal.redrawn() if terminal.is_screen else nullcontext() as show,
     ):
         for sessions in _readings(reader, stop, terminal.log):
             if show:
                 show(view.of(sessions, time.time()))
-            for change in _changes(shown, sessions):
+            answer = team.latest() if team else TeamAnswer()
+            every = [*sessions, *answer.without({each.id for each in sessions}).sessions]
+            for change in _changes(shown, every):
                 if not show:
                     terminal.show(change)
+            if answer.problem not in ("", problem) and not show:
+                print_note(answer.problem)
+            problem = answer.problem
             notices.follow(sessions)
             if reader.covers_all:
                 notices.claim()  # after the first reading, which sends nothing
@@ -67,8 +75,9 @@ class StateChange(Result):
     before: str
 
     def show(self, terminal: Terminal) -> None:
-        parts = [self.session.state.name, self.session.place, self.session.runtime]
-        line = "  ".join(filter(None, [*parts, self.session.doing]))
+        session = self.session
+        parts = [session.state.name, session.place, session.runtime, session.who]
+        line = "  ".join(filter(None, [*parts, session.doing]))
         terminal.line(f"{time.strftime('%H:%M:%S')}  {line}")
 
     def as_json(self) -> dict[str, Any]:
@@ -84,7 +93,11 @@ def _changes(
 ) -> Iterator[StateChange]:
     """Yield the changes since the sessions `shown`, which are brought up to date."""
     gone = {id: each for id, each in shown.items() if id not in {now.id for now in sessions}}
-    ended = [each._replace(state=type(each.state)(since=time.time())) for each in gone.values()]
+    ended = [
+        each._replace(state=type(each.state)(since=time.time()))
+        for each in gone.values()
+        if not each.who  # the team's store cannot tell
+    ]
     for session in [*sessions, *ended]:
         before = shown.get(session.id)
         is_same = before is not None and before.state.news == session.state.news

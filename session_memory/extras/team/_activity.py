@@ -18,11 +18,11 @@ from ...common.text.format import one_line, shorten
 from ...common.text.sanitize import for_prompt
 from ...common.text.timestamps import local_time
 from ...history.store.values import TOOL_ROLE, StoredEntry
+from ...memory.shared_store import RecentSession
 from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.homes import Home
 from ...sessions.transcripts.remote_sessions import ENDING, file_name, read_start, start_content
 from .handoffs import OfferedHandoff, handoffs_file
-from .postgres.engine import RecentSession
 from .postgres.rows import OthersHandoff
 
 NAME_CHARACTERS = 60

@@ -324,6 +324,11 @@ class Settings(Section):
         return str(self.team.get("url", ""))
 
     @property
+    def shared_machine(self) -> str:
+        """The name of this machine in that store, '' for none."""
+        return str(self.team.get("machine", ""))
+
+    @property
     def first_sight_seconds(self) -> float:
         """The time, in seconds, that a session is read back on first sight."""
         return self.first_sight_hours * 3600

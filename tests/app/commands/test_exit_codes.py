@@ -118,6 +118,7 @@ search zebra
 read 77
 read trip --around 99
 team push
+agents --team
 deliveries zebra
 uninstall --home HOST/none
 """

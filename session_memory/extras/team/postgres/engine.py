@@ -28,6 +28,7 @@ from ....history.store.values import (
     Hits,
     StoredEntry,
 )
+from ....memory.shared_store import RecentSession
 from . import connection
 from ._search_index import PostgresSearchIndex, TeamTables
 from .push import TeamPush
@@ -131,6 +132,11 @@ class TeamStore(TeamDatabase):
                 PostgresSearchIndex(self.connection, self._tables, self.visible), query, wanted
             )
 
+    def recent(self, machine: str, wanted: Filter) -> list[RecentSession]:
+        """Return sessions, except sessions of the member's `machine`, the latest first."""
+        condition, values = where(wanted, self.visible, "s")
+        return _of_others(self, machine, condition, [*values, wanted.limit])
+
     def counts(self) -> Counts:
         condition, values = where(Filter(), self.visible)
         [(sessions,)] = self._rows(f"SELECT count(*) FROM session AS s WHERE {condition}", values)
@@ -222,46 +228,48 @@ LATELY_HOURS = 48  # by the server's clock, since a session was pushed to
 MOST_SESSIONS = 200
 LAST_ITEMS = 60
 TEXT_CHARACTERS = 2000
-_PROJECTS = (
-    "WHERE s.project = ANY(%s) AND NOT (s.owner = current_user AND s.machine = %s) "
-    f"AND s.pushed_at > {connection.NOW} - {LATELY_HOURS * 3_600_000}"
-)
-
-
-class RecentSession(NamedTuple):
-    """A session of another member or machine.
-
-    It has its number in the team, `who` as in ann@laptop, its project, id, title and branch, and
-    the last of its items, in order."""
-
-    id: int
-    who: str
-    project: str
-    session_id: str
-    title: str
-    branch: str
-    items: tuple[StoredEntry, ...]
+_PROJECTS = f"s.project = ANY(%s) AND s.pushed_at > {connection.NOW} - {LATELY_HOURS * 3_600_000}"
 
 
 def recent_sessions(team: TeamPush, projects: Iterable[str]) -> list[RecentSession]:
     """Return the sessions that others pushed lately, the latest first. Raises TeamError."""
+    return _of_others(team, team.machine, _PROJECTS, [list(projects), MOST_SESSIONS])
+
+
+def _of_others(
+    team: TeamDatabase, machine: str, condition: str, values: list[Any]
+) -> list[RecentSession]:
+    """Return sessions of other machines with their last items, the latest first.
+
+    The last of the `values` is how many at most."""
     sql = (
-        "SELECT s.id, s.owner || '@' || s.machine, s.project, s.session_id, s.title, s.branch "
-        "FROM session AS s "
-        f"{_PROJECTS} ORDER BY s.pushed_at DESC LIMIT {MOST_SESSIONS}"
+        "SELECT s.id, s.owner || '@' || s.machine, s.project, s.session_id, s.title, s.branch, "
+        f"s.runtime, s.open_calls, greatest(0, {connection.NOW} - coalesce(greatest("
+        f"{time_in('m.pushed_at')}, {time_in('s.pushed_at')}), 0))::float8 / 1000 "
+        "FROM session AS s LEFT JOIN machine AS m ON (m.owner, m.name) = (s.owner, s.machine) "
+        f"WHERE NOT (s.owner = current_user AND s.machine = %s) AND {condition} "
+        "ORDER BY s.pushed_at DESC LIMIT %s"
     )
     of_sessions = f"i.session = ANY(%s) AND i.number >= s.next_number::bigint - {LAST_ITEMS}"
     last = f"{select_items(TEXT_CHARACTERS)} WHERE {of_sessions} ORDER BY i.session, i.number"
     with team.asking():
         cursor = team.connection.cursor(binary=True)
-        sessions = cursor.execute(sql, (list(projects), team.machine)).fetchall()
+        sessions = cursor.execute(sql, [machine, *values]).fetchall()
         last_items: dict[int, list[StoredEntry]] = {}
         for row in cursor.execute(last, ([id for id, *_ in sessions],)):
             entry = entry_of(row)
             last_items.setdefault(entry.id >> ITEM_BITS, []).append(entry)
     return [
-        RecentSession._make((*labels(session), tuple(last_items.get(session[0], ()))))
+        RecentSession._make(
+            (
+                *labels(session[:-2]),
+                tuple(open_calls),
+                unseen,
+                tuple(last_items.get(session[0], ())),
+            )
+        )
         for session in sessions
+        for open_calls, unseen in [session[-2:]]
     ]
 
 
