@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass
 
 from ..common.text.sanitize import for_people
-from .runtimes._evidence import ASKING, IN_BACKGROUND, ProcessEvidence
+from .runtimes._evidence import ASKING, IN_BACKGROUND, SLACK_SECONDS, ProcessEvidence
 from .runtimes._evidence import WAITING as NOTED_WAITING
 from .runtimes._evidence import WORKING as NOTED_WORKING
 from .runtimes.base import Runtime
@@ -25,10 +25,12 @@ NEEDING = (ASKS, WAITS)
 
 APPROVAL_SECONDS = 2.0  # a call that does nothing for so long waits for approval
 OTHER_SECONDS = 10.0  # and a call that may do its work without a process may run so long
-_STARTUP_SECONDS = 10.0  # in which a process starts the servers that it needs
 _SUB_AGENTS = ("agent", "task", "spawn_agent", "wait", "wait_agent", "invoke_agent", "delegate")
 # tools that ask the user something, or for consent to a plan
-_QUESTIONS = ("ask_user", "ask_user_question", "exit_plan_mode", "question", "request_user_input")
+_QUESTIONS = (
+    *("ask_user", "ask_user_question", "askuserquestion", "exit_plan_mode", "exitplanmode"),
+    *("question", "request_user_input"),
+)
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,9 @@ class State:
             turn = turn._replace(
                 calls=evidence.calls, called_at=evidence.called_at, has_ended=False
             )
+        elif 0 < turn.at < evidence.opened_at - SLACK_SECONDS:
+            # an earlier process ended in the middle of it
+            turn = turn._replace(calls=(), has_ended=True)
         if evidence.noted:
             return _noted_state(turn, evidence)
         if turn.calls and not turn.has_ended:
@@ -141,8 +146,7 @@ def _calling_state(
 def _quiet_state(turn: LastTurn, evidence: ProcessEvidence, now: float) -> State:
     """Return the state of a session without an open call."""
     if turn.has_ended or turn.role == "":
-        began = evidence.process.began if evidence.process else 0.0
-        runs = evidence.has_command(began + _STARTUP_SECONDS)
+        runs = evidence.has_command(evidence.started_up_at)
         return State(BACKGROUND if runs else WAITS, turn.at)
     if turn.role == "user" or 0 <= now - turn.at <= ANSWERED_SECONDS:
         return State(WORKING, turn.asked_at or turn.at)

@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from session_memory.sessions.states import (
     State,
 )
 from session_memory.sessions.transcripts._last_turn import LastTurn, last_turn
+from session_memory.sessions.transcripts.entries import ToolUse
 from session_memory.sessions.transcripts.sessions import find_sessions
 
 FIXTURES = Path(__file__).parent / "runtimes" / "fixtures"
@@ -170,19 +172,23 @@ class Qwen:
         self.program = root / "bin" / "qwen"
         self.runtime = runtime("qwen")
 
-    def states(self, turns: dict[str, LastTurn], modified: dict[str, float]) -> list[str]:
+    def states(
+        self, turns: dict[str, LastTurn], modified: dict[str, float], age: float = 0.0
+    ) -> list[str]:
+        """Return the states as if each process had run for so many more seconds."""
         candidates = [
             SessionPlace(id, id, (str(self.project),), modified.get(id, time.time()))
             for id in turns
         ]
         evidence = self.runtime.evidence("", candidates, ProcessTable.now())
+        aged = {id: replace(each, opened_at=each.opened_at - age) for id, each in evidence.items()}
         return [
-            State.of(self.runtime, turn, evidence[id], str(self.project), time.time()).name
+            State.of(self.runtime, turn, aged[id], str(self.project), time.time()).name
             for id, turn in turns.items()
         ]
 
     def state(self, turn: LastTurn) -> str:
-        return self.states({"a": turn}, {})[0]
+        return self.states({"a": turn}, {}, age=60.0)[0]
 
 
 @pytest.fixture
@@ -191,8 +197,6 @@ def qwen(tmp_path: Path) -> Qwen:
 
 
 def calling(kind: str, seconds: float, name: str = "tool") -> LastTurn:
-    from session_memory.sessions.transcripts.entries import ToolUse
-
     at = time.time() - seconds
     return LastTurn("assistant", (ToolUse(name, "x", kind, "1"),), at, at=at)
 
@@ -231,16 +235,50 @@ def test_a_session_that_was_resumed_is_open_before_it_writes_again(
         assert qwen.states(turns, modified) == [WAITS, ENDED]
 
 
+@pytest.mark.parametrize(
+    "turn",
+    [
+        LastTurn("user", at=LONG_AGO),
+        LastTurn("assistant", (ToolUse("tool", "x", "command", "1"),), LONG_AGO, at=LONG_AGO),
+        LastTurn("assistant", (ToolUse("ask_user", "x", "other", "1"),), LONG_AGO, at=LONG_AGO),
+    ],
+)
+def test_a_turn_that_an_earlier_process_left_open_is_over(qwen: Qwen, turn: LastTurn) -> None:
+    with running(qwen.program, qwen.project, "read line < /dev/zero", "--resume=a"):
+        assert qwen.state(turn) == WAITS
+
+
+def test_a_process_that_names_a_session_is_not_another_one_s(qwen: Qwen) -> None:
+    turns = {id: LastTurn("assistant", has_ended=True, at=LONG_AGO) for id in "ab"}
+    with running(qwen.program, qwen.project):
+        modified = {"a": LONG_AGO, "b": time.time()}
+        assert qwen.states(turns, modified) == [ENDED, WAITS]
+        with running(qwen.program, qwen.project, "sleep 600", "--resume=a"):
+            assert qwen.states(turns, modified | {"b": time.time() + 2}) == [WAITS, WAITS]
+    # it began another session, as with /clear
+    with running(qwen.program, qwen.project, "sleep 600", "--resume=a"):
+        assert qwen.states(turns, modified | {"b": time.time() + 2}) == [ENDED, WAITS]
+
+
+@pytest.mark.parametrize("words", ["--resume latest", "--resume=latest", "-r latest"])
+def test_gemini_goes_on_with_its_latest_session(tmp_path: Path, words: str) -> None:
+    gemini = Qwen(tmp_path)
+    gemini.runtime, gemini.program = runtime("gemini"), tmp_path / "bin" / "gemini"
+    answered = LastTurn("assistant", has_ended=True, at=LONG_AGO)
+    with running(gemini.program, gemini.project, "sleep 600", *words.split()):
+        assert gemini.states({"a": answered}, {"a": LONG_AGO}) == [WAITS]
+
+
 @pytest.mark.parametrize("hours", [5, -5])
 def test_a_clock_that_was_set_ends_no_session_of_a_process_in_a_terminal(
     qwen: Qwen, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:
-    at, real = time.time(), time.time
-    turns = {id: LastTurn("assistant", has_ended=True, at=at) for id in "ab"}
     with running(qwen.program, qwen.project):
         pass  # makes the program
     script = qwen.program.parent / "script"
     terminal = Terminal([str(qwen.program), str(script)], qwen.project, {})
+    at, real = time.time(), time.time
+    turns = {id: LastTurn("assistant", has_ended=True, at=at) for id in "ab"}
     try:
         monkeypatch.setattr(time, "time", lambda: real() + hours * 3600)
         assert qwen.states(turns, {"a": at + 0.1, "b": at - 60}) == [WAITS, ENDED]
@@ -264,6 +302,26 @@ def test_a_command_that_the_shell_has_become_is_in_the_background() -> None:
         assert (evidence.has_command(90.0), evidence.has_command(110.0)) == (runs, False)
 
 
+def test_after_the_clock_was_set_back_a_command_runs_and_a_server_of_tools_does_not() -> None:
+    process = Process(1, 0, 100.0, ("qwen",))
+    server, command = (Process(pid, 1, began, ("node",)) for pid, began in ((2, 105.0), (3, 150.0)))
+    for children, runs in (((server,), False), ((server, command), True)):
+        evidence = ProcessEvidence(True, process=process, children=children)
+        assert evidence.runs_since(3700.0, now=200.0) is runs
+
+
+def test_a_browser_that_a_server_of_tools_has_started_is_no_command_in_the_background() -> None:
+    server = Process(2, 1, 95.0, ("node", "/srv/server.js"), session=1)
+    browser = Process(3, 2, 100.0, ("chromium", "--headless"), session=3)
+    assert not ProcessEvidence(True, children=(server, browser)).has_command(90.0)
+
+
+def test_a_directory_may_be_called_like_a_removed_one(qwen: Qwen) -> None:
+    qwen.project = qwen.project.rename(qwen.project.parent / "shop (deleted)")
+    with running(qwen.program, qwen.project):
+        assert qwen.state(LastTurn("assistant", has_ended=True, at=time.time())) == WAITS
+
+
 def test_an_open_command_without_a_process_asks_for_approval_and_with_one_runs(qwen: Qwen) -> None:
     with running(qwen.program, qwen.project, "sleep 2.5; sleep 600"):
         time.sleep(0.3)
@@ -281,7 +339,9 @@ def test_an_open_command_without_a_process_asks_for_approval_and_with_one_runs(q
         assert qwen.state(calling("other", 30, "task")) == WORKING
 
 
-@pytest.mark.parametrize("name", ["ask_user", "ask_user_question", "request_user_input"])
+@pytest.mark.parametrize(
+    "name", ["ask_user", "AskUserQuestion", "ask_user_question", "request_user_input"]
+)
 def test_a_question_to_the_user_waits_as_long_as_it_is_open(qwen: Qwen, name: str) -> None:
     with running(qwen.program, qwen.project, "read line < /dev/zero"):
         assert qwen.state(calling("other", 0.1, name)) == WAITS

@@ -150,7 +150,8 @@ def _seconds(age: str) -> int:
 
 def _directory_of(pid: int) -> str:
     try:
-        return os.readlink(f"/proc/{pid}/cwd").removesuffix(_DELETED)
+        path = os.readlink(f"/proc/{pid}/cwd")
+        return path if os.path.isdir(path) else path.removesuffix(_DELETED)
     except OSError:
         if os.path.exists("/proc/self"):
             return ""

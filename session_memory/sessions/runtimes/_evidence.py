@@ -28,7 +28,8 @@ _HOOKS = (
     *("post_tool_use_failure", "pre_compact", "pre_tool_use", "session_end", "session_start"),
     *("session_waits", "status_line", "subagent_start", "upkeep", "user_prompt_submit", "waiting"),
 )
-_SLACK_SECONDS = 1.0  # between the clocks of a file system and of processes
+_STARTUP_SECONDS = 10.0  # in which a process starts the servers that it needs
+SLACK_SECONDS = 1.0  # between the clocks of a file system and of processes
 
 
 @dataclass(frozen=True)
@@ -52,20 +53,29 @@ class ProcessEvidence:
     called_at: float = 0.0
     opened_at: float = 0.0
 
+    @property
+    def started_up_at(self) -> float:
+        """The time by which the process has started the servers that it needs."""
+        return (self.process.began if self.process else 0.0) + _STARTUP_SECONDS
+
     def runs_since(self, at: float, now: float) -> bool:
         """Return whether a process runs that the session started at that time or later.
 
-        If the clock was set back since, any process counts that did not start with the session."""
+        If the clock was set back since, any process counts that did not start with its own."""
         if at > now:
-            at = self.process.began + _SLACK_SECONDS if self.process else now
-        return any(child.began >= at - _SLACK_SECONDS for child in self.children)
+            at = self.started_up_at
+        return any(child.began >= at - SLACK_SECONDS for child in self.children)
 
     def has_command(self, at: float) -> bool:
         """Return whether a command runs that the session started after that time.
 
-        It is a shell with a command, or the program that a shell has become."""
+        It is a shell with a command, or the program that the runtime's shell has become. A browser
+        that a server of tools has started also leads, but below another child."""
+        others = {child.pid for child in self.children}
         return any(
-            child.began > at and (child.leads or _is_shell(child.words)) for child in self.children
+            child.began > at
+            and (_is_shell(child.words) or (child.leads and child.parent not in others))
+            for child in self.children
         )
 
 
@@ -150,14 +160,21 @@ def evidence_by_directory(
         return {candidate.path: nothing for candidate in candidates}
     processes = Processes(runtime, table)
     free: dict[str, list[_Free]] = {}
+    ids = {candidate.id for candidate in candidates}
     for process in processes.sessions():
+        values = [word.rpartition("=")[2] for word in process.words]
         free.setdefault(table.directory(process.pid), []).append(
-            _Free(process, table.opened_at(process))
+            _Free(
+                process,
+                table.opened_at(process),
+                next((value for value in values if value in ids), ""),
+                any(value in runtime.CONTINUES for value in values),
+            )
         )
     evidence = {}
     for place in sorted(candidates, key=lambda each: -each.modified):
         directories = {real_path(directory) for directory in place.directories if directory}
-        match = _take(free, directories, place, runtime.CONTINUES)
+        match = _take(free, directories, place)
         evidence[place.path] = (
             ProcessEvidence(
                 True,
@@ -172,34 +189,44 @@ def evidence_by_directory(
 
 
 class _Free(NamedTuple):
-    """A process that has no session so far; see ProcessTable.opened_at."""
+    """A process that has no session so far; see ProcessTable.opened_at.
+
+    `named` is the session in its command line, '' if there is none, `continues` whether that goes
+    on with the last one."""
 
     process: Process
     opened_at: float
+    named: str
+    continues: bool
 
-    def signs(self, place: SessionPlace, continuing: Sequence[str]) -> tuple[bool, bool, bool]:
+    def may_have(self, place: SessionPlace) -> bool:
         """Return whether it names the session, may have written it, or continues the last one."""
-        words = self.process.words
+        return self.named == place.id or self.continues or self._may_have_written(place)
+
+    def order(self, place: SessionPlace) -> tuple[bool, bool, bool, bool, float]:
+        """Return a key by which the likeliest process of a session is the greatest.
+
+        One that names another session has that one, unless it began a new one since."""
         return (
-            any(word.rpartition("=")[2] == place.id for word in words),
-            self.opened_at - _SLACK_SECONDS <= place.modified,
-            any(word in continuing for word in words),
+            self.named == place.id,
+            not self.named,
+            self._may_have_written(place),
+            self.continues,
+            self.process.began,
         )
+
+    def _may_have_written(self, place: SessionPlace) -> bool:
+        return self.opened_at - SLACK_SECONDS <= place.modified
 
 
 def _take(
-    free: dict[str, list[_Free]],
-    directories: Iterable[str],
-    place: SessionPlace,
-    continuing: Sequence[str],
+    free: dict[str, list[_Free]], directories: Iterable[str], place: SessionPlace
 ) -> _Free | None:
-    """Take the process of a session from the free ones: one that names it, else the latest."""
+    """Take the likeliest process of a session from the free ones."""
     for directory in directories:
-        fitting = [each for each in free.get(directory, ()) if any(each.signs(place, continuing))]
+        fitting = [each for each in free.get(directory, ()) if each.may_have(place)]
         if fitting:
-            best = max(
-                fitting, key=lambda each: (*each.signs(place, continuing), each.process.began)
-            )
+            best = max(fitting, key=lambda each: each.order(place))
             free[directory].remove(best)
             return best
     return None
