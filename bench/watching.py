@@ -22,6 +22,7 @@ from .scratch import scratch_directory
 SESSIONS = 50
 SECONDS = 60.0  # of each part
 CALL_SECONDS = 5.0  # between two calls of a session
+EARLIER_CALLS = 200  # of each turn when the measurement begins
 _COMMAND = "import sys; from session_memory.cli import main; sys.exit(main())"
 
 
@@ -38,6 +39,8 @@ class Crowd:
             folder.mkdir(parents=True)
             self._paths.append((folder / f"s{number}.jsonl", str(project)))
             self._write(number, user("count the cups", cwd=str(project), at=time.time()))
+            for _ in range(EARLIER_CALLS):
+                self.call(number)
 
     def call(self, number: int) -> None:
         """Append a call with its result to the transcript of a session."""

@@ -17,7 +17,7 @@ from .states import ASKS, UNKNOWN, WORKING, State
 from .transcripts._last_turn import LastTurn, last_turn
 from .transcripts.sessions import FoundSession
 
-Stamp = tuple[float, int]  # of a transcript: its time and size
+Stamp = tuple[float, int, int]  # of a transcript: its time, size and inode
 
 _RESULT_SECONDS = 10.0  # from the end of a command's process to its result in the transcript
 
@@ -28,7 +28,7 @@ class _ReadTurn:
     `running` is the id of the last call whose process was seen, at `seen_at`."""
 
     def __init__(self) -> None:
-        self.stamp: Stamp = (0.0, -1)
+        self.stamp: Stamp = (0.0, -1, 0)
         self.turn = LastTurn()
         self.problem = self.running = ""
         self.seen_at = 0.0
@@ -39,11 +39,13 @@ class _ReadTurn:
         if status is None:
             return
         session.modified, session.size = status.st_mtime, status.st_size
-        stamp = status.st_mtime, status.st_size
+        stamp = status.st_mtime, status.st_size, status.st_ino
         if stamp != self.stamp:
+            has_grown = stamp[1] > self.stamp[1] and stamp[2] == self.stamp[2]
+            earlier = self.turn if has_grown and not self.problem else None
             self.stamp, self.problem = stamp, ""
             try:
-                self.turn = last_turn(session.runtime, session.session.path)
+                self.turn = last_turn(session.runtime, session.session.path, earlier)
             except Exception as error:  # any error affects only this session
                 self.problem = for_people(described(error))
 

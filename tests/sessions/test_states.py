@@ -17,7 +17,7 @@ import pytest
 from agents_scene import noted_process
 from clients.terminal import Terminal
 from opencode_scene import OpenCodeUser
-from records import assistant, tool_result, user, write
+from records import append, assistant, tool_result, user, write
 
 from session_memory.common.system.process_table import Process, ProcessTable
 from session_memory.sessions.runtimes._evidence import Processes, ProcessEvidence, SessionPlace
@@ -576,3 +576,56 @@ def test_ps_lists_the_processes_that_proc_has() -> None:
         assert of_ps.processes[own].parent == of_proc.processes[own].parent
         assert abs(of_ps.processes[own].began - of_proc.processes[own].began) < 3
     assert of_proc.directory(own) == os.getcwd()
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in FIXTURES.iterdir()))
+def test_a_turn_that_grows_is_read_as_a_whole_one_is(name: str, tmp_path: Path) -> None:
+    fitting = next(each for each in all_runtimes() if each.name == name)
+    path = tmp_path / "grown.jsonl"
+    path.touch()
+    grown = LastTurn()
+    content = (FIXTURES / name / "conversation.jsonl").read_bytes()
+    for line in content.splitlines(keepends=True):
+        for part in (line[:20], line[20:]):
+            with path.open("ab") as file:
+                file.write(part)
+            grown = last_turn(fitting, str(path), grown)
+            assert grown == last_turn(fitting, str(path))
+
+
+def test_a_long_turn_is_not_read_to_its_beginning_after_each_call(
+    claude: Claude, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = [record for _ in range(100) for record in (assistant(BASH), tool_result("red\n" * 99))]
+    claude.wrote(user("count the cups", at=LONG_AGO), *calls)
+    agent = runtime("agent-sdk")
+    before = last_turn(agent, str(claude.path))
+    append(claude.path, tool_result("red"), assistant(BASH))
+    read: list[object] = []
+    real = agent.records.events
+
+    def counted(record: dict[str, Any], *more: Any) -> Any:
+        read.append(record)
+        return real(record, *more)
+
+    monkeypatch.setattr(agent.records, "events", counted)
+    turn = last_turn(agent, str(claude.path), before)
+    assert (turn.asked_at, len(turn.calls)) == (LONG_AGO, 1)
+    assert len(read) < 10
+
+
+def test_an_approval_before_the_last_calls_still_asks_after_the_transcript_grew(
+    tmp_path: Path,
+) -> None:
+    copilot, path = runtime("copilot"), tmp_path / "events.jsonl"
+
+    def happens(kind: str, **data: Any) -> None:
+        at = "2026-11-29T18:00:00.000Z"
+        append(path, {"type": kind, "id": "1", "timestamp": at, "data": data})
+
+    happens("user.message", content="count the cups")
+    happens("permission.requested", requestId="p")
+    before = last_turn(copilot, str(path))
+    assert before.asks_approval
+    happens("assistant.message", content="I do.", messageId="m")
+    assert last_turn(copilot, str(path), before).asks_approval

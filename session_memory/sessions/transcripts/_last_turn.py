@@ -23,7 +23,8 @@ class LastTurn(NamedTuple):
     yet and were made at `called_at`; `asks_approval` if the transcript says so. `has_ended` means
     that the agent's last message ends the turn, or that its user interrupted it. `at` is the time
     of the last event, `asked_at` the time of the last prompt if it is near the end. `cwd` is the
-    runtime's directory at the last entry that has one, '' if unknown."""
+    runtime's directory at the last entry that has one, '' if unknown. `end` is the offset at which
+    the transcript's last whole line ended."""
 
     role: str = ""
     calls: tuple[ToolUse, ...] = ()
@@ -33,6 +34,7 @@ class LastTurn(NamedTuple):
     at: float = 0.0
     asked_at: float = 0.0
     cwd: str = ""
+    end: int = 0
 
 
 class _Reading:
@@ -91,28 +93,41 @@ class _Reading:
         elif isinstance(event, Reply | PromptId) and self._ends is None:
             self._ends = isinstance(event, Reply) and event.ends_turn
 
-    def turn(self) -> LastTurn:
+    @property
+    def has_all_calls(self) -> bool:
+        """Check if no earlier line changes the calls, unless by an older approval."""
+        return self._ends is not None
+
+    def turn(self, end: int, earlier: LastTurn) -> LastTurn:
+        """Return the turn; an `earlier` reading has the values of its lines that were not read."""
         return LastTurn(
-            self._role,
+            self._role or earlier.role,
             tuple(self._calls),
             self._called_at,
             self._asks,
             bool(self._ends),
-            self._at,
-            self._asked_at,
-            self._cwd,
+            self._at or earlier.at,
+            self._asked_at or earlier.asked_at,
+            self._cwd or earlier.cwd,
+            end,
         )
 
 
-def last_turn(runtime: Runtime, path: str) -> LastTurn:
-    """Return the last turn of the transcript at `path`. Raises OSError."""
+def last_turn(runtime: Runtime, path: str, earlier: LastTurn | None = None) -> LastTurn:
+    """Return the last turn of the transcript at `path`. Raises OSError.
+
+    With an `earlier` reading, after which the transcript only grew, a long turn is not read to its
+    beginning again."""
     reading = _Reading(runtime)
+    known = LastTurn() if earlier is None or earlier.asks_approval else earlier
     with Opened(path) as descriptor:
         size = os.fstat(descriptor).st_size
         end = last_line_end(descriptor, 0, size, TURN_BYTES) or 0
         for lines in windows_backward(descriptor, 0, end, TURN_BYTES):
-            for _, line in reversed(lines):
+            for offset, line in reversed(lines):
+                if offset < known.end and reading.has_all_calls:
+                    return reading.turn(end, known)
                 reading.read(line)
                 if reading.is_done:
-                    return reading.turn()
-    return reading.turn()
+                    return reading.turn(end, LastTurn())
+    return reading.turn(end, LastTurn())
