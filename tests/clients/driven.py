@@ -254,7 +254,10 @@ class Drive:
             self._expect("kill -9", ENDED, time.monotonic())
             hold.released.set()
             self._open(resumed=True)
-            self._prompt("look at the cups")
+            hold = self._prompt("look at the cups", held=True)
+            # it waited before, too
+            self.watched.seconds_until(lambda line: line["state"] == WORKING, time.monotonic())
+            hold.released.set()
             self._expect("resumed, its turn has ended", WAITS, self._answered())
             shutil.rmtree(self.program.project)
             self._expect("directory removed", GONE, time.monotonic())
