@@ -147,26 +147,28 @@ class DoneWork(Result):
         return counted(files, "file")
 
     def _waiting_lines(self, room: int) -> list[str]:
+        numbers = {work.id: _id(work) for work in self.work.sessions}
         rows = [
-            (each.state, age(self.now - each.since), each.place, each.text) for each in self.waiting
+            (
+                each.state,
+                age(self.now - each.since),
+                each.place,
+                numbers.get(each.session_id, ""),
+                each.text,
+            )
+            for each in self.waiting
         ]
-        lines = _aligned(rows[:MOST_WAITING], room)
-        if len(rows) > MOST_WAITING:
-            lines.append(f"and {len(rows) - MOST_WAITING} more: --json lists them")
-        return lines
+        return _first_lines(rows, MOST_WAITING, room)
 
     def _broken_lines(self, room: int) -> list[str]:
         rows = []
-        for each in self.work.broken[:MOST_BROKEN]:
+        for each in self.work.broken:
             error = quoted(each.call.error, ERROR_CHARACTERS)
             times = f" ({each.times} times)" if each.times > 1 else ""
             text = f"{one_line(for_people(each.command))}: {error or 'failed'}{times}"
             ago = age(self.now - (each.call.timestamp or 0) / 1000)
             rows.append((ago, _place(each.directory), _id(each.work), text))
-        lines = _aligned(rows, room)
-        if len(self.work.broken) > MOST_BROKEN:
-            lines.append(f"and {len(self.work.broken) - MOST_BROKEN} more: --json lists them")
-        return lines
+        return _first_lines(rows, MOST_BROKEN, room)
 
     def _changed_lines(self, room: int) -> list[str]:
         every = [each for project in self.work.projects for each in project.uncommitted]
@@ -256,6 +258,13 @@ def _aligned(rows: Sequence[tuple[str, ...]], room: int) -> list[str]:
     return lines
 
 
+def _first_lines(rows: Sequence[tuple[str, ...]], most: int, room: int) -> list[str]:
+    """Return the first rows as aligned lines; a line for the rest, unless it is only one row."""
+    shown = rows if len(rows) == most + 1 else rows[:most]
+    left = len(rows) - len(shown)
+    return [*_aligned(shown, room), *([f"and {left} more: --json lists them"] if left else [])]
+
+
 def _session_lines(rows: Sequence[tuple[str, str, str, str]], room: int) -> list[str]:
     """Return a line for each session: its number, its start, its requests, and its work."""
     if not rows:
@@ -327,7 +336,7 @@ def _session_row(
     runtime = work.conversation.runtime
     did = [runtime] if runtime != usual_runtime else []
     if work.files:
-        more = f" +{len(work.files) - 1}" if len(work.files) > 1 else ""
+        more = f" and {len(work.files) - 1} more" if len(work.files) > 1 else ""
         name = one_line(for_people(os.path.basename(work.files[0])))
         did.append(f"{shorten(name, FILE_CHARACTERS)}{more}")
     if commits := project.commits_of(work):

@@ -101,15 +101,15 @@ def test_the_screen_begins_with_what_a_person_has_to_do(person: Person) -> None:
         "3 sessions in 1 project, 3 requests, 4 files, 2 commits and 1 test run."
     )
     text = "\n".join(shown)
-    assert '  asked you       just now  api  "Shall I round each line, or the total?"' in shown
-    assert '  stopped midway  2h ago    api  "add a rate limit to the login"' in shown
+    assert '  asked you       just now  api  1  "Shall I round each line, or the total?"' in shown
+    assert '  stopped midway  2h ago    api  3  "add a rate limit to the login"' in shown
     assert "npm test: Exit code 1: 3 failed" in text
     assert "  api (main)  2 files: src/login, src/more" in shown
     assert "  api  2: Fix the login; begin" in shown
     assert text.index("Waits for you (2)") < text.index("Still fails (1)")
     assert text.index("Not committed (2 files)") < text.index("Committed (2 commits)")
     assert "round the price  login, 1 commit" in text
-    assert "repair the migration of invoices  out +1, tests fail" in text
+    assert "repair the migration of invoices  out and 1 more, tests fail" in text
 
 
 def test_open_sessions_that_need_their_user_come_first(person: Person) -> None:
@@ -277,3 +277,15 @@ def test_everything_that_has_no_room_is_counted(person: Person) -> None:
     assert "Other projects: 6 sessions, 6 requests" in shown
     shown = person.run("since", "5h", "--limit", "10").stdout.splitlines()
     assert "and 6 more projects: --limit N shows them" in shown
+
+
+@pytest.mark.parametrize("number", [5, 6])
+def test_a_line_says_how_many_are_left_only_if_they_are_several(
+    person: Person, number: int
+) -> None:
+    commands = ["pytest", "npm test", "cargo test", "go test", "ruff check", "mypy src"][:number]
+    results = [record for command in commands for record in failed(command)]
+    person.works("fails", user("run the tests"), *results, assistant("They fail."), hours=1)
+    text = person.run("since", "5h").stdout
+    assert text.count(": Exit code 1") == (5 if number == 5 else 4)
+    assert ("and 2 more: --json lists them" in text) == (number == 6)
