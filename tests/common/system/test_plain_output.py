@@ -20,6 +20,7 @@ PACKAGE = ROOT / "session_memory"
 PRINTING = {
     "common/system/utf8_mode.py",
     "common/system/plain_output.py",
+    "common/system/entry_points.py",  # its own program: a JSON answer for another interpreter
     "common/system/terminal.py",
     "awareness/events/main.py",
     "app/install/plugin_start.py",

@@ -98,7 +98,7 @@ def test_what_others_share_is_found_listed_and_read_with_who_and_where(machine, 
     who = hit["conversation"]["who"]
     assert (who.partition("@")[0], hit["conversation"]["session_id"]) == ("ann", "plan")
     said = bob.run("search", "--team", "harbour").stdout
-    assert f"user of {who}\n    session-memory show " in said
+    assert f"user of {who}\n    session-memory read " in said
     assert f"claude-code, in {PROJECT}/src, session plan\n" in said
     [listed] = bob.result("conversations", "--team")["conversations"]
     assert listed["who"] == who
