@@ -195,8 +195,9 @@ def test_an_old_session_that_edits_a_file_at_hand_collides(
     crowd.hook(path, prompt="resumed")
     theirs = {**mine, "id": "toolu_2"}
     result = {"tool_use_id": "toolu_2", "type": "tool_result", "content": "Done."}
-    append(path, user("change it"), assistant(theirs), user([result]))
+    append(path, user("change it"), assistant(theirs))
     file.write_text("2\n")
+    append(path, user([result]))
     crowd.skip_to(2)
     edit = {
         "hook_event_name": "PreToolUse",
