@@ -21,6 +21,7 @@ from ...common.system.git import find_worktree
 from ...common.text.format import counted, enumerated
 from ...common.text.timestamps import age
 from ...sessions.runtimes.install import Hook, Install
+from ...sessions.settings.homes import person_home
 from ...sessions.settings.program import ProgramPaths
 from ...sessions.settings.registry import agent_home
 from ...sessions.transcripts.entries import Session
@@ -28,7 +29,6 @@ from ...sessions.transcripts.log import last_entries
 from ..upkeep._runs import past_runs
 from ._home_changes import extension_names
 from ._homes import Target
-from ._notice_hooks import wants_notice_hooks
 from ._servers import has_server, read_toml, servers_file
 from ._trial import Trial, fault_at_start, interpreter_of, modified, try_hook
 from .environment import OLDEST_PYTHON, version_of
@@ -245,7 +245,7 @@ def _wanted_hooks(install: Install, paths: ProgramPaths) -> tuple[list[Hook], li
         InstalledPaths(paths.app, "python3", paths, has_notices).hooks_for(install)
         for has_notices in (False, True)
     ]
-    if wants_notice_hooks(os.environ):
+    if person_home(os.environ).settings().wants_notice_hooks:
         return with_notices, []
     return without, [hook.event for hook in with_notices if hook not in without]
 

@@ -32,7 +32,6 @@ from ._homes import (
     shared_skills,
 )
 from ._kept_files import check_place
-from ._notice_hooks import wants_notice_hooks
 from ._trial import Trial, try_hook
 from .environment import Environment, missing_parts, version_of
 from .package_checks import search_packages
@@ -103,7 +102,9 @@ def install(
         check_place(person_home(environ).memory_dir)
 
     def planned(python: str, ledger: InstallLedger) -> _Plans:
-        place = InstalledPaths(source, python, paths, wants_notice_hooks(environ))
+        place = InstalledPaths(
+            source, python, paths, person_home(environ).settings().wants_notice_hooks
+        )
         return _plans_for(request, place, ledger, environ, is_allowed=is_allowed)
 
     ledger = InstallLedger.read(paths.ledger_file)

@@ -12,17 +12,10 @@ from ... import NAME
 from ...awareness.install.ledger import InstallLedger
 from ...awareness.install.plan import HookPlan, InstalledPaths
 from ...common.errors import SessionMemoryError
-from ...sessions.settings.compiled import NOTICES_WITHOUT_WATCH
-from ...sessions.settings.homes import person_home
 from ...sessions.settings.program import ProgramPaths, program_paths
 from . import program
 from ._home_changes import plan_notice_hooks
 from ._homes import known_home
-
-
-def wants_notice_hooks(environ: Mapping[str, str]) -> bool:
-    """Check if the person wants notices that hooks can send."""
-    return person_home(environ).settings().notices in NOTICES_WITHOUT_WATCH
 
 
 def switch_notice_hooks(environ: Mapping[str, str], *, is_on: bool) -> tuple[list[Path], list[str]]:

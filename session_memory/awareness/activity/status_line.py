@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from ...common.system.files import os, read_whole, status_at, write_atomically
+from ...common.system.files import checksum, os, read_whole, status_at, write_atomically
 from ...common.system.json import decode, encode
 from ...common.text.timestamps import age
 from ...sessions.settings.compiled import stamp
@@ -28,7 +28,6 @@ ACTIVE_SECONDS = 15 * 60  # a session without writes since then is not active
 EDIT_SECONDS = 3600
 COUNT_SECONDS = 10  # between two counts of the sessions that wait
 COUNTED_SECONDS = 120  # for which a count is shown: a runtime may run the line once a minute
-_LARGE_PRIME = (1 << 61) - 1
 MOST_JUDGED = 20  # sessions, the last active ones
 
 
@@ -132,7 +131,7 @@ class WaitingSessions:
 
     def store(self, ids: Iterable[str]) -> None:
         """Store the sessions, by checksums. Raises OSError."""
-        counted = [time.time(), [_checksum(id) for id in ids]]
+        counted = [time.time(), [checksum(id.encode()) for id in ids]]
         write_atomically(self._path, encode(counted).encode())
 
     def text(self, own_id: str) -> str:
@@ -142,7 +141,7 @@ class WaitingSessions:
         try:
             at, ids = decode(read_whole(self._path).decode())
             is_late = time.time() - at > COUNTED_SECONDS
-            count = 0 if is_late else len(ids) - ids.count(_checksum(own_id))
+            count = 0 if is_late else len(ids) - ids.count(checksum(own_id.encode()))
         except (OSError, ValueError, TypeError, AttributeError):
             return ""
         return f"{count} {'waits' if count == 1 else 'wait'} for you" if count else ""
@@ -157,11 +156,6 @@ class WaitingSessions:
         else:
             write_atomically(self._path, b"[0, []]")
         return True
-
-
-def _checksum(id: str) -> int:
-    # importing a module with checksums would take a tenth of the line's time
-    return int.from_bytes(id.encode(), "big") % _LARGE_PRIME
 
 
 def is_noted(cursor_file: str) -> bool:

@@ -340,9 +340,7 @@ def _start_upkeep(context: Context) -> None:
 
 def _wants_notices(event: Event, runtime: Runtime) -> bool:
     """Check if the person wants notices. Only their own settings count."""
-    from ...sessions.settings.compiled import NOTICES_WITHOUT_WATCH
-
-    return person_home(environment()).settings().notices in NOTICES_WITHOUT_WATCH
+    return person_home(environment()).settings().wants_notice_hooks
 
 
 def _start_notice(context: Context) -> None:

@@ -334,6 +334,11 @@ class Settings(Section):
         return self.first_sight_hours * 3600
 
     @property
+    def wants_notice_hooks(self) -> bool:
+        """True if hooks are to send notices, which only the person's own settings can say."""
+        return self.notices in NOTICES_WITHOUT_WATCH
+
+    @property
     def upkeep_seconds(self) -> int:
         """The least time, in seconds, between the starts of two runs of upkeep."""
         return self.upkeep_minutes * 60 or 600
