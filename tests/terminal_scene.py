@@ -56,11 +56,17 @@ def on_terminal(
         os.close(slave)
         for line in typed:
             os.write(master, f"{line}\n".encode())
-        printed = b""
-        while select.select([master], [], [], 60)[0]:
-            try:
-                printed += os.read(master, 65536)
-            except OSError:  # it has ended
-                break
-        os.close(master)
-    return OnTerminal(printed.decode().replace("\r\n", "\n"), program.returncode)
+        printed = printed_on(master)
+    return OnTerminal(printed, program.returncode)
+
+
+def printed_on(master: int) -> str:
+    """Return what a program prints to its terminal until it ends, and close the terminal."""
+    printed = b""
+    while select.select([master], [], [], 60)[0]:
+        try:
+            printed += os.read(master, 65536)
+        except OSError:  # it has ended
+            break
+    os.close(master)
+    return printed.decode().replace("\r\n", "\n")

@@ -10,7 +10,6 @@ import os
 import pty
 import random
 import re
-import select
 import sys
 import time
 from pathlib import Path
@@ -22,6 +21,7 @@ from fork_server import Forked
 from git_scene import git, repository
 from records import assistant, codex_exchange, codex_line, new_id, record, tool_result, user, write
 from store_scene import ROOT, StoreUser
+from terminal_scene import printed_on
 
 from session_memory.cli import COMMANDS
 from session_memory.common.text.sanitize import plain
@@ -323,15 +323,9 @@ def on_terminal(hostile: Hostile, words: list[str]) -> str:
     environ = {**hostile.user.environment, "TERM": "xterm", "COLUMNS": "100"}
     with open(os.devnull, "rb") as nothing, open(slave, "wb", buffering=0) as out:
         started = Forked(words, environ, hostile.root, "cli", [nothing, out, out])
-    printed = b""
-    while select.select([master], [], [], 60)[0]:
-        try:
-            printed += os.read(master, 65536)
-        except OSError:  # it has ended
-            break
+    printed = printed_on(master)
     started.wait(60)
-    os.close(master)
-    return printed.decode().replace("\r\n", "\n")
+    return printed
 
 
 def test_every_command_is_called() -> None:

@@ -143,17 +143,22 @@ def test_a_file_that_was_put_back_with_its_old_time_is_no_collision(pair: Pair) 
     assert collisions(pair.main.prompt()) == []
 
 
+def edit_after_a_commit(pair: Pair, seconds: float) -> None:
+    """Have somebody commit a file and, so long after, a session edit it in a quick call."""
+    pair.clone.call_seconds = 0.1
+    pair.main.read("src/app.py")
+    pair.clone.now = int(pair.clone.now) + 1.1
+    pair.clone.shell("echo y >> src/app.py; git commit -qam another")
+    pair.clone.now += seconds
+    pair.main.edit("src/app.py", "1\n")
+
+
 @pytest.mark.parametrize("since_commit", [0.2, 0.6])
 def test_a_commit_in_the_second_of_an_edit_but_before_it_did_not_take_it(
     pair: Pair, since_commit: float
 ) -> None:
     """Git logs whole seconds, but the log's own time tells which came first."""
-    pair.clone.call_seconds = 0.1
-    pair.main.read("src/app.py")
-    pair.clone.now = int(pair.clone.now) + 1.1
-    pair.clone.shell("echo y >> src/app.py; git commit -qam another")
-    pair.clone.now += since_commit
-    pair.main.edit("src/app.py", "1\n")
+    edit_after_a_commit(pair, since_commit)
     pair.clone.now += 0.5
     pair.discord.bash("git checkout -q -- .")
     pair.later()
@@ -176,12 +181,7 @@ def test_a_commit_in_the_second_of_an_edit_and_after_it_took_it(pair: Pair) -> N
 def test_a_commit_that_took_an_edit_is_told_if_another_was_made_in_the_same_second(
     pair: Pair,
 ) -> None:
-    pair.clone.call_seconds = 0.1
-    pair.main.read("src/app.py")
-    pair.clone.now = int(pair.clone.now) + 1.1
-    pair.clone.shell("echo y >> src/app.py; git commit -qam another")
-    pair.clone.now += 0.3
-    pair.main.edit("src/app.py", "1\n")
+    edit_after_a_commit(pair, 0.3)
     pair.clone.now += 0.6
     pair.discord.bash("echo x >> src/db.py; git commit -qam wip")
     pair.later()
