@@ -16,8 +16,8 @@ from ...common.system.files import expanded, make_private_dir, write_atomically
 from ...sessions.runtimes.base import Runtime
 from ...sessions.runtimes.outside import (
     ATTRIBUTE,
+    ENTRY_POINTS,
     FAILURES,
-    GROUP,
     NotedRuntimes,
     OutsideRuntimeError,
     added_folders,
@@ -90,7 +90,7 @@ def _points(
         os.path.abspath(path) for path in environ.get("PYTHONPATH", "").split(os.pathsep)
     ]
     for python in pythons:
-        prefix, points = scanned(GROUP, python, but=["", *in_variable, *added_folders])
+        prefix, points = scanned(ENTRY_POINTS, python, but=["", *in_variable, *added_folders])
         by_source[os.path.realpath(prefix)] = points
     for source, rows in noted.items():
         if source not in by_source and os.path.isdir(source):

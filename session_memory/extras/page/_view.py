@@ -12,14 +12,14 @@ class View(NamedTuple):
     """A view: `values` makes the values for the template `<name>.html`.
 
     `path` is below the root; `{name}` in it matches anything. A view with a `label` is in the
-    navigation, below the heading of its `group`; `g` and its `key` open it."""
+    navigation, below its `heading`; `g` and its `key` open it."""
 
     name: str
     path: str
     values: Callable[[PageRequest], dict[str, Any]]
     label: str = ""
     key: str = ""
-    group: str = ""
+    heading: str = ""
 
 
 class FormFields(NamedTuple):

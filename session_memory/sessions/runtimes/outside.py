@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # It changes when a runtime that was written for the former number would no longer work.
 INTERFACE = 1
-GROUP = "session_memory.runtimes"  # of entry points
+ENTRY_POINTS = "session_memory.runtimes"  # of entry points
 ATTRIBUTE = "RUNTIME"  # of a module that a line of config.yaml names
 # the members that a runtime must set to texts
 _TEXTS = (
