@@ -311,12 +311,15 @@ def _is_committed(path: str, edited_at: float, evidence: Evidence) -> bool:
 
 
 def _has_stashed(report: Report, time: float) -> bool:
-    """Check if a session began a `git stash` in the second a stash was made, or just before."""
+    """Check if a session began a `git stash` in the second a stash was made, or just before.
+
+    A `git commit` counts too, because its hooks may keep a backup in the stash (lint-staged)."""
     actions = [action for action in actions_of(report.entries) if action.kind == GIT]
     times = [
         action.time
         for action in actions
-        if action.words[:1] == ("stash",) and overwrites(action.words)
+        if action.words[:1] == ("commit",)
+        or (action.words[:1] == ("stash",) and overwrites(action.words))
     ]
     return any([time - STASH_SECONDS <= began < time + 1 for began in times])
 

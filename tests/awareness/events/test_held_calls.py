@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -337,6 +339,13 @@ NOT_COMMITTED = 'by "discord" and not committed since'
 
 def ran(project: Project, command: str) -> None:
     """The other session runs a command, now."""
+    with during(project, command):
+        pass
+
+
+@contextmanager
+def during(project: Project, command: str) -> Iterator[None]:
+    """The other session runs a command, which may still run in the block."""
     call = {
         "type": "tool_use",
         "id": f"toolu_{time.time_ns()}",
@@ -344,7 +353,9 @@ def ran(project: Project, command: str) -> None:
         "input": {"command": command},
     }
     append(project.other, assistant(call, cwd=project.cwd))
-    subprocess.run(["sh", "-c", command], cwd=project.directory, env=GIT_ENVIRONMENT, check=True)
+    with subprocess.Popen(["sh", "-c", command], cwd=project.directory, env=GIT_ENVIRONMENT) as run:
+        yield
+    assert run.returncode == 0
     result = {"tool_use_id": call["id"], "type": "tool_result", "content": "Done."}
     append(project.other, user([result], cwd=project.cwd))
 
@@ -467,6 +478,28 @@ def test_a_command_that_takes_the_stash_of_another_session_is_held_back(
     assert f"`{command}` removes the stash" in why
     assert why.endswith('of "discord", active just now')
     assert reason(project, "Bash", f"cd {place} && git stash list") == ""
+
+
+def test_a_pop_of_the_backup_that_a_commit_hook_keeps_in_the_stash_is_held_back(
+    project: Project,
+) -> None:
+    """As lint-staged does: it removes its backup at the end of the commit."""
+    place, hook = in_worktree(project), project.directory / ".git/hooks/pre-commit"
+    os.mkfifo(project.directory / ".git/end")
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(
+        '#!/bin/sh\ngit stash store -m "automatic backup" "$(git stash create)"\n'
+        "echo kept > .git/end\nread end < .git/end\ngit stash drop -q\n"
+    )
+    hook.chmod(0o755)
+    with during(project, "echo 2 > app; git commit -qam two"):
+        (project.directory / ".git/end").read_text()
+        try:
+            why = reason(project, "Bash", f"cd {place} && git stash pop")
+        finally:
+            (project.directory / ".git/end").write_text("\n")
+    assert '`git stash pop` removes the stash "automatic backup"' in why
+    assert why.endswith('of "discord", active just now')
 
 
 def test_a_pop_of_a_stash_that_no_session_made_is_not_held_back(project: Project) -> None:
