@@ -29,9 +29,10 @@ from own_process import run_here
 
 from bench.scratch import remove_tree
 from session_memory.app.install import _installation as installation
-from session_memory.app.install import command, program
+from session_memory.app.install import command, package_checks, program
 from session_memory.app.install.environment import PARTS, Environment
 from session_memory.app.install.program import ensure_app
+from session_memory.common.system.entry_points import PackageScan, scanned
 from session_memory.common.system.files import lock
 from session_memory.sessions.settings.program import ProgramPaths
 
@@ -151,6 +152,7 @@ class Machine:
         with pytest.MonkeyPatch.context() as patched:
             for name in () if examples else ("sample_update", "last_meeting"):
                 patched.setattr(command, name, lambda _: None)
+            patched.setattr(package_checks, "scanned", _scanned)
             if self.keeps_program:
                 patched.setattr(installation, "source_dir", lambda: self.source)
                 patched.setattr(program, "ensure_app", lambda *_: False)
@@ -167,7 +169,9 @@ class Machine:
     def doctor(self, *options: str, **environ: str) -> tuple[int, dict[str, str]]:
         """The exit code of `session-memory doctor`, and what it found wrong: what to do about it,
         by the finding."""
-        done = run_here(["doctor", "--json", *options], {**self.environ, **environ}, self.home)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(package_checks, "scanned", _scanned)
+            done = run_here(["doctor", "--json", *options], {**self.environ, **environ}, self.home)
         assert done.stdout, done.stderr
         findings = json.loads(done.stdout)["findings"]
         return done.returncode, {f["text"]: f["mend"] for f in findings if f["state"] == "wrong"}
@@ -241,6 +245,15 @@ class Machine:
             if done.stdout
             else ""
         )
+
+
+def _scanned(python: str) -> PackageScan:
+    """What packages of `python` bring, which is asked only if it has packages: each answer takes a
+    process of 40 ms."""
+    env = Path(python).parent.parent
+    if list(env.glob("lib/python*/site-packages/*")) or not (env / "pyvenv.cfg").exists():
+        return scanned(python)
+    return PackageScan(str(env), {})
 
 
 def pins_of(source: Path) -> str:

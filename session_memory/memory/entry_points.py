@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from ..common.system.entry_points import scanned
+from ..common.system.entry_points import PackageScan, scanned
 from ..common.system.files import make_private_dir, read_whole, write_atomically
 from ..common.system.json import as_object
 from ..sessions.settings.homes import person_home
@@ -24,13 +24,14 @@ def noted_strategies(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in noted.items() if isinstance(value, str)}
 
 
-def note_strategies(environ: Mapping[str, str], python: str = "") -> tuple[list[str], list[str]]:
-    """Note the strategies of the packages of the interpreter `python`, by default this one.
+def note_strategies(
+    environ: Mapping[str, str], scan: PackageScan | None = None
+) -> tuple[list[str], list[str]]:
+    """Note the strategies that a scan found, by default one of this interpreter.
 
-    Return the ids that are new, and those that are gone. Raises OSError; ValueError or
-    SubprocessError if the interpreter cannot tell."""
-    prefix, points = scanned(KIND, python)
-    strategies = {point.name: point.place for point in points}
+    Return the ids that are new, and those that are gone. Raises OSError, ValueError."""
+    prefix, points = scan or scanned()
+    strategies = {point.name: point.place for point in points.get(KIND, ())}
     path = _file(environ)
     noted = _read(path)
     before = as_object(noted.get(prefix))

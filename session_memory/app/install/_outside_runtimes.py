@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ...common.system.entry_points import PackagePoint, scanned
+from ...common.system.entry_points import PackagePoint, PackageScan, scanned
 from ...common.system.files import expanded, make_private_dir, write_atomically
 from ...sessions.runtimes.base import Runtime
 from ...sessions.runtimes.outside import (
@@ -44,13 +44,15 @@ class OutsideRuntimes(NamedTuple):
     problems: dict[str, str]
 
 
-def note_runtimes(environ: Mapping[str, str], pythons: Sequence[str] = ("",)) -> OutsideRuntimes:
-    """Note the runtimes in the packages of these interpreters ('' for this one) and in the settings.
+def note_runtimes(
+    environ: Mapping[str, str], others: Sequence[PackageScan] = ()
+) -> OutsideRuntimes:
+    """Note the runtimes in the packages of this and `others`' interpreters, and in the settings.
 
-    Raises OSError; ValueError or SubprocessError if an interpreter cannot tell."""
+    Raises OSError, ValueError."""
     path = outside_file(environ)
     before = NotedRuntimes(path).sources
-    points = _points(environ, pythons, before)
+    points = _points(environ, others, before)
     problems: dict[str, str] = {}
     usable: dict[str, Runtime] = {}
     noted: dict[str, dict[str, tuple[str, ...]]] = {}
@@ -78,7 +80,7 @@ def note_runtimes(environ: Mapping[str, str], pythons: Sequence[str] = ("",)) ->
 
 def _points(
     environ: Mapping[str, str],
-    pythons: Sequence[str],
+    others: Sequence[PackageScan],
     noted: Mapping[str, Mapping[str, tuple[str, ...]]],
 ) -> list[tuple[str, PackagePoint]]:
     """Return the places of runtimes, each once, with its source; the settings come first.
@@ -89,9 +91,8 @@ def _points(
     in_variable = [
         os.path.abspath(path) for path in environ.get("PYTHONPATH", "").split(os.pathsep)
     ]
-    for python in pythons:
-        prefix, points = scanned(ENTRY_POINTS, python, but=["", *in_variable, *added_folders])
-        by_source[os.path.realpath(prefix)] = points
+    for prefix, found in (scanned(but=["", *in_variable, *added_folders]), *others):
+        by_source[os.path.realpath(prefix)] = found.get(ENTRY_POINTS, [])
     for source, rows in noted.items():
         if source not in by_source and os.path.isdir(source):
             by_source[source] = [PackagePoint(name, row[0], row[3]) for name, row in rows.items()]

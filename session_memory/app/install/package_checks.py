@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Mapping
 
+from ...common.system.entry_points import scanned
 from ...common.text.format import enumerated
 from ...memory.entry_points import note_strategies, noted_strategies
 from ...sessions.settings.program import ProgramPaths
@@ -23,21 +24,14 @@ def search_packages(environment: Environment, environ: Mapping[str, str]) -> lis
     """Note the strategies in the private environment, and the runtimes in it and beside this program.
 
     Return the errors, [] if it succeeded."""
-    problems = []
-    is_there = environment.state != "missing"
-    if is_there:
-        try:
-            note_strategies(environ, environment.python)
-        except _FAILURES as error:
-            problems.append(f"{_UNSEARCHED.format('strategies')}: {error}")
     try:
-        noted = note_runtimes(environ, ["", environment.python] if is_there else [""])
+        scans = [scanned(environment.python)] if environment.state != "missing" else []
+        for scan in scans:
+            note_strategies(environ, scan)
+        noted = note_runtimes(environ, scans)
     except _FAILURES as error:
-        return [*problems, f"{_UNSEARCHED.format('runtimes')}: {error}"]
-    return [
-        *problems,
-        *[f"the runtime {name} is not used: {text}" for name, text in noted.problems.items()],
-    ]
+        return [f"{_UNSEARCHED.format('strategies and runtimes')}: {error}"]
+    return [f"the runtime {name} is not used: {text}" for name, text in noted.problems.items()]
 
 
 def check_packages(paths: ProgramPaths, environ: Mapping[str, str]) -> list[Finding]:
@@ -55,7 +49,9 @@ def _check_strategies(environ: Mapping[str, str]) -> list[Finding]:
 
 def _check_runtimes(paths: ProgramPaths, environ: Mapping[str, str]) -> list[Finding]:
     try:
-        noted = note_runtimes(environ, ["", str(paths.python)] if paths.python.exists() else [""])
+        noted = note_runtimes(
+            environ, [scanned(str(paths.python))] if paths.python.exists() else []
+        )
     except _FAILURES as error:
         return [Finding(NOTE, "runtimes", f"{_UNSEARCHED.format('runtimes')}: {error}")]
     broken = [

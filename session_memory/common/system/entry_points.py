@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 _SECONDS = 30
+_OURS = "session_memory."  # begins the name of each of our groups
 
 
 class PackagePoint(NamedTuple):
@@ -26,36 +27,44 @@ class PackagePoint(NamedTuple):
     folder: str
 
 
-def scanned(
-    group: str, python: str = "", *, but: Collection[str] = ()
-) -> tuple[str, list[PackagePoint]]:
-    """Return the prefix of the interpreter `python`, by default this one, and its entry points.
+class PackageScan(NamedTuple):
+    """The prefix of an interpreter, and the entry points of our groups, by their group."""
+
+    prefix: str
+    points: dict[str, list[PackagePoint]]
+
+
+def scanned(python: str = "", *, but: Collection[str] = ()) -> PackageScan:
+    """Return the entry points of the interpreter `python`, by default this one.
 
     `but` are folders in this process's path that are not its interpreter's.
     Raises OSError; ValueError or SubprocessError if the interpreter cannot tell."""
     if not python:
-        return sys.prefix, _points_of(group, but)
+        return PackageScan(sys.prefix, _points(but))
     done = subprocess.run(
-        [python, "-I", __file__, group],
+        [python, "-I", __file__],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         timeout=_SECONDS,
         check=True,
     )
-    prefix, points = json.loads(done.stdout)
-    return prefix, [PackagePoint(*point) for point in points]
+    prefix, groups = json.loads(done.stdout)
+    return PackageScan(
+        prefix,
+        {group: [PackagePoint(*point) for point in points] for group, points in groups.items()},
+    )
 
 
-def _points_of(group: str, but: Collection[str] = ()) -> list[PackagePoint]:
+def _points(but: Collection[str] = ()) -> dict[str, list[PackagePoint]]:
     paths = [path for path in sys.path if path not in but]
-    points = {
-        point.name: PackagePoint(point.name, point.value, _folder_of(point.module))
-        for distribution in distributions(path=paths)
-        for point in distribution.entry_points
-        if point.group == group
-    }
-    return list(points.values())
+    groups: dict[str, dict[str, PackagePoint]] = {}
+    for distribution in distributions(path=paths):
+        for point in distribution.entry_points:
+            if point.group.startswith(_OURS):
+                found = PackagePoint(point.name, point.value, _folder_of(point.module))
+                groups.setdefault(point.group, {})[point.name] = found
+    return {group: list(points.values()) for group, points in groups.items()}
 
 
 def _folder_of(module: str) -> str:
@@ -69,4 +78,4 @@ def _folder_of(module: str) -> str:
 
 
 if __name__ == "__main__":
-    print(json.dumps([sys.prefix, _points_of(sys.argv[1])]))
+    print(json.dumps([sys.prefix, _points()]))
