@@ -91,8 +91,8 @@ def _points(
     in_variable = [
         os.path.abspath(path) for path in environ.get("PYTHONPATH", "").split(os.pathsep)
     ]
-    for prefix, found in (scanned(but=["", *in_variable, *added_folders]), *others):
-        by_source[os.path.realpath(prefix)] = found.get(ENTRY_POINTS, [])
+    for prefix, groups in (scanned(but=["", *in_variable, *added_folders]), *others):
+        by_source[os.path.realpath(prefix)] = groups.get(ENTRY_POINTS, [])
     for source, rows in noted.items():
         if source not in by_source and os.path.isdir(source):
             by_source[source] = [PackagePoint(name, row[0], row[3]) for name, row in rows.items()]

@@ -62,8 +62,8 @@ def _points(but: Collection[str] = ()) -> dict[str, list[PackagePoint]]:
     for distribution in distributions(path=paths):
         for point in distribution.entry_points:
             if point.group.startswith(_OURS):
-                found = PackagePoint(point.name, point.value, _folder_of(point.module))
-                groups.setdefault(point.group, {})[point.name] = found
+                place = PackagePoint(point.name, point.value, _folder_of(point.module))
+                groups.setdefault(point.group, {})[point.name] = place
     return {group: list(points.values()) for group, points in groups.items()}
 
 
