@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...common.system.files import status_at
+from ...common.system.files import path_stamp
 from ...common.system.terminal import Terminal
 from ...common.text.format import enumerated
 from ...sessions.settings.program import ENVIRONMENT_RECORD, EXTRAS, LARGE, ProgramPaths, python_in
@@ -34,7 +34,7 @@ _NOT_IN_INDEX = "(from versions: none)"  # also what pip says of an index that i
 _UNREACHABLE = ("after connection broken by", "Could not fetch URL", "error sending request")
 _ERROR = re.compile(r"\s*error:", re.IGNORECASE)
 _START_TIMEOUT_SECONDS = 30
-_versions: dict[tuple[str, int, int, int], str] = {}  # of interpreters that were asked
+_versions: dict[tuple[object, ...], str] = {}  # of interpreters that were asked, by their file
 
 
 @dataclass
@@ -88,10 +88,7 @@ def version_of(python: str | Path) -> str:
     """Return the version of an interpreter, such as 3.11.7; '' if it does not run.
 
     An interpreter is asked once, unless its file changes: an install needs the version six times."""
-    status = status_at(str(python))
-    if status is None:
-        return _asked_version(python)
-    file = str(python), status.st_ino, status.st_mtime_ns, status.st_mode
+    file = str(python), *path_stamp(str(python)), os.access(python, os.X_OK)
     version = _versions.get(file) or _asked_version(python)
     if version:
         _versions[file] = version
