@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from source_trees import tree_of
 
 from session_memory.app.tools.definitions import TOOLS
 from session_memory.app.upkeep.runner import CPU_SECONDS
@@ -24,7 +25,7 @@ NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::([\w:]+)`")
 def names_of_tests(path: Path) -> set[str]:
     """The tests of a file, those of a class as `Class::test`."""
     found = set()
-    for node in ast.parse(path.read_text()).body:
+    for node in tree_of(path.read_text()).body:
         if isinstance(node, ast.FunctionDef):
             found.add(node.name)
         elif isinstance(node, ast.ClassDef):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from source_trees import tree_of
 from test_house import MODULES, PACKAGE, ROOT, name_of, package_of
 
 # The folder of a runtime has its class in `__init__.py`, as the table expects, so a runtime is one
@@ -47,7 +48,7 @@ def imported(source: str, path: Path) -> Iterator[tuple[str, str]]:
     """Yield the modules of ours that a file imports or names in a string, each with the name that it
     takes of it, or ''. An import for a type checker counts."""
     own = path.relative_to(PACKAGE).parts[:-1] if path.is_relative_to(PACKAGE) else ()
-    tree = ast.parse(source)
+    tree = tree_of(source)
     aliases: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -149,7 +150,7 @@ def public_modules(package: str) -> list[str]:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_a_package_lists_its_public_modules(package: str) -> None:
-    docstring = ast.get_docstring(ast.parse(MODULES[package].read_text())) or ""
+    docstring = ast.get_docstring(tree_of(MODULES[package].read_text())) or ""
     assert len(LISTED.sub("", docstring).splitlines()) <= 12
     names = listed(docstring)
     if package in BY_TABLE:
@@ -160,5 +161,5 @@ def test_a_package_lists_its_public_modules(package: str) -> None:
 
 @pytest.mark.parametrize("package", sorted({*PACKAGES} - {*FOLDERS_OF_RUNTIMES}))
 def test_a_package_imports_nothing(package: str) -> None:
-    statements = ast.parse(MODULES[package].read_text()).body[1:]
+    statements = tree_of(MODULES[package].read_text()).body[1:]
     assert statements == []

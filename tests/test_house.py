@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from source_trees import tree_of
 
 from session_memory.cli import COMMANDS, parser_of
 
@@ -70,11 +71,6 @@ MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 def room_of(module: str) -> str:
     return module.partition(".")[0]
-
-
-@cache
-def tree_of(source: str) -> ast.Module:
-    return ast.parse(source)
 
 
 def imports_in(source: str, path: Path) -> set[str]:
@@ -251,7 +247,7 @@ def test_a_process_that_a_test_starts_with_an_environment_gets_a_home() -> None:
     without = []
     for path in sorted((ROOT / "tests").rglob("*.py")):
         source = path.read_text()
-        for node in ast.walk(ast.parse(source)) if "env={" in source else ():
+        for node in ast.walk(tree_of(source)) if "env={" in source else ():
             if (
                 isinstance(node, ast.keyword)
                 and node.arg == "env"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from source_trees import tree_of
 
 PACKAGE = Path(__file__).resolve().parents[1] / "session_memory"
 CONVERTERS = ("load", "dump")
@@ -26,7 +27,7 @@ MOST = {
 def open_types(source: str) -> Iterator[tuple[int, str]]:
     """Yield the line and name of each function or attribute whose annotation has `Any`, except in
     functions that convert a class to its kept form and back."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree_of(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
             kinds = [

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from source_trees import tree_of
 from test_doors import SOURCES, imported, is_private, module_of
 from test_house import LOOSE, MODULES, ROOT
 from test_paths_in_strings import IMPORT, places_in, texts
@@ -30,7 +31,7 @@ Name = tuple[str, str]
 
 def functions_in(source: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Yield the public functions at the top level of a module."""
-    for node in ast.parse(source).body:
+    for node in tree_of(source).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not is_private(node.name):
             yield node
 

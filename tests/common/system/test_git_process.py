@@ -22,6 +22,7 @@ from checkpoint_branch import BRANCH
 from git_scene import GIT_ENVIRONMENT, git, repository
 from records import assistant, user
 from repository_scene import LINE, REQUEST, Work
+from source_trees import tree_of
 
 from session_memory.common.system import git_process
 from session_memory.common.system.git import find_worktree
@@ -68,7 +69,7 @@ STARTERS_OF_OS = (
 def starts_of_git(path: Path) -> Iterator[str]:
     """The places of a module where a process is started by the name of git."""
     source = path.read_text()
-    for node in ast.walk(ast.parse(source)) if "git" in source else ():
+    for node in ast.walk(tree_of(source)) if "git" in source else ():
         if isinstance(node, ast.Call):
             called = (
                 node.func.attr
@@ -94,7 +95,7 @@ def test_no_other_module_starts_git() -> None:
 
 
 def test_git_is_started_by_two_functions_that_share_a_command_line() -> None:
-    tree = ast.parse(Path(git_process.__file__).read_text())
+    tree = tree_of(Path(git_process.__file__).read_text())
     starting = [
         function.name
         for function in ast.walk(tree)
@@ -376,7 +377,7 @@ def commands_in_the_source() -> set[str]:
     for path in [
         path for path in PACKAGE.rglob("*.py") if "git_process import" in path.read_text()
     ]:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path.read_text())):
             called = getattr(
                 getattr(node, "func", None), "attr", getattr(getattr(node, "func", None), "id", "")
             )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from own_process import ROOT
+from source_trees import tree_of
 
 from session_memory.common.system.plain_output import PlainOutput, painted, plain_text
 from session_memory.common.system.terminal import Result, Terminal, exit_code
@@ -59,7 +60,7 @@ def test_no_other_module_prints_or_names_a_stream() -> None:
     others = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
-        if name not in PRINTING and (lines := uses_of_streams(ast.parse(path.read_text()))):
+        if name not in PRINTING and (lines := uses_of_streams(tree_of(path.read_text()))):
             others[name] = lines
     assert not others
 

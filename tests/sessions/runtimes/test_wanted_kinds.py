@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from source_trees import tree_of
 
 from session_memory.sessions.runtimes.records import (
     CALLS,
@@ -47,7 +48,7 @@ def test_no_decoder_computes_with_bits() -> None:
     for path in RUNTIMES.glob("*/records.py"):
         computed = [
             node
-            for node in ast.walk(ast.parse(path.read_text()))
+            for node in ast.walk(tree_of(path.read_text()))
             if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd)
         ]
         assert not [node for node in computed if "wanted" in ast.unparse(node)], path

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from own_process import ROOT
 from records import exchange, write
+from source_trees import tree_of
 from store_scene import StoreUser
 
 from session_memory.common.errors import SessionMemoryError
@@ -40,7 +41,7 @@ def test_one_function_asks_for_home():
             "extras/conformance/"
         ):
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path.read_text())):
             called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             is_get = called.endswith((".get", "getenv")) and any(
                 isinstance(value, ast.Constant) and value.value == "HOME" for value in node.args

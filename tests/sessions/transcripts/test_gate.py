@@ -16,6 +16,7 @@ from hooks_scene import told as told_at
 from own_process import plain_environment, run_here
 from records import NamedHome, append, assistant, exchange, new_id, user, write
 from share import some
+from source_trees import tree_of
 from store_scene import StoreUser
 
 from session_memory.app.notices import Notices
@@ -460,7 +461,7 @@ def test_no_module_reads_entries_without_the_gate() -> None:
             name in source for name in UNJUDGED
         ):
             continue
-        nodes = ast.walk(ast.parse(source))
+        nodes = ast.walk(tree_of(source))
         names = [
             one.name for node in nodes if isinstance(node, ast.ImportFrom) for one in node.names
         ]
@@ -473,7 +474,7 @@ def test_the_last_entries_are_read_without_a_gate_only_where_nothing_of_them_is_
     without = set()
     for path in sorted(ROOT.glob("session_memory/**/*.py")):
         source = path.read_text()
-        nodes = ast.walk(ast.parse(source)) if "last_entries" in source else ()
+        nodes = ast.walk(tree_of(source)) if "last_entries" in source else ()
         calls = [node for node in nodes if isinstance(node, ast.Call)]
         gates = [
             one.args[3]
