@@ -62,6 +62,13 @@ def test_the_page_lists_every_hook_that_only_notices_need() -> None:
     assert {*rows} == installed_events("notices.json") - of_extensions
 
 
+def traced(trace: Path) -> list[str]:
+    """Return the beginning of a command whose connections are listed in a file."""
+    # stops a process only at these calls: half of the time
+    options = ["-f", "--seccomp-bpf", "-qq", "-e", "trace=connect,sendto,sendmsg"]
+    return ["strace", *options, "-o", str(trace)]
+
+
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     return used_machine(tmp_path / "home")
@@ -98,19 +105,8 @@ def test_no_command_and_no_hook_connects_to_a_network(machine: Machine, tmp_path
         hook,
         upkeep,
     ):
-        traced = [
-            "strace",
-            "-f",
-            "-qq",
-            "-e",
-            "trace=connect,sendto,sendmsg",
-            "-o",
-            str(trace),
-            "-A",
-            *command,
-        ]
         done = subprocess.run(
-            traced,
+            [*traced(trace), "-A", *command],
             env=environ,
             input=json.dumps(event),
             text=True,
@@ -127,17 +123,5 @@ def test_no_command_and_no_hook_connects_to_a_network(machine: Machine, tmp_path
 def test_strace_shows_a_connection_if_there_is_one(tmp_path: Path) -> None:
     code = "import socket; socket.socket().connect_ex(('127.0.0.1', 9))"
     trace = tmp_path / "trace"
-    command = [
-        "strace",
-        "-f",
-        "-qq",
-        "-e",
-        "trace=connect",
-        "-o",
-        str(trace),
-        sys.executable,
-        "-c",
-        code,
-    ]
-    subprocess.run(command, check=True)
+    subprocess.run([*traced(trace), sys.executable, "-c", code], check=True)
     assert "AF_INET" in trace.read_text()
