@@ -1,7 +1,7 @@
 """The tables in docs/reference follow from the tables in the code.
 
-`.venv/bin/python tests/test_reference.py` writes those of tools and runtimes; tests/test_house.py
-writes the commands, `python -m session_memory.sessions.settings.keys` the settings.
+`.venv/bin/python tests/test_reference.py` writes those of tools and runtimes, and README's;
+tests/test_house.py writes the commands, `python -m session_memory.sessions.settings.keys` the settings.
 """
 
 from __future__ import annotations
@@ -71,16 +71,17 @@ def runtime_row(runtime: Runtime) -> str:
 
 
 class Ability(NamedTuple):
-    """A row of the table of abilities: its cell for a runtime, and the tests that show it."""
+    """A column of the table of abilities: its head, what that means, and the tests that show it."""
 
     name: str
+    meaning: str
     cell: Callable[[Runtime, dict[str, Any]], str]
     tests: str
 
 
 # ways other than `install`, by the names of runtimes
 OTHER_INSTALLS = {
-    "claude-code": "plugin",
+    "claude-code": "plugin, wheel",
     "pi": "package, template",
     "codex": "plugin",
     "qwen-code": "extension",
@@ -97,15 +98,15 @@ DECLARED = (ROOT / "hooks" / "hooks.json").read_text()
 
 
 def of_prompts(runtime: Runtime, _: dict[str, Any]) -> str:
-    return "yes" if runtime.PROMPT_EVENT else "no: it has no hooks."
+    return "yes" if runtime.PROMPT_EVENT else "no hooks"
 
 
 def of_calls(runtime: Runtime, expected: dict[str, Any]) -> str:
     kinds = {kind for _, kind, _ in expected["calls"]}
     assert kinds in ({"edit", "command"}, set())
     if not runtime.PROMPT_EVENT:
-        return "no: it has no hooks."
-    return "yes" if kinds else "no: a hook's text does not reach the agent."
+        return "no hooks"
+    return "yes" if kinds else "no (1)"
 
 
 def of_confirmation(runtime: Runtime, _: dict[str, Any]) -> str:
@@ -113,11 +114,11 @@ def of_confirmation(runtime: Runtime, _: dict[str, Any]) -> str:
 
 
 def of_forks(_: Runtime, expected: dict[str, Any]) -> str:
-    return "left out" if expected.get("fork_copies", True) else "none"
+    return "yes" if expected.get("fork_copies", True) else "none"
 
 
 def of_restore(runtime: Runtime, _: dict[str, Any]) -> str:
-    return "by its own import" if runtime.backup.IS_PUT_BACK else "as a file"
+    return "its import" if runtime.backup.IS_PUT_BACK else "a file"
 
 
 def of_tools(runtime: Runtime, _: dict[str, Any]) -> str:
@@ -133,68 +134,139 @@ def of_install(runtime: Runtime, _: dict[str, Any]) -> str:
 
 
 def of_uninstall(runtime: Runtime, _: dict[str, Any]) -> str:
-    return "leaves no trace" if runtime.PROMPT_EVENT else "nothing is installed"
+    return "nothing." if runtime.PROMPT_EVENT else "was not installed."
 
 
 ABILITIES = (
     Ability(
-        "read, archived, searched",
+        "read",
+        "Its sessions are read, archived and searched.",
         lambda *_: "yes",
         "test_conformance.py test_codex_client.py test_opencode_client.py",
     ),
-    Ability("told with a prompt", of_prompts, "test_other_runtimes.py test_all_pairs.py"),
     Ability(
-        "its transcript shows which updates arrived",
+        "told",
+        "An agent gets updates with a prompt.",
+        of_prompts,
+        "test_other_runtimes.py test_all_pairs.py",
+    ),
+    Ability(
+        "confirmed",
+        "Its transcript shows which updates arrived.",
         of_confirmation,
         "test_conformance.py test_acknowledgement.py",
     ),
-    Ability("warned with an edit or git command", of_calls, "test_all_pairs.py test_tool_hook.py"),
     Ability(
-        "others hear of its edits",
+        "warned",
+        "An agent hears of a collision with an edit or git command.",
+        of_calls,
+        "test_all_pairs.py test_tool_hook.py",
+    ),
+    Ability(
+        "heard",
+        "Agents of other runtimes hear of its edits.",
         lambda *_: "yes",
         "test_pairs_of_runtimes.py test_all_pairs.py",
     ),
     Ability(
-        "sub-agents' actions are read",
-        lambda runtime, expected: "yes" if expected["subagent"] else "no: it records none.",
+        "sub-agents",
+        "The actions of its sub-agents are read.",
+        lambda runtime, expected: "yes" if expected["subagent"] else "none recorded",
         "test_conformance.py test_sub_agents_of_runtimes.py",
     ),
-    Ability("copies in forks", of_forks, "test_conformance.py"),
-    Ability("restored", of_restore, "test_restore.py"),
     Ability(
-        "tools by",
+        "forks",
+        "Copies of messages in forks do not count twice.",
+        of_forks,
+        "test_conformance.py",
+    ),
+    Ability(
+        "restored",
+        "A deleted session is put back as a file, or by the import of the runtime.",
+        of_restore,
+        "test_restore.py",
+    ),
+    Ability(
+        "tools",
+        "The ways to the agent's tools.",
         of_tools,
         "test_mcp.py test_tools_of_runtimes.py test_plugin_start.py",
     ),
     Ability(
         "installed by",
+        "The ways to install the hooks.",
         of_install,
         "test_install_runtimes.py test_packages.py test_wheel.py test_templates.py",
     ),
-    Ability("uninstall", of_uninstall, "test_install_runtimes.py"),
+    Ability(
+        "uninstall",
+        "What remains afterwards.",
+        of_uninstall,
+        "test_install_runtimes.py",
+    ),
 )
 
 
+def as_table(*rows: list[str]) -> str:
+    """Return rows as a table; the first is its head."""
+    head, *others = rows
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *others))
+
+
 def abilities_table() -> str:
-    """Return a row for each ability, with a column for each runtime and one for the tests."""
-    runtimes = all_runtimes()
+    """Return a row for each runtime, with a column for each ability."""
     fixtures = ROOT / "tests" / "sessions" / "runtimes" / "fixtures"
-    expected = {
-        runtime.name: json.loads((fixtures / runtime.name / "expected.json").read_text())
-        for runtime in runtimes
-    }
-    head = ["", *[runtime.TITLE for runtime in runtimes], "Shown by"]
+    rows = []
+    for runtime in all_runtimes():
+        expected = json.loads((fixtures / runtime.name / "expected.json").read_text())
+        cells = [ability.cell(runtime, expected) for ability in ABILITIES]
+        rows.append([runtime.TITLE, *cells])
+    return as_table(["Runtime", *[ability.name for ability in ABILITIES]], *rows)
+
+
+def shown_by_table() -> str:
+    """Return a row for each ability, with the tests that show it."""
     rows = [
         [
             ability.name,
-            *[ability.cell(runtime, expected[runtime.name]) for runtime in runtimes],
+            ability.meaning,
             ", ".join(f"`{test}`" for test in ability.tests.split()) + ".",
         ]
         for ability in ABILITIES
     ]
-    return "\n".join(
-        f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)
-    ).replace("|  |", "| |")
+    return as_table(["Column", "Meaning", "Shown by"], *rows)
+
+
+# the rows of README's table that are not of runtimes
+OTHER_ROWS = (
+    [
+        "claude-agent-sdk",
+        "by callbacks",
+        "prompt, edit",
+        "`python3 install.py new ~/my-agent --template agent-sdk`",
+    ],
+    ["any MCP client", "", "", "`session-memory mcp`"],
+)
+# as README names them, if not by their title
+TITLES = {"atif": "any agent that writes ATIF into `~/.atif`"}
+
+
+def readme_table() -> str:
+    """Return a row for all runtimes that get the same, in the order of the first of them."""
+    titles: dict[tuple[str, ...], list[str]] = {}
+    for runtime in all_runtimes():
+        title = TITLES.get(runtime.name, runtime.TITLE)
+        titles.setdefault(readme_cells(runtime), []).append(title)
+    rows = [[", ".join(named), *cells] for cells, named in titles.items()]
+    text = as_table(["", "updates", "collisions", "install"], *rows, *OTHER_ROWS)
+    return text.replace("plugin", "[plugin](docs/use/packages.md)", 1)
+
+
+def readme_cells(runtime: Runtime) -> tuple[str, ...]:
+    edits = any(kind == "edit" for kind, _ in runtime.TOOLS.values())
+    collisions = "prompt, edit, git" if edits else "prompt" if runtime.PROMPT_EVENT else "no"
+    ways = of_install(runtime, {}).replace("install", "`install.py`", 1)
+    return "yes" if runtime.PROMPT_EVENT else "read only", collisions, ways
 
 
 def test_the_other_ways_are_of_runtimes_that_there_are() -> None:
@@ -209,11 +281,13 @@ def test_every_ability_names_tests_that_there_are() -> None:
 
 
 TABLES: dict[tuple[str, str], Callable[[], str]] = {
+    ("../../README.md", "runtimes"): readme_table,
     ("tools.md", "tools of every agent"): lambda: tools_table("everyone", "home", "graph", "team"),
     ("tools.md", "tools of a group"): lambda: tools_table("group"),
     ("tools.md", "tools of main"): lambda: tools_table("main"),
     ("runtimes.md", "runtimes"): runtimes_table,
     ("runtimes.md", "abilities"): abilities_table,
+    ("runtimes.md", "shown by"): shown_by_table,
 }
 
 

@@ -1,5 +1,6 @@
-// The OpenCode plugin: hands events to the Python entries beside it, and puts their answer behind the prompt, or behind what
-// a tool printed. Whatever goes wrong, it answers nothing: OpenCode has no deadline for a plugin, and ends a run at a throw.
+// The plugin of OpenCode and its forks: hands events to the Python entries beside it, and puts their answer behind the prompt,
+// or behind what a tool printed. Whatever goes wrong, it answers nothing: OpenCode has no deadline for a plugin, and ends a run
+// at a throw.
 import { spawn } from "node:child_process";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,14 +15,15 @@ const CALLS = { edit: "filePath", write: "filePath", apply_patch: "patchText", b
 // Commands that may run git or a package manager, as `may_act` in session_memory/common/text/acting_commands.py.
 const MAY_ACT = /git|\b(?:npm|pnpm|yarn|bun|npx|bunx|pip|pip3|pipx|uv|uvx|poetry|conda|cargo|go|gem|bundle|composer|brew|deno|dotnet) /;
 
-export const SessionMemory = async ({ directory }) => {
+/** The plugin of the runtime with this name, which its events state. */
+export const pluginOf = (runtime) => async ({ directory }) => {
 	const subAgents = new Set(); // the ids of their sessions, which are told nothing
 	const starts = new Map(); // what a session is told with its next prompt, by its id: a promise
 	const told = new Map(); // what goes with the results of calls, by their ids
 
 	/** What the hook in an entry has to tell on an event of a session; "" for nothing. */
 	const ask = async (entry, name, sessionID, fields) => {
-		const event = { hook_event_name: name, runtime: "opencode", session_id: sessionID, cwd: directory, ...fields };
+		const event = { hook_event_name: name, runtime, session_id: sessionID, cwd: directory, ...fields };
 		return textIn(await printedBy(entry, JSON.stringify(event)));
 	};
 
@@ -65,10 +67,12 @@ export const SessionMemory = async ({ directory }) => {
 			await ask("session_end.py", "experimental.session.compacting", sessionID, { reason: "other" });
 		},
 		"shell.env": async ({ sessionID }, output) => {
-			if (sessionID) output.env.OPENCODE_SESSION_ID = sessionID;
+			if (sessionID) output.env[`${runtime.toUpperCase()}_SESSION_ID`] = sessionID;
 		},
 	});
 };
+
+export const SessionMemory = pluginOf("opencode");
 
 /** The same hooks, none of which ever throws. */
 function guarded(hooks) {

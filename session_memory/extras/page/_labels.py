@@ -10,7 +10,7 @@ from ...sessions.runtimes.table import all_runtimes
 Value = TypeVar("Value")
 
 _OTHER_HUE = 6
-_HUES = 8  # in page.css; more runtimes share them
+_HUES = 8  # in page.css; more families of runtimes share them, the first ones last
 
 
 class ShownRuntime(NamedTuple):
@@ -21,9 +21,11 @@ class ShownRuntime(NamedTuple):
 
 
 def shown_runtime(name: str) -> ShownRuntime:
-    for hue, runtime in enumerate(all_runtimes()):
+    families: dict[str, int] = {}
+    for runtime in all_runtimes():
+        number = families.setdefault(runtime.family(), len(families)) % (2 * _HUES)
         if runtime.name == name:
-            return ShownRuntime(runtime.TITLE, hue % _HUES)
+            return ShownRuntime(runtime.TITLE, min(number, 2 * _HUES - 1 - number))
     return ShownRuntime(name, _OTHER_HUE)
 
 

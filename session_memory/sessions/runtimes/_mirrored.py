@@ -13,6 +13,7 @@ from .base import CopiedSessions, ProjectFolders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ..transcripts.mirror import Repeats
     from .base import Event
 
 _MOST_CHARACTERS = 200  # of the name of a folder
@@ -21,11 +22,9 @@ _MOST_CHARACTERS = 200  # of the name of a folder
 class MirroredSessions(CopiedSessions, ProjectFolders):
     """A runtime with a mirror for each session (see sessions/transcripts/mirror.py).
 
-    The mirror is `<directory>/<session>.jsonl`; a sub-agent's mirror is in `<session>/` beside it.
-    The runtime's module `mirrors` brings them up to date."""
+    The mirror is `<directory>/<session>.jsonl`; a sub-agent's mirror is in `<session>/` beside it."""
 
-    # if there are sessions, the runtime's directory contains at least one of these
-    SOURCES: tuple[str, ...] = ("",)
+    SOURCE = ""  # the file or folder of sessions in the runtime's directory; '' for all of it
     # the folder for mirrors of sessions whose directory is unknown
     NO_DIRECTORY = "unknown"
 
@@ -36,23 +35,27 @@ class MirroredSessions(CopiedSessions, ProjectFolders):
         """Update the mirrors if a session has changed.
 
         A prompt reads only a limited amount."""
-        if root := self._changed_root(config_dir, everything):
-            self._update(config_dir, root, everything)
+        if self._changed_root(config_dir, everything):
+            self._update(config_dir, everything)
 
     def look(self, config_dir: str) -> None:
         if root := self._changed_root(config_dir):
-            MirrorLook(root, lambda: self._update(config_dir, root)).run()
+            MirrorLook(root, lambda: self._update(config_dir)).run()
+
+    def source(self, config_dir: str) -> str:
+        """Return the path of the file or folder with the runtime's own sessions."""
+        return f"{config_dir}/{self.SOURCE}"
 
     def _changed_root(self, config_dir: str, everything: bool = False) -> str:
         """Return the directory of the mirrors if they may have to be updated; else ''."""
-        if not any([status_at(config_dir + source) for source in self.SOURCES]):
+        if not status_at(self.source(config_dir)):
             return ""
         root = self.copies_root(config_dir)
         return root if everything or has_changed(root) else ""
 
-    def _update(self, config_dir: str, root: str, everything: bool = False) -> None:
-        mirrors = __import__(f"{self.__module__}.mirrors", fromlist=["bring_up_to_date"])
-        mirrors.bring_up_to_date(config_dir, root, Exclusion(self.home_of(config_dir)), everything)
+    def _update(self, config_dir: str, everything: bool = False) -> None:
+        mirrors = self.module("mirrors")
+        mirrors.bring_up_to_date(Mirrors(self, config_dir), everything)
 
     def watched_dirs(self, config_dir: str) -> list[str]:
         return [config_dir]
@@ -70,3 +73,21 @@ class MirroredSessions(CopiedSessions, ProjectFolders):
     def own_path(self, event: Event, start: str, config_dir: str) -> str:
         """Return the path of the mirror, not of the runtime's own file, which an event may name."""
         return self.transcript_path(config_dir, start, as_string(event.get("session_id")))
+
+
+class Mirrors:
+    """The mirrors of the sessions in a directory of a runtime: below `root`, without exclusions."""
+
+    def __init__(self, runtime: MirroredSessions, config_dir: str) -> None:
+        self.runtime = runtime
+        self.config_dir = config_dir
+        self.root = runtime.copies_root(config_dir)
+        self.exclusion = Exclusion(runtime.home_of(config_dir))
+
+    def folder(self, directory: str) -> str:
+        """Return the folder for the mirrors of sessions that were started in `directory`."""
+        return f"{self.root}/{self.runtime.folder_name(directory)}"
+
+    def repeats(self, directory: str, session_id: str) -> Repeats | None:
+        """Return what a mirror of this session repeats of a forgotten one (see Exclusion)."""
+        return self.exclusion.repeats(self.runtime.records, directory, session_id)

@@ -90,6 +90,9 @@ class Runtime:
     SHOWS_WHAT_WAS_TOLD = True  # whether its transcripts show the text that a hook gave the agent
     # whether a session has files other than its transcript and the folder beside it
     HAS_BACKUP = False
+    # The modules in the class's package. A runtime that extends another one names only those that
+    # differ, and gets the others from there.
+    PARTS: tuple[str, ...] = ("records", "install", "backup", "mirrors")
 
     if TYPE_CHECKING:
         records: Records  # the meaning of a transcript's lines
@@ -109,15 +112,31 @@ class Runtime:
         """Return `records`, `install` or `backup`.
 
         By default this is the class of that name in the runtime's package: for a class Codex,
-        CodexRecords in `records.py`. A runtime without its own `backup.py` sets HAS_BACKUP to
-        False."""
+        CodexRecords in `records.py`. If PARTS lacks the part, it is the one of the runtime that
+        this one extends. A runtime without any `backup.py` sets HAS_BACKUP to False."""
         if part == "backup" and not self.HAS_BACKUP:
             from .backup import Backup
 
             return Backup(self)
-        module = __import__(f"{self.__module__}.{part}", fromlist=[part])
-        part_class = getattr(module, type(self).__name__ + part.capitalize())
+        part_class = getattr(self.module(part), self._class_with(part).__name__ + part.capitalize())
         return part_class() if part == "records" else part_class(self)
+
+    def module(self, part: str) -> Any:
+        """Return the module `part`, from the runtime's package or from one that it extends."""
+        return __import__(f"{self._class_with(part).__module__}.{part}", fromlist=[part])
+
+    def _class_with(self, part: str) -> type[Runtime]:
+        return next(kind for kind in self._family() if part in kind.PARTS)
+
+    def _family(self) -> list[type[Runtime]]:
+        """Return the runtime's class, and the classes of the runtimes that it extends."""
+        first, *others = type(self).__mro__
+        return [first, *[kind for kind in others if "name" in kind.__dict__]]
+
+    def family(self) -> str:
+        """Return the name of the runtime that it extends; its own name if it extends none."""
+        first = self._family()[-1]
+        return self.name if first is type(self) else first.name
 
     # Where sessions are stored
 

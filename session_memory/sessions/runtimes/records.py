@@ -217,6 +217,7 @@ class Records:
     # Prefixes of lines that the runtime wrote. Any other line, such as one rewritten by another
     # program, is decoded.
     BEGINNINGS: tuple[bytes, ...] = ()
+    HEADER = ""  # the type of a mirror's first record, if members of a family differ in it
     THINKING = b'"thinking":'  # is in each line with the model's thinking
 
     def recognises(self, line: bytes) -> bool:

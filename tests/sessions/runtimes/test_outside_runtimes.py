@@ -22,6 +22,7 @@ from outside_scene import PACKAGE, forget_package
 from own_process import run_here
 
 from session_memory.extras.page import _labels
+from session_memory.sessions.runtimes.base import Runtime
 from session_memory.sessions.runtimes.outside import load
 from session_memory.sessions.runtimes.table import all_runtimes
 from session_memory.sessions.settings.compiled import Settings
@@ -363,6 +364,20 @@ def test_on_the_page_it_has_one_of_the_colours_that_there_are(
     title, hue = _labels.shown_runtime("droid")
     assert title == "Droid"
     assert f".hue-{hue}::before" in style
+
+
+def test_on_the_page_a_family_has_one_colour_and_the_first_families_share_theirs_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def extending(name: str, *bases: type[Runtime]) -> Runtime:
+        return type(name, bases, {"name": name, "TITLE": name})()
+
+    alone = [extending(f"alone-{number}", Runtime) for number in range(20)]
+    member = extending("member", type(alone[1]))
+    monkeypatch.setattr(_labels, "all_runtimes", lambda: [*alone, member])
+    hues = [_labels.shown_runtime(one.name).hue for one in alone]
+    assert hues == [*range(8), *reversed(range(8)), *range(4)]
+    assert _labels.shown_runtime("member").hue == hues[1]
 
 
 def test_without_any_the_table_has_the_runtimes_of_this_package_only() -> None:

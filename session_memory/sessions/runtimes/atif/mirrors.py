@@ -24,8 +24,7 @@ from ....common.text.paths import is_name
 from ....common.text.secrets.redaction import redact
 from ....common.text.timestamps import epoch_seconds
 from ...transcripts._mirrored_files import MOST_BYTES, Source, UnreadableError, refresh_mirrors
-from ...transcripts.mirror import Exclusion, Mirror, mark_of
-from . import RUNTIME
+from ...transcripts.mirror import Mirror, mark_of
 from .records import SESSION, STEP, TITLE
 
 TYPE_CHECKING = False
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...transcripts.mirror import Repeats
+    from .._mirrored import Mirrors
 
     Record = dict[str, Any]
 
@@ -49,15 +49,21 @@ _STEP_KEYS = ("source", "timestamp", "message", "reasoning_content", "tool_calls
 _EXTRA_KEYS = ("cwd", "message_id", "role", "context_management")
 
 
-def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
-    """Add new steps of the trajectories in `config_dir` to the mirrors below `root`.
+def bring_up_to_date(mirrors: Mirrors, everything: bool) -> None:
+    """Add new steps of the trajectories to the mirrors.
 
     It does so for all trajectories, or for those that a prompt may report."""
 
     def add(source: Source, most_bytes: int) -> int:
-        return _add(source, config_dir, root, exclusion, most_bytes)
+        return _add(source, mirrors, most_bytes)
 
-    refresh_mirrors(root, exclusion, everything, lambda: find_trajectories(config_dir), add)
+    refresh_mirrors(
+        mirrors.root,
+        mirrors.exclusion,
+        everything,
+        lambda: find_trajectories(mirrors.config_dir),
+        add,
+    )
 
 
 def find_trajectories(config_dir: str) -> tuple[list[str], list[Source]]:
@@ -106,7 +112,7 @@ def _document(source: Source, most_bytes: int) -> tuple[Record, int]:
     return document, size
 
 
-def _add(source: Source, config_dir: str, root: str, exclusion: Exclusion, most_bytes: int) -> int:
+def _add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
     """Update the mirrors of a trajectory and its embedded ones; return the number of bytes read.
 
     Raises OSError and ValueError."""
@@ -115,6 +121,7 @@ def _add(source: Source, config_dir: str, root: str, exclusion: Exclusion, most_
     except KeyError:
         return 0
     session_id, cwd = _id_of(document, source.key), _directory(document)
+    config_dir, root, exclusion = mirrors.config_dir, mirrors.root, mirrors.exclusion
     above = next(
         (
             f"{root}/{name}"
@@ -123,7 +130,7 @@ def _add(source: Source, config_dir: str, root: str, exclusion: Exclusion, most_
         ),
         "",
     )
-    above = above or f"{root}/{RUNTIME.folder_name(cwd)}"
+    above = above or mirrors.folder(cwd)
     files = mark_of(f"{above}/{session_id}.jsonl").get("files", {})
     if files and source.key not in files and any([is_file(f"{config_dir}/{key}") for key in files]):
         session_id = f"{session_id[:50]}-{_checksum(source.key)}"  # another part of the run
@@ -140,7 +147,7 @@ def _add(source: Source, config_dir: str, root: str, exclusion: Exclusion, most_
         "agent": as_object(document.get("agent")).get("name"),
     }
     titles = [{"type": TITLE, "title": title}] if title and not until else []
-    repeats = exclusion.repeats(RUNTIME.records, cwd, session_id)
+    repeats = mirrors.repeats(cwd, session_id)
     place = Place(source, is_excluded, repeats)
     _mirror(f"{above}/{session_id}.jsonl", place, head, titles, _lines(document, session_id, until))
     for number, trajectory in enumerate(objects_of(document.get("subagent_trajectories"))):

@@ -28,7 +28,7 @@ class Gemini(MirroredSessions):
     TITLE = "Gemini CLI"
     USUAL_DIR = ".gemini"
     CONFIG_VARIABLE = "GEMINI_CLI_HOME"
-    SOURCES = ("/tmp",)
+    SOURCE = "tmp"
     SESSIONS_FOLDER = "gemini-sessions"
     PROGRAM = "gemini"
     CONTINUES = ("latest",)

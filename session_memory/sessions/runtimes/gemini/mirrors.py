@@ -25,14 +25,16 @@ from ....common.text.secrets.redaction import redact
 from ....common.text.timestamps import epoch_seconds
 from ...transcripts._mirrored_files import Source, refresh_mirrors
 from ...transcripts.lines import id_checksum
-from ...transcripts.mirror import Exclusion, Mirror, mark_of
-from . import CHATS, RUNTIME
+from ...transcripts.mirror import Mirror, mark_of
+from . import CHATS
 from .records import COMPRESSED, CONTEXT, REFERENCED, WHOLE, said, snapshot_id, summary_in, typed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
+
+    from .._mirrored import Mirrors
 
     Record = dict[str, Any]
     Mark = dict[str, Any]
@@ -44,16 +46,18 @@ _HEADER_KEYS = ("sessionId", "projectHash", "startTime", "kind")
 _CALL_KEYS = ("id", "name", "args", "result", "status", "timestamp", "agentId")
 
 
-def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
-    """Add new messages of the chats to the mirrors below `root`.
+def bring_up_to_date(mirrors: Mirrors, everything: bool) -> None:
+    """Add new messages of the chats to the mirrors.
 
     Do this for the chats that a prompt may report, or for all. Chats that cannot be read, or that
     another process is adding now, are left for the next time."""
 
     def add(source: Source, most_bytes: int) -> int:
-        return _add(source, root, exclusion, most_bytes)
+        return _add(source, mirrors, most_bytes)
 
-    refresh_mirrors(root, exclusion, everything, lambda: _sources(config_dir), add)
+    refresh_mirrors(
+        mirrors.root, mirrors.exclusion, everything, lambda: _sources(mirrors.config_dir), add
+    )
 
 
 def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
@@ -75,7 +79,7 @@ def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
     return listed, sources
 
 
-def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> int:
+def _add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
     """Add the new part of a chat's file to its mirror, unless it exceeds `most_bytes`.
 
     Return the number of bytes read, 0 if the file is not a chat. Raises OSError; ValueError if it
@@ -86,10 +90,10 @@ def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> in
         header = _header(head)
         if not is_name(header.get("sessionId")):
             return 0
-        path = _mirror_path(source, root, header["sessionId"])
+        path = _mirror_path(source, mirrors, header["sessionId"])
         names = source.parent or header["sessionId"], mark_of(path).get("title", "")
-        repeats = exclusion.repeats(RUNTIME.records, source.directory, header["sessionId"])
-        with Mirror(path, exclusion.hides(source.directory, *names), repeats) as mirror:
+        repeats = mirrors.repeats(source.directory, header["sessionId"])
+        with Mirror(path, mirrors.exclusion.hides(source.directory, *names), repeats) as mirror:
             file, checksum = source.key, id_checksum(repr(head[:HEAD_BYTES]))
             mark = dict(mirror.mark)
             at, known_head = mark.get("files", {}).get(file, (0, checksum))
@@ -104,7 +108,7 @@ def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> in
             if is_log:
                 content = content[: content.rfind(b"\n") + 1]
             records = _records_in(content, is_log=is_log)
-            if until := exclusion.forgotten(source.directory, names[0]):
+            if until := mirrors.exclusion.forgotten(source.directory, names[0]):
                 records = [kept for record in records for kept in _said_since(until, record)]
             addition = ChatAddition(mark, _mirrored(path) if mark else (), is_again=not at)
             lines = addition.lines(records)
@@ -116,9 +120,9 @@ def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> in
             return len(content)
 
 
-def _mirror_path(source: Source, root: str, session_id: str) -> str:
-    """Return the path of a chat's mirror below `root`; make its folder."""
-    folder = f"{root}/{RUNTIME.folder_name(source.directory)}"
+def _mirror_path(source: Source, mirrors: Mirrors, session_id: str) -> str:
+    """Return the path of a chat's mirror; make its folder."""
+    folder = mirrors.folder(source.directory)
     if source.parent:
         folder = f"{folder}/{source.parent}"
     make_private_dir(folder)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from .._evidence import ProcessEvidence, SessionPlace
     from ..base import Event
 
-DATABASE = "opencode.db"
-
 
 class OpenCode(MirroredSessions):
     """OpenCode keeps all sessions in one database and changes its rows, so they have mirrors.
@@ -31,7 +29,7 @@ class OpenCode(MirroredSessions):
     TITLE = "OpenCode"
     USUAL_DIR = ".local/share/opencode"
     CONFIG_VARIABLE = "XDG_DATA_HOME"
-    SOURCES = (f"/{DATABASE}",)
+    SOURCE = "opencode.db"
     NO_DIRECTORY = ""
     SESSIONS_FOLDER = "opencode-sessions"
     PROGRAM = "opencode"
@@ -54,7 +52,7 @@ class OpenCode(MirroredSessions):
         """Return `$XDG_DATA_HOME/opencode`, else `~/.local/share/opencode`."""
         data_dir = environ.get(self.CONFIG_VARIABLE)
         return (
-            f"{data_dir.rstrip('/')}/opencode"
+            f"{data_dir.rstrip('/')}/{self.USUAL_DIR.rpartition('/')[2]}"
             if data_dir
             else f"{user_dir(environ)}/{self.USUAL_DIR}"
         )
@@ -63,7 +61,7 @@ class OpenCode(MirroredSessions):
         return self.config_dir(environ)
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
-        return event.get("runtime") == "opencode"
+        return event.get("runtime") == self.name
 
     def is_from_a_person(self, prompt: str) -> bool:
         """Return whether a person typed the prompt.
@@ -91,13 +89,13 @@ class OpenCode(MirroredSessions):
         if at_work:
             from .open_calls import OpenCalls
 
-            evidence.update(OpenCalls(f"{config_dir}/{DATABASE}").added_to(evidence, at_work))
+            evidence.update(OpenCalls(self, self.source(config_dir)).added_to(evidence, at_work))
         return evidence
 
     def exported_lines(self, content: bytes) -> Sequence[dict[str, Any] | bytes]:
         from .rows import exported_lines
 
-        return exported_lines(content)
+        return exported_lines(content, self.records.HEADER)
 
 
 RUNTIME = OpenCode()

@@ -17,7 +17,7 @@ from ....common.errors import SessionMemoryError
 from ....common.system.files import is_directory, is_file
 from ...settings.homes import ENV_GUARD
 from ..backup import Backup, FilesOfSession, SessionFile
-from . import DATABASE
+from . import OpenCode
 from .database import DatabaseReader, Error
 
 TIMEOUT_SECONDS = 300
@@ -45,14 +45,14 @@ _JSON = ("model", "permission", "revert", "metadata")
 
 
 class NotImportedError(SessionMemoryError):
-    """OpenCode did not import a session."""
+    """The runtime did not import a session."""
 
 
 class ExportedSession(SessionFile):
     """A session as lines of JSON: the export's header, then each message with its parts."""
 
     def __init__(self, database: str, session_id: str, stamp: list[int]) -> None:
-        self.path = f"{DATABASE}/{session_id}.jsonl"
+        self.path = f"{os.path.basename(database)}/{session_id}.jsonl"
         self.source = database
         self.stamp = stamp
         self._session_id = session_id
@@ -79,9 +79,10 @@ class OpenCodeBackup(Backup):
     """The rows with a session's id; a sub-agent has its own session, which names its parent."""
 
     REWRITES = IS_PUT_BACK = HAS_SUB_AGENT_SESSIONS = True
+    runtime: OpenCode
 
     def sessions(self, config_dir: str) -> Iterator[FilesOfSession]:
-        database = f"{config_dir}/{DATABASE}"
+        database = self.runtime.source(config_dir)
         if not is_file(database):
             return
         try:
@@ -107,16 +108,17 @@ class OpenCodeBackup(Backup):
         program = shutil.which(command, path=environ.get("PATH"))
         if program is None:
             raise NotImportedError(
-                "opencode is not installed here, and only opencode can restore its session"
+                f"{command} is not installed here, and only {command} can restore its session"
             )
         if not is_directory(cwd):
             raise NotImportedError(
                 f"{cwd}: the session's directory is gone",
                 "create it, then restore the session again",
             )
-        if _has(config_dir, session_id):
+        database = self.runtime.source(config_dir)
+        if _has(database, session_id):
             raise NotImportedError(
-                "OpenCode has that session", self.resume_command(session_id, cwd)
+                f"{self.runtime.TITLE} has that session", self.resume_command(session_id, cwd)
             )
         info, *messages = [json.loads(line) for line in content.splitlines()]
         environment = {
@@ -129,13 +131,13 @@ class OpenCodeBackup(Backup):
             with open(path, "w", encoding="utf-8") as file:
                 json.dump({"info": info, "messages": messages}, file)
             output = _output_of([program, "import", path], cwd, environment)
-        if not _has(config_dir, session_id):
+        if not _has(database, session_id):
             last_line = (output.strip().splitlines() or ["it said nothing"])[-1]
-            raise NotImportedError(f"opencode import failed: {last_line}")
+            raise NotImportedError(f"{command} import failed: {last_line}")
 
 
 def _output_of(command: list[str], cwd: str, environ: Mapping[str, str]) -> str:
-    """Return the output of `opencode import`. Raises NotImportedError if it does not end."""
+    """Return the output of the program's import. Raises NotImportedError if it does not end."""
     try:
         done = subprocess.run(
             command,
@@ -149,13 +151,12 @@ def _output_of(command: list[str], cwd: str, environ: Mapping[str, str]) -> str:
         )
     except subprocess.TimeoutExpired as error:
         raise NotImportedError(
-            f"opencode import did not finish within {TIMEOUT_SECONDS} s"
+            f"{os.path.basename(command[0])} import did not finish within {TIMEOUT_SECONDS} s"
         ) from error
     return done.stdout.decode("utf-8", "replace")
 
 
-def _has(config_dir: str, session_id: str) -> bool:
-    database = f"{config_dir}/{DATABASE}"
+def _has(database: str, session_id: str) -> bool:
     if not is_file(database):
         return False
     try:

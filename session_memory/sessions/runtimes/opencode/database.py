@@ -211,7 +211,7 @@ class DatabaseReader:
             f"{len(sessions)} {are} in tables of a newer OpenCode that this version cannot read: "
             f"update session-memory"
         )
-        return {"opencode.db": [[], why]} if sessions else {}
+        return {self._path.rpartition("/")[2]: [[], why]} if sessions else {}
 
     def created(self, message_id: str) -> int | None:
         """Return when a message was created; None if it is gone."""

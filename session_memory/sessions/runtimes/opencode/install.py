@@ -13,6 +13,8 @@ from ..install import Install
 class OpenCodeInstall(Install):
     """Our hooks come as a plugin file."""
 
+    PLUGIN = "hooks/opencode/index.js"  # what it loads from the program's directory
+
     HOME_FOLDER = ".opencode"
     MCP_FILES, MCP_KEY = ("opencode.json", "opencode.jsonc"), "mcp"
     HAS_COMMENTS = True
@@ -24,7 +26,8 @@ class OpenCodeInstall(Install):
 
     def settings_dir(self, environ: Mapping[str, str]) -> str:
         """Return `$XDG_CONFIG_HOME/opencode`, else `~/.config/opencode`."""
-        return f"{environ.get('XDG_CONFIG_HOME') or user_dir(environ) + '/.config'}/opencode"
+        above = environ.get("XDG_CONFIG_HOME") or f"{user_dir(environ)}/.config"
+        return f"{above}/{self.COMMAND}"
 
     def wanted_server(self, command: str) -> dict[str, Any]:
         return {"type": "local", "command": [command, "mcp"], "enabled": True}
@@ -34,9 +37,7 @@ class OpenCodeInstall(Install):
 
         It also names the interpreter for the program's entries."""
         interpreter = f"process.env.SESSION_MEMORY_PYTHON ||= {json.dumps(python)};\n"
-        plugin = (
-            f"export {{ SessionMemory }} from {json.dumps(f'{app}/hooks/opencode/index.js')};\n"
-        )
+        plugin = f"export {{ SessionMemory }} from {json.dumps(f'{app}/{self.PLUGIN}')};\n"
         return {"plugin/session-memory.js": interpreter + plugin}
 
     def prompt_event(
@@ -44,4 +45,4 @@ class OpenCodeInstall(Install):
     ) -> dict[str, Any]:
         event = super().prompt_event(session_id, transcript_path, cwd, prompt)
         del event["transcript_path"]
-        return {**event, "runtime": "opencode"}
+        return {**event, "runtime": self.runtime.name}

@@ -16,14 +16,12 @@ from ....common.text.secrets.redaction import redact
 from ...transcripts.lines import lines_forward, settled_stamp
 from ...transcripts.mirror import (
     COMMAND_LOCK_SECONDS,
-    Exclusion,
     Mirror,
     MirrorState,
     keep_state,
     read_state,
     update_mirrors,
 )
-from . import DATABASE, RUNTIME
 from .database import DatabaseReader, Error
 from .records import ids_in, is_taken_back, is_unnamed
 from .rows import decoded, is_final, is_kept, session_line
@@ -32,6 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from .._mirrored import Mirrors
     from .rows import MessageRow, SessionRow
 
     # the ids of a message and of a part, from which on records are withdrawn
@@ -45,20 +44,20 @@ RECENT_MILLISECONDS = 24 * 3600 * 1000
 _NOWHERE: Place = ("", "")
 
 
-def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
-    """Add new messages to the mirrors below `root`.
+def bring_up_to_date(mirrors: Mirrors, everything: bool) -> None:
+    """Add new messages to the mirrors.
 
     Do this for the sessions that a prompt may report, or for all. Sessions that cannot be read, or
     that another process is adding now, are left for the next time."""
-    database = f"{config_dir}/{DATABASE}"
+    database, root = mirrors.runtime.source(mirrors.config_dir), mirrors.root
     watched = [(path, path_stamp(path)) for path in (database, f"{database}-wal")]
 
     def work() -> None:
         with DatabaseReader(database) as opened:
-            _Refresh(opened, root, exclusion, everything).run(watched)
+            _Refresh(opened, mirrors, everything).run(watched)
 
     state = read_state(root)
-    is_whole = state.is_whole and state.rules == exclusion.stamps
+    is_whole = state.is_whole and state.rules == mirrors.exclusion.stamps
     has_changed = [(path, stamp) for path, stamp in state.watched] != watched
     if not is_file(database):
         state.watched = watched
@@ -72,11 +71,15 @@ class _Refresh:
     """An update of the mirrors."""
 
     def __init__(
-        self, database: DatabaseReader, root: str, exclusion: Exclusion, everything: bool
+        self,
+        database: DatabaseReader,
+        mirrors: Mirrors,
+        everything: bool,
     ) -> None:
+        self._mirrors = mirrors
         self._database = database
-        self._root = root
-        self._exclusion = exclusion
+        self._root = mirrors.root
+        self._exclusion = mirrors.exclusion
         self._have_rules_changed = False
         self._everything = everything
         self._now = time_ns() // 1_000_000
@@ -158,7 +161,7 @@ class _Refresh:
         """Return the path of a session's mirror; a sub-agent's is in a folder beside its
         session's."""
         above = self._database.parents(session)
-        folder = f"{self._root}/{RUNTIME.folder_name(above.directory)}"
+        folder = self._mirrors.folder(above.directory)
         return (
             f"{folder}/{session.id}.jsonl"
             if above is session
@@ -179,7 +182,7 @@ class _Refresh:
         is_excluded = self._exclusion.hides(
             above.directory, above.id, above.title, session.id, session.title
         )
-        repeats = self._exclusion.repeats(RUNTIME.records, above.directory, session.id)
+        repeats = self._mirrors.repeats(above.directory, session.id)
         with Mirror(path, is_excluded, repeats) as mirror:
             if not self._everything:
                 created = (mirror.mark.get("after") or [0])[0]
@@ -190,8 +193,11 @@ class _Refresh:
             addition = Addition(self._database, session, mirror.mark, path, forgotten)
             if addition.lines or addition.mark != mirror.mark:
                 if not self._database.is_same:
-                    raise Error("OpenCode is writing to the database")
-                self._bytes += mirror.append(addition.lines, addition.mark, session.updated)
+                    raise Error("the database is being changed")
+                header = self._mirrors.runtime.records.HEADER
+                first = [] if mirror.mark else [session_line(session, header)]
+                lines = [*first, *addition.lines]
+                self._bytes += mirror.append(lines, addition.mark, session.updated)
             if addition.goes_on and session.updated > self._now - RECENT_MILLISECONDS:
                 self._going_on.append(session.id)
 
@@ -213,7 +219,7 @@ class Addition:
         self._database = database
         self._session = session
         self._forgotten = forgotten
-        self.lines: list[dict[str, Any] | bytes] = [] if mark else [session_line(session)]
+        self.lines: list[dict[str, Any] | bytes] = []
         self._after: tuple[int, str] = tuple(mark.get("after") or (0, ""))
         self._open: dict[str, list[str]] = dict(mark.get("open") or {})
         # read with the first message that is a copy

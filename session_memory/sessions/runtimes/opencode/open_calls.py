@@ -9,7 +9,7 @@ from dataclasses import replace
 from ....common.system.json import as_object
 from ...transcripts.entries import Entry, ToolUse
 from .._evidence import ProcessEvidence, SessionPlace
-from . import RUNTIME
+from . import OpenCode
 from .database import DatabaseReader, Error
 
 _OPEN = ("pending", "running")
@@ -17,9 +17,10 @@ _SLACK_MILLISECONDS = 1000  # between the clocks of the database and of processe
 
 
 class OpenCalls:
-    """The open calls in a database; none if it cannot be read."""
+    """The open calls in the database of a runtime; none if it cannot be read."""
 
-    def __init__(self, database: str) -> None:
+    def __init__(self, runtime: OpenCode, database: str) -> None:
+        self._runtime = runtime
         self._database = database
 
     def added_to(
@@ -33,7 +34,7 @@ class OpenCalls:
             for session in sessions:
                 before = evidence[session.path]
                 began = round(before.opened_at * 1000) - _SLACK_MILLISECONDS
-                calls = list(_open_calls(opened, session.id, began))
+                calls = list(self._open_calls(opened, session.id, began))
                 if calls:
                     known[session.path] = replace(
                         before,
@@ -42,14 +43,13 @@ class OpenCalls:
                     )
         return known
 
-
-def _open_calls(
-    opened: DatabaseReader, session_id: str, since: int
-) -> Iterator[tuple[ToolUse, int]]:
-    """Yield the open calls of a session, each with its time in milliseconds."""
-    for id, data, at in opened.parts_after(session_id, since):
-        if as_object(data.get("state")).get("status") in _OPEN:
-            record = {"type": "part", "id": id, "role": "assistant", "data": data}
-            for event in RUNTIME.records.messages(record, 0):
-                if isinstance(event, Entry):
-                    yield from ((use, at) for use in event.tools)
+    def _open_calls(
+        self, opened: DatabaseReader, session_id: str, since: int
+    ) -> Iterator[tuple[ToolUse, int]]:
+        """Yield the open calls of a session, each with its time in milliseconds."""
+        for id, data, at in opened.parts_after(session_id, since):
+            if as_object(data.get("state")).get("status") in _OPEN:
+                record = {"type": "part", "id": id, "role": "assistant", "data": data}
+                for event in self._runtime.records.messages(record, 0):
+                    if isinstance(event, Entry):
+                        yield from ((use, at) for use in event.tools)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _TITLE_RANK = 2  # nothing distinguishes the user's title from a model's
 _PART, _TITLE, _MESSAGE = b'{"type": "part"', b'{"type": "title"', b'{"type": "message"'
 _GLUED = (b'}{"type": "', _PART, _TITLE)  # a record after another one on the same line
-_SESSION, _TAKEN_BACK = b'{"type": "opencode_session"', b'{"type": "taken_back"'
+_TAKEN_BACK = b'{"type": "taken_back"'
 _TOOL = b'"data": {"type": "tool"'
 _QUESTION = b'"tool": "question"'
 _REFUSED = b'"error": "The user rejected permission to use this specific tool call with '
@@ -44,6 +44,11 @@ _ENDED = ("stop", "length", "content-filter", "error")  # the reasons for which 
 class OpenCodeRecords(records.Records):
     """A message comes part by part; the record after them says if the model's turn ends."""
 
+    HEADER = "opencode_session"
+
+    def __init__(self) -> None:
+        self._first = f'{{"type": "{self.HEADER}"'.encode()
+
     CALL_MARK = b'"tool"'
     RESULT_KEY, NEXT_KEY = b'"output":', b'"input":'
 
@@ -53,23 +58,34 @@ class OpenCodeRecords(records.Records):
     THINKING = b'"reasoning"'
 
     def recognises(self, line: bytes) -> bool:
-        return line.startswith((_SESSION, b'{"type": "part", "id": "prt_'))
+        return line.startswith((self._first, b'{"type": "part", "id": "prt_'))
 
     def open_transcript(self, first_line: bytes) -> MirroredSession:
-        return MirroredSession(next(iter(objects_in(first_line)), {}))
+        return MirroredSession(next(filter(self.owns, objects_in(first_line)), {}))
 
     def owns(self, record: Record) -> bool:
-        return record.get("type") == "opencode_session"
+        return record.get("type") == self.HEADER
 
     def may_hold(self, line: bytes, wanted: records.Wanted) -> bool:
         return bool(
             (wanted.results and _TOOL in line)
-            or (wanted.messages and _may_say(line, wanted.calls))
+            or (wanted.messages and self._may_say(line, wanted.calls))
             or (wanted.injected and b'"synthetic": true' in line)
             or (wanted.links and _PART in line)
             or (wanted.usage and _MESSAGE in line)
             or wanted.turns
         )
+
+    def _may_say(self, line: bytes, with_calls: int) -> bool:
+        """Return False for lines recognised as having no part and no title.
+
+        Without calls, also return False for a tool's part."""
+        if line.startswith(_PART):
+            has_words = _QUESTION in line or _REFUSED in line
+            return with_calls > 0 or _TOOL not in line or has_words or is_glued(line, *_GLUED)
+        if line.startswith((_MESSAGE, b'{"type": "mirrored"', self._first, _TAKEN_BACK)):
+            return is_glued(line, *_GLUED) or line[-1:] not in (b"}", b"\n")  # torn: it is counted
+        return True
 
     def messages(self, record: Record, offset: int) -> Iterable[Event]:
         kind, data = record.get("type"), as_object(record.get("data"))
@@ -209,18 +225,6 @@ def _as_typed(prompt: str) -> str:
     return typed_by_person(prompt[1:-1].replace('\\"', '"') if is_quoted else prompt)
 
 
-def _may_say(line: bytes, with_calls: int) -> bool:
-    """Return False for lines recognised as having no part and no title.
-
-    Without calls, also return False for a tool's part."""
-    if line.startswith(_PART):
-        has_words = _QUESTION in line or _REFUSED in line
-        return with_calls > 0 or _TOOL not in line or has_words or is_glued(line, *_GLUED)
-    if line.startswith((_MESSAGE, b'{"type": "mirrored"', _SESSION, _TAKEN_BACK)):
-        return is_glued(line, *_GLUED) or line[-1:] not in (b"}", b"\n")  # torn: it is counted
-    return True
-
-
 class MirroredSession(records.Branch):
     """A session; nothing in a sub-agent's session counts.
 
@@ -230,9 +234,8 @@ class MirroredSession(records.Branch):
     may_leave_out = True
 
     def __init__(self, header: Record) -> None:
-        is_header = header.get("type") == "opencode_session"
-        self.is_of_subagent = is_header and bool(header.get("parent"))
-        self.directory = as_string(header.get("directory")) if is_header else ""
+        self.is_of_subagent = bool(header.get("parent"))
+        self.directory = as_string(header.get("directory"))
         # The ids of the message and of the part from which on all was taken back.
         self._taken_from: tuple[str, str] | None = None
 

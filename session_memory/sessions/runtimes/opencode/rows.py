@@ -103,10 +103,10 @@ def milliseconds(time: object) -> int:
     return int(time) if isinstance(time, (int, float)) and 0 < time < LAST_MILLISECOND else 0
 
 
-def session_line(session: SessionRow) -> Data:
-    """Return the first record of a mirror."""
+def session_line(session: SessionRow, header: str) -> Data:
+    """Return the first record of a mirror; `header` is its type."""
     names = {"id": session.id, "directory": session.directory, "parent": session.parent}
-    return {"type": "opencode_session", **names, "time": session.created}
+    return {"type": header, **names, "time": session.created}
 
 
 def _exported_row(message: Data, session: SessionRow, last: str) -> MessageRow:
@@ -114,8 +114,8 @@ def _exported_row(message: Data, session: SessionRow, last: str) -> MessageRow:
     return MessageRow((message["id"], message["time"]["created"], encode(message)), session, last)
 
 
-def exported_lines(content: bytes) -> list[Data | bytes]:
-    """Return a session from `opencode export` as the lines of a mirror.
+def exported_lines(content: bytes, header: str) -> list[Data | bytes]:
+    """Return a session from `opencode export` as the lines of a mirror; `header` is the first's type.
 
     An export is a JSON document. Return [] if `content` is not one."""
     try:
@@ -135,7 +135,10 @@ def exported_lines(content: bytes) -> list[Data | bytes]:
         rows = [(_exported_row(message, session, last), parts) for message, parts in messages]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return []
-    lines: list[Data | bytes] = [session_line(session), {"type": "title", "title": session.title}]
+    lines: list[Data | bytes] = [
+        session_line(session, header),
+        {"type": "title", "title": session.title},
+    ]
     for message, parts in rows:
         message.original = message.id if message.is_copied else ""
         kept = [part for part in objects_of(parts) if is_kept(part) and is_final(part, message)]
