@@ -62,6 +62,8 @@ KEYWORDS = (
     "const",
     "var",
 )
+MOST_NAMES = 1000
+_known_names: dict[str, tuple[str, str]] = {}  # texts have the same names over and over
 _CLOSING = {")": "(", "]": "[", "}": "{"}
 _ENDS = ".,:;"
 
@@ -184,14 +186,18 @@ def flag_value(text: str, end: int) -> AssignedValue | None:
 
 def _word_of(name: str) -> tuple[str, str]:
     """Return a name's last word, in the spelling of WORDS, and the word before it, or ''."""
-    words = words_of(name)
-    last = words[-1] if words else ""
-    qualifier = words[-2] if len(words) > 1 else ""
-    if name in DIRECTORIES or (last == "seed" and qualifier not in SEEDS):
-        return "", qualifier
-    return WORDS.get(last) or next(
-        (GLUED[end] for end in GLUED if last.endswith(end)), ""
-    ), qualifier
+    if name not in _known_names:
+        if len(_known_names) > MOST_NAMES:
+            _known_names.clear()
+        words = words_of(name)
+        last = words[-1] if words else ""
+        qualifier = words[-2] if len(words) > 1 else ""
+        if name in DIRECTORIES or (last == "seed" and qualifier not in SEEDS):
+            word = ""
+        else:
+            word = WORDS.get(last) or next((GLUED[end] for end in GLUED if last.endswith(end)), "")
+        _known_names[name] = word, qualifier
+    return _known_names[name]
 
 
 def words_of(name: str) -> list[str]:

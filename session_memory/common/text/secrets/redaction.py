@@ -12,6 +12,7 @@ from .rules import (
     AS_WORDS,
     BETWEEN,
     FOREIGN_WORDS,
+    GATE,
     LETTERS,
     LONG_VALUE,
     NAME_WITHIN,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from .assignments import AssignedValue
+    from .rules import Row
 
 LONGEST_WORD = 34  # a run that is longer may be a token without a digit
 LEAST_RUN = 14  # the length of the shortest tokens, and of the shortest values of names in rules
@@ -59,7 +61,6 @@ LETTERS_AND_ENDS = LETTERS.encode() + b".,:;)(\"'`-/_"
 NEAR = 500
 COMMAND_WITHIN = 300  # characters between the name of a command and its option
 ENDS_OF_COMMANDS = (b"\n", b"\\n", b"|", b";", b" && ")
-ASCII = bytes(range(128))
 ENDS_OF_ESCAPES = b"bfm0123456789"
 UUID_LENGTH = 36
 BLOCK = 1 << 15  # characters that are searched for roots at once
@@ -68,9 +69,15 @@ TOGETHER = 32_000
 LONGEST_TOGETHER = 2_000
 MOST_NAMES = 1000
 MOST_WORDS = 10_000
-# Texts have the same names and words over and over
+MOST_ROOTS = 5000
+MOST_RUNS = 20_000
+LONGEST_KNOWN = 200  # characters of a run that is remembered
+# Texts have the same names, words and runs over and over
 _known_names: dict[bytes, bool] = {}
+_known_roots: dict[bytes, list[Row]] = {}
 _dull_words: set[bytes] = set()  # with which no token begins
+_dull_runs: set[bytes] = set()  # without the first word of a token
+SIGNS_OF_TOKENS = (b"%", *[keyword for _, keyword in TABLES.inside])
 FLAG_ENDS = ("=", " ", "\t", "\\")
 
 
@@ -216,7 +223,9 @@ def _find_in_runs(candidates: Spots, shadow: bytes, shape: bytes) -> None:
     A run needs a digit, as tokens have, or must be very long."""
     inside = shadow.translate(IN_RUNS) + b"\0"
     find = inside.find
+    is_dull = _dull_runs.__contains__
     runs = []
+    suspects = []
     start = find(LONG_RUN)
     while start >= 0:
         end = find(0, start + LEAST_RUN)
@@ -226,17 +235,21 @@ def _find_in_runs(candidates: Spots, shadow: bytes, shape: bytes) -> None:
         if (has_digit or length > LONGEST_WORD) and not (
             length <= LONGEST_TIME and shape.startswith(TIME, start)
         ):
-            if length != UUID_LENGTH or shadow[start + 8 : end - 12 : 5] != b"----":
-                runs.append(shadow[start:end])
+            run = shadow[start:end]
+            if length != UUID_LENGTH or run[8:-12:5] != b"----":
+                runs.append(run)
+                if not is_dull(run):
+                    suspects.append(run)
             if has_digit:
-                first = _opening(shadow, start)
+                first = _opening(shadow, start) if shadow[start - 1] in OPENS_RUN else start
                 if (first < start and _names_rule(shadow, first)) or (
-                    _names_rule_within(shadow, start, end - SHORTEST_VALUE)
+                    (b":" in run or b"=" in run)
+                    and _names_rule_within(shadow, start, end - SHORTEST_VALUE)
                 ):
                     candidates.named.append((first, end))
         start = find(LONG_RUN, end)
-    if runs:
-        _find_tokens(candidates, shadow, runs)
+    if suspects:
+        _find_tokens(candidates, shadow, runs, suspects)
 
 
 def _opening(shadow: bytes, start: int) -> int:
@@ -259,26 +272,38 @@ def _names_rule_within(shadow: bytes, start: int, end: int) -> bool:
     return False
 
 
-def _find_tokens(candidates: Spots, shadow: bytes, runs: list[bytes]) -> None:
-    """Add the keywords of tokens in the runs.
+def _find_tokens(
+    candidates: Spots, shadow: bytes, runs: list[bytes], suspects: list[bytes]
+) -> None:
+    """Add the keywords of tokens in the runs. All that have some are among the suspects.
 
     They are looked up by their first word, or by the beginning of their only one."""
-    # A run may begin with the end of an escape of JSON or of a terminal.
-    rests = [
-        run.lstrip(b"0123456789")[1:LONG_BEGINNING] for run in runs if run[0] in ENDS_OF_ESCAPES
-    ]
-    joined = b" ".join(runs + rests)
-    if b"%" in joined:  # or a URL's be in it
-        joined = b" ".join([joined, *[part[2:LONG_BEGINNING] for part in joined.split(b"%")[1:]]])
-    words = set(joined.translate(AS_WORDS).split()).difference(_dull_words)
-    rows = dict.fromkeys(TABLES.inside)
-    for word in words:
+    joined = b" ".join(suspects)
+    signs = [sign for sign in SIGNS_OF_TOKENS if sign in joined]
+    rows = dict.fromkeys([row for row in TABLES.inside if row[1] in signs])
+    # A word behind a URL's escape may be cut, within the next run
+    words = _words_of(runs, behind_escapes=True) if b"%" in signs else _words_of(suspects)
+    first_words = set()
+    for word in set(words).difference(_dull_words):
         if rows_of_word := _rows_of(word):
+            first_words.add(word)
             rows.update(dict.fromkeys(rows_of_word))
         elif len(word) <= LONGEST_WORD:
             _dull_words.add(word)
     if len(_dull_words) > MOST_WORDS:
         _dull_words.clear()
+    if len(_dull_runs) > MOST_RUNS:
+        _dull_runs.clear()
+    _dull_runs.update(
+        [
+            run
+            for run in suspects
+            if len(run) <= LONGEST_KNOWN
+            and not any([sign in run for sign in signs])
+            and (not first_words or first_words.isdisjoint(_words_of([run])))
+        ]
+    )
+    joined = b" ".join(runs) if rows else b""
     for number, keyword in rows:
         if keyword in joined:
             is_inside = rule(number).form == "inside"
@@ -287,6 +312,19 @@ def _find_tokens(candidates: Spots, shadow: bytes, runs: list[bytes]) -> None:
                 for at in _places(shadow, keyword)
                 if is_inside or _begins_word(shadow, at)
             ]
+
+
+def _words_of(runs: list[bytes], *, behind_escapes: bool = False) -> list[bytes]:
+    """Return the words of runs.
+
+    A run may begin with the end of an escape of JSON or of a terminal, which may be part of its
+    first word. So that word is there without it, too. The same goes for words behind the escapes of
+    a URL, on request."""
+    rests = [run.lstrip(DIGITS)[1:LONG_BEGINNING] for run in runs if run[0] in ENDS_OF_ESCAPES]
+    joined = b" ".join(runs + rests)
+    if behind_escapes:
+        joined = b" ".join([joined, *[part[2:LONG_BEGINNING] for part in joined.split(b"%")[1:]]])
+    return joined.translate(AS_WORDS).split()
 
 
 def _rows_of(word: bytes) -> list[tuple[int, bytes]]:
@@ -338,32 +376,50 @@ def _find_places(candidates: Spots, text: str, small: bytes) -> dict[int, bool]:
 
     See `_look_behind_name`."""
     signs: dict[int, bool] = {}
-    roots = TABLES.roots
+    gates: set[bytes] = set()
+    known = _known_roots.get
     for base in range(0, len(small), BLOCK):
-        block = small[base : base + BLOCK + 2]  # a root may begin at its last character
+        block = small[base : base + BLOCK + 3]  # a root may begin at its last character
         marks = _root_marks(block)
         mark = marks.find(1)
         while 0 <= mark < BLOCK:
-            for keyword, offset, numbers in (
-                roots.get(block[mark : mark + 3]) or roots.get(block[mark : mark + 2]) or ()
-            ):
+            beginning = block[mark : mark + 4]
+            rows = known(beginning)
+            if rows is None:
+                rows = _rows_at(beginning)
+            for keyword, offset, numbers in rows:
                 at = base + mark - offset
                 if at < 0 or not small.startswith(keyword, at):
                     continue
                 for number in numbers:
                     if number == NO_RULE:
                         _look_behind_name(signs, text, small, at + len(keyword))
+                    elif number == GATE:
+                        gates.add(keyword)
                     else:
                         _add_place(candidates, number, at, small, base + mark)
             mark = marks.find(1, mark + 1)
-    for gate, others in TABLES.gates.items():
-        if gate in small:
-            candidates.rules += [
-                (number, at) for number, keyword in others for at in _places(small, keyword)
-            ]
+    for gate in gates:
+        candidates.rules += [
+            (number, at) for number, keyword in TABLES.gates[gate] for at in _places(small, keyword)
+        ]
     if not text.isascii():
         _add_foreign_words(candidates, text)
     return signs
+
+
+def _rows_at(beginning: bytes) -> list[Row]:
+    """Return the rows of the roots with which a keyword may go on, by its first four characters."""
+    rows = [
+        row
+        for length in (3, 2)
+        for row in TABLES.roots.get(beginning[:length], ())
+        if row[0].startswith(beginning[: len(row[0]) - row[1]], row[1])
+    ]
+    if len(_known_roots) > MOST_ROOTS:
+        _known_roots.clear()
+    _known_roots[beginning] = rows
+    return rows
 
 
 def _add_place(candidates: Spots, number: int, at: int, small: bytes, root: int) -> None:
@@ -380,8 +436,10 @@ def _add_place(candidates: Spots, number: int, at: int, small: bytes, root: int)
 
 def _add_foreign_words(candidates: Spots, text: str) -> None:
     """Add the words for passwords of other languages."""
-    letters = set(text.encode("utf-8", "ignore").translate(None, ASCII).decode())
-    for letter in FOREIGN_WORDS.keys() & letters:
+    encoded = text.encode("utf-8", "ignore")  # a byte is found sooner than a letter
+    for letter in FOREIGN_WORDS:
+        if letter.encode()[:1] not in encoded or letter not in text:
+            continue
         spots = [at for word in FOREIGN_WORDS[letter] for at in _places(text, word)]
         candidates.rules += [(number, at) for number in TABLES.foreign for at in spots]
 

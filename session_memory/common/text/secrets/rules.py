@@ -28,7 +28,7 @@ PASSWORDS = "password|passwort|passphrase|passcode|" + FOREIGN
 ROOTS = (
     (b"pw",),
     (b"://", b"log", b"e-l"),
-    (b"key", b"bea", b"ken", b"den", b"beg"),
+    (b"key", b"kty", b"bea", b"ken", b"den", b"beg"),
     (b" --", b" -s", b" -p", b" -a", b" -b", b" -u", b" -k", b" -w"),
     (b"pas", b"uga"),
     (b"sec", b"see"),
@@ -43,10 +43,15 @@ BETWEEN = " \t\"'`*?]\\+"  # may stand between a name and its sign
 NAME_WITHIN = 64
 LONG_VALUE = 200
 NAMES = b"pass secret token key pw kennwort seed".split()  # in the names of assignments.py
-NO_RULE = -1  # the number of a name's
+NO_RULE, GATE = -1, -2  # the numbers of names, and of gates
 WORD_CHARACTERS = ALPHANUMERIC.encode()
 AS_WORDS = bytes([code if code in WORD_CHARACTERS else 32 for code in range(256)])
 SIGNS_AS_TABS = bytes([code if code in WORD_CHARACTERS + b" " else 9 for code in range(256)])
+
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Row = tuple[bytes, int, list[int]]  # a keyword, the offset of its root, the numbers of rules
 
 
 class SecretRule:
@@ -78,7 +83,7 @@ class Tables:
         self.inside: list[tuple[int, bytes]] = []
         self.digits: list[tuple[int, bytes]] = []
         # Of places, by their root, with its offset in them and all their rules
-        self.roots: dict[bytes, list[tuple[bytes, int, list[int]]]] = {}
+        self.roots: dict[bytes, list[Row]] = {}
         self.gates: dict[bytes, list[tuple[int, bytes]]] = {}
         self.foreign: list[int] = []
         names = []
@@ -97,6 +102,8 @@ class Tables:
         self._add_tokens(numbers, b" ".join(tokens))
         for name in NAMES:
             self._add_root(NO_RULE, name)
+        for name in self.gates:
+            self._add_root(GATE, name)
         self.columns = _columns()
 
     @classmethod
