@@ -30,7 +30,7 @@ SHORT = 1_000  # characters
 AT_ONCE = 200  # lines
 TOGETHER_LIMIT = 0.5  # times the time of redacting each short line alone
 # Times the time of replacing each byte by another one, at the speed of memory
-PASSES_LIMIT = 100
+PASSES_LIMIT = 85
 
 
 def main(transcripts: Path = TRANSCRIPTS, seeds: int = 20, show: bool = False) -> int:
