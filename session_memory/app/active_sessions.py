@@ -15,7 +15,7 @@ from ..awareness.events.delivery_state import DeliveryState
 from ..common.errors import described
 from ..common.system.files import user_dir
 from ..common.system.git import find_worktree, head_of
-from ..common.text.format import one_line, shorten
+from ..common.text.format import one_line, shorten, shorten_both
 from ..common.text.paths import relative
 from ..common.text.sanitize import for_people
 from ..sessions.states import State
@@ -28,6 +28,7 @@ from .session_counts import active_since as active_since
 ENTRIES = 60  # of each transcript, from its end
 REQUEST_CHARACTERS = 300
 WORDS_CHARACTERS = 500
+TITLE_CHARACTERS = 40
 PLACE_CHARACTERS = 30
 PATH_CHARACTERS = 30
 COMMAND_CHARACTERS = 40
@@ -56,7 +57,8 @@ class ActiveSession(NamedTuple):
     `hands` has the files that it read or edited lately: the path, `edited` or `read`, and the time.
     `waiting` is the exact text that its next prompt gets, `problem` the reason if that is unknown.
     `worktree` is the name of its worktree's directory. A session of the team has `who`, as in
-    ann@laptop, and the time at which that machine last pushed."""
+    ann@laptop, and the time at which that machine last pushed. `later_request` is its last request
+    if its name is the first one."""
 
     id: str
     name: str
@@ -78,6 +80,12 @@ class ActiveSession(NamedTuple):
     worktree: str = ""
     who: str = ""
     pushed_at: float = 0.0
+    later_request: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name, with the last request if the name is the first one."""
+        return shorten_both(self.name, self.later_request, TITLE_CHARACTERS)
 
     @property
     def place(self) -> str:

@@ -85,6 +85,7 @@ class _Followed:
         shown = ActiveSession.of_entries(
             session.id, session.name, runtime, self.directory, entries, last_at
         )
+        shown = shown._replace(later_request=session.later_request(entries))
         self.shown = shown.with_delivery_of(self.shown)
 
 

@@ -15,6 +15,7 @@ prices: prices of models
 recorded: records in transcripts behind items of the store
 search: the search above every engine
 store: all transcripts in a database
+titles: titles of conversations in lists, with the last request of their session
 told: the texts that sessions were told, from their transcripts
 told_lines: the kinds of `!` lines in an update, and their files
 trajectory: a session in ATIF, the format of Harbor

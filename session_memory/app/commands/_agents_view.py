@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ...common.system.tables import AlignedRows, fitted, width_of
 from ...common.system.terminal import Result, Terminal
-from ...common.text.format import counted, one_line, shorten
+from ...common.text.format import counted, one_line
 from ...common.text.sanitize import for_people
 from ...common.text.timestamps import age, iso_time
 from ..active_sessions import ActiveSession
@@ -15,7 +17,7 @@ from ..active_sessions import ActiveSession
 if TYPE_CHECKING:
     from ._team_reader import TeamAnswer, TeamReader
 
-LEAST_REQUEST = 16  # characters of a request, below which it is left out
+LEAST_REQUEST = 16  # columns of a request, below which it is left out
 
 
 @dataclass(frozen=True)
@@ -134,15 +136,8 @@ def agent_json(session: ActiveSession) -> dict[str, Any]:
 
 
 def _show_rows(terminal: Terminal, sessions: Sequence[ActiveSession], now: float) -> None:
-    rows = [_row(each, now) for each in sessions]
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    for each, row in zip(sessions, rows):
-        fixed = "  ".join(
-            cell.rjust(width) if at == 1 else cell.ljust(width)
-            for at, (cell, width) in enumerate(zip(row, widths))
-            if width
-        )
-        line = "  ".join([fixed, *_last_cells(each, terminal.width - len(fixed) - 2)]).rstrip()
+    rows = [(_row(each, now), partial(_last_cells, each)) for each in sessions]
+    for each, line in zip(sessions, AlignedRows(rows, [1]).lines(terminal.width)):
         terminal.line(_painted(terminal, each, line))
         for collision in each.collisions:
             terminal.note(collision)
@@ -154,15 +149,13 @@ def _row(session: ActiveSession, now: float) -> tuple[str, ...]:
     return state.name, since, session.place, session.runtime, session.who
 
 
-def _last_cells(session: ActiveSession, room: int) -> list[str]:
-    """Return the request and what the session does, in so many characters."""
-    does = session.doing
-    if len(does) > room:
-        return [shorten(does, room)]
-    left = room - len(does) - 4  # quotes, and the space between
+def _last_cells(session: ActiveSession, room: int) -> str:
+    """Return the request and what the session does, in so many columns."""
+    does = fitted(session.doing, room)
+    left = room - width_of(does) - 4  # quotes, and the space between
     name = one_line(session.request or session.name)
-    request = f'"{shorten(name, left)}"' if name and left >= LEAST_REQUEST else ""
-    return [part for part in (request, does) if part]
+    request = f'"{fitted(name, left)}"' if name and left >= LEAST_REQUEST else ""
+    return "  ".join([part for part in (request, does) if part])
 
 
 def _painted(terminal: Terminal, session: ActiveSession, line: str) -> str:

@@ -11,11 +11,11 @@ from ...common.system.terminal import Result, Terminal
 from ...common.text.format import one_line, shorten
 from ...common.text.sanitize import for_prompt
 from ...history.store.values import Conversation, Filter
+from ...history.titles import Titles
 from ..projects import limited_to, read_project
 from .opened_store import OpenStore, check_names, on_store, refresh, wanted_of
 from .output import brief, fields, moment
 
-TITLE_CHARACTERS = 60
 PROJECT_CHARACTERS = 24
 
 
@@ -39,6 +39,7 @@ def list_conversations(opened: OpenStore, arguments: argparse.Namespace) -> int:
     opened.terminal.show(
         FoundConversations(
             conversations,
+            Titles(None if opened.shared else opened.store, conversations),
             is_cut,
             is_limited=is_limited,
             is_shared=bool(opened.shared),
@@ -64,6 +65,7 @@ class FoundConversations(Result):
     `is_elsewhere` means that this directory's project has none."""
 
     conversations: list[Conversation]
+    titles: Titles
     is_cut: bool
     is_limited: bool
     is_shared: bool
@@ -83,7 +85,8 @@ class FoundConversations(Result):
             )
         who = "WHO" if self.is_shared else "STATUS"
         headings = ("ID", "LAST MESSAGE", "MESSAGES", who, "PROJECT", "TITLE")
-        terminal.table([headings, *map(_row, self.conversations)], [0, 2])
+        rows = [_row(each, self.titles) for each in self.conversations]
+        terminal.table([headings, *rows], [0, 2])
         if self.is_cut:
             terminal.line(
                 f"These are the latest {len(self.conversations)}; there are more: --limit N shows "
@@ -97,9 +100,9 @@ class FoundConversations(Result):
         }
 
 
-def _row(conversation: Conversation) -> tuple[str, ...]:
+def _row(conversation: Conversation, titles: Titles) -> tuple[str, ...]:
     project = shorten(os.path.basename(conversation.cwd) or "-", PROJECT_CHARACTERS)
-    title = shorten(one_line(for_prompt(conversation.title)), TITLE_CHARACTERS) or "-"
+    title = one_line(for_prompt(titles.of(conversation))) or "-"
     who = brief(conversation.who or conversation.origin, 40) or conversation.status
     return (
         str(conversation.id),

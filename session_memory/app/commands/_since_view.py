@@ -8,10 +8,12 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...common.system.tables import AlignedRows, fitted, width_of
 from ...common.system.terminal import Result, Terminal, called_as
-from ...common.text.format import counted, enumerated, one_line, shorten
+from ...common.text.format import THEN, counted, enumerated, one_line, shorten
 from ...common.text.markdown import escape
 from ...common.text.sanitize import for_people, name_for_people
 from ...common.text.timestamps import age, iso_time
@@ -29,12 +31,9 @@ MOST_COMMITTED = 5
 PLACE_CHARACTERS = 28
 ERROR_CHARACTERS = 120
 FILE_CHARACTERS = 24
-ROOM_FOR_BOTH = 50  # characters: less would show only a word or two of each request
-SECOND_SHARE = 0.4  # of the room for a session's first and last request
 DAY_SECONDS = 86400
 TITLE_CHARACTERS = 160
 _MARKDOWN_WIDTH = 200
-_THEN = " → "
 _OUTER_LINES = 2  # the first and the last one
 
 
@@ -250,12 +249,7 @@ class DoneWork(Result):
 
 def _aligned(rows: Sequence[tuple[str, ...]], room: int) -> list[str]:
     """Return rows as lines of aligned columns; the last column is cut to the room."""
-    widths = [max(map(len, column)) for column in list(zip(*rows))[:-1]]
-    lines = []
-    for row in rows:
-        fixed = "".join(f"{cell:<{width}}  " for cell, width in zip(row, widths) if width)
-        lines.append(f"{fixed}{shorten(row[-1], max(1, room - len(fixed)))}".rstrip())
-    return lines
+    return AlignedRows([(row[:-1], partial(fitted, row[-1])) for row in rows]).lines(room)
 
 
 def _first_lines(rows: Sequence[tuple[str, ...]], most: int, room: int) -> list[str]:
@@ -267,29 +261,13 @@ def _first_lines(rows: Sequence[tuple[str, ...]], most: int, room: int) -> list[
 
 def _session_lines(rows: Sequence[tuple[str, str, str, str]], room: int) -> list[str]:
     """Return a line for each session: its number, its start, its requests, and its work."""
-    if not rows:
-        return []
-    id_width = max(len(row[0]) for row in rows)
-    lines = []
-    for id, began, title, did in rows:
-        fixed = f"{id:>{id_width}}  {began}  "
-        left = max(1, room - len(fixed) - len(did) - 2 * bool(did))
-        lines.append(f"{fixed}{_both_ends(title, left)}{f'  {did}' if did else ''}")
-    return lines
+    cells = [(row[:2], partial(_title_and_work, *row[2:])) for row in rows]
+    return AlignedRows(cells, [0]).lines(room)
 
 
-def _both_ends(title: str, room: int) -> str:
-    """Return a title in so many characters, with a part of the first and of the last request.
-
-    In little room, it is the last request alone."""
-    first, then, last = title.partition(_THEN)
-    if len(title) <= room or not then:
-        return shorten(title, room)
-    if room < ROOM_FOR_BOTH:
-        return shorten(last, room)
-    space = room - len(_THEN)
-    first = shorten(first, max(round(space * (1 - SECOND_SHARE)), space - len(last)))
-    return f"{first}{_THEN}{shorten(last, max(1, space - len(first)))}"
+def _title_and_work(title: str, did: str, room: int) -> str:
+    left = max(1, room - width_of(did) - 2 * bool(did))
+    return f"{fitted(title, left)}{f'  {did}' if did else ''}"
 
 
 def _shares(wanted: Sequence[int], left: int) -> list[int]:
@@ -343,7 +321,7 @@ def _session_row(
         did.append(counted(commits, "commit"))
     if tests := _test_verdict(work):
         did.append(tests)
-    title = _THEN.join(filter(None, titles)) or "(no request)"
+    title = THEN.join(filter(None, titles)) or "(no request)"
     began = f"{began}  {_place(project.directory)}:" if with_place else began
     return _id(work), began, title, ", ".join(did)
 

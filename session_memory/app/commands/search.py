@@ -13,6 +13,7 @@ from ...common.text.format import one_line
 from ...common.text.sanitize import for_prompt, name_for_people
 from ...history.search.query import asks_for_last_work, verbatim_form
 from ...history.store.values import ENTRY_ROLES, KINDS, TOOL_ROLE, Conversation, Filter, Hit, Hits
+from ...history.titles import TITLE_CHARACTERS, Titles
 from .arguments import add_common
 from .opened_store import OpenStore, check_names, options_of, refresh, wanted_of, with_store
 from .output import brief, fields, iso, moment
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 SUMMARY = "search all messages of all sessions"
 LIMIT = 10
 MEMORIES = 3  # shown at most, before the entries
-TITLE_CHARACTERS = 80
 MOST_CANDIDATES = 30  # by the words of a commit
 _EPISODE = "episode"  # shown after the entries, being the log of a conversation
 _HASH_DIGITS = "0123456789abcdef"
@@ -70,7 +70,8 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     )
     of_commit = _hits_of_commit(opened, query, wanted) if may_be_hash else None
     if last := _last_work(opened, query, wanted):
-        opened.terminal.show_paged(LastWork(last, options_of(arguments)))
+        titles = Titles(opened.store, [conversation for conversation, _ in last])
+        opened.terminal.show_paged(LastWork(last, options_of(arguments), titles))
         return 0
     if of_commit:
         query, hits = of_commit.commit.words, of_commit.hits
@@ -87,6 +88,7 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
         _absent_words(opened, query, wanted, hits),
         options,
         of_commit,
+        Titles(None if opened.shared else opened.store, [hit.conversation for hit in hits]),
     )
     opened.terminal.show_paged(result)
     if not (hits or result.memories):
@@ -101,7 +103,7 @@ class SearchOutput(Result):
 
     `commands` has the command that shows each hit, `memories` the matching memories. `absent` are
     the words of the query that no entry has. `options` make a command use the same store.
-    `of_commit` is set if the query named a commit."""
+    `of_commit` is set if the query named a commit. `titles` name the hits' conversations."""
 
     query: str
     hits: Hits
@@ -110,6 +112,7 @@ class SearchOutput(Result):
     absent: list[str]
     options: str
     of_commit: CommitHits | None
+    titles: Titles
 
     def show(self, terminal: Terminal) -> None:
         """Show noted memories, hits by conversation, episodes."""
@@ -142,7 +145,7 @@ class SearchOutput(Result):
         for position, hits in enumerate(by_conversation.values()):
             if position:
                 terminal.line()
-            _print_title(terminal, hits[0][0].conversation)
+            _print_title(terminal, hits[0][0].conversation, self.titles)
             for hit, command in hits:
                 _print(terminal, hit, command, _missing_words(self.query, hit))
 
@@ -193,10 +196,11 @@ class LastWork(Result):
 
     conversations: list[tuple[Conversation, str]]
     options: str
+    titles: Titles
 
     def show(self, terminal: Terminal) -> None:
         for conversation, line in self.conversations:
-            _print_title(terminal, conversation)
+            _print_title(terminal, conversation, self.titles)
             terminal.line(f"  {one_line(for_prompt(line))}")
             terminal.line(terminal.paint("dim", f"    {moment(conversation.last_message_at)}"))
             terminal.line(f"    {self._command(conversation)}")
@@ -381,9 +385,9 @@ def _memory_as_json(memory: IndexedMemory) -> dict[str, Any]:
     return as_json(memory)
 
 
-def _print_title(terminal: Terminal, conversation: Conversation) -> None:
+def _print_title(terminal: Terminal, conversation: Conversation, titles: Titles) -> None:
     where = conversation.cwd or "-"
-    title = brief(conversation.title, TITLE_CHARACTERS) or f"Conversation {conversation.id}"
+    title = one_line(for_prompt(titles.of(conversation))) or f"Conversation {conversation.id}"
     terminal.line(terminal.paint("bold", title))
     origin = f", {one_line(conversation.origin)}" if conversation.origin else ""
     about = (

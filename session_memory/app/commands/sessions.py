@@ -11,10 +11,12 @@ from functools import cached_property
 from typing import Any
 
 from ...common.system.terminal import Result, Terminal
+from ...common.text.format import shorten_both
 from ...common.text.sanitize import for_people
 from ...common.text.timestamps import age, iso_time
 from ...history.archives.list import former_names
 from ...history.store.values import STATUSES
+from ...history.titles import TITLE_CHARACTERS
 from ...sessions.runtimes.detection import is_started_by_agent
 from ...sessions.transcripts.sessions import (
     AmbiguousSessionError,
@@ -176,9 +178,10 @@ class ListedSessions(Result):
     is_cut: bool = False
 
     @cached_property
-    def counts(self) -> list[int]:
-        """The number of messages of each, up to COUNTED."""
-        return [session.message_count(COUNTED) for session in self.sessions]
+    def messages(self) -> list[tuple[int, str]]:
+        """The number of messages of each, up to COUNTED, and its last request, '' unless its name
+        is its first one."""
+        return [_messages_of(session) for session in self.sessions]
 
     def show(self, terminal: Terminal) -> None:
         if not self.sessions:
@@ -192,12 +195,13 @@ class ListedSessions(Result):
         while len({id[:length] for id in ids}) < len(ids):  # they must be distinguishable
             length += 1
         rows = [("ID", "PROJECT", "RUNTIME", "MESSAGES", "AGE", "TITLE")]
-        for session, count in zip(self.sessions, self.counts):
+        for session, (count, later) in zip(self.sessions, self.messages):
             number = f"{count}{'+' if count >= COUNTED else ''}"
             runtime = (
                 f"{session.runtime.name}{' (this one)' if is_own(session, self.environ) else ''}"
             )
-            when, title = age(time.time() - session.modified), for_people(session.name)
+            when = age(time.time() - session.modified)
+            title = shorten_both(for_people(session.name), later, TITLE_CHARACTERS)
             rows.append((session.id[:length], session.project, runtime, number, when, title))
         terminal.table(rows, [3])
         if self.is_cut:
@@ -207,15 +211,22 @@ class ListedSessions(Result):
 
     def as_json(self) -> dict[str, Any]:
         listed = [
-            {**_as_json(session, count), "is_this_one": is_own(session, self.environ)}
-            for session, count in zip(self.sessions, self.counts)
+            {**_as_json(session, *messages), "is_this_one": is_own(session, self.environ)}
+            for session, messages in zip(self.sessions, self.messages)
         ]
         return {"sessions": listed, "more": self.is_cut}
 
 
-def _as_json(session: FoundSession, count: int) -> dict[str, Any]:
+def _messages_of(session: FoundSession) -> tuple[int, str]:
+    entries = session.readable_entries(COUNTED)
+    count = len({entry.message_id or entry.offset for entry in entries})
+    return count, session.later_request(entries)
+
+
+def _as_json(session: FoundSession, count: int, later_request: str) -> dict[str, Any]:
     return {
         "name": session.name,
+        "last_request": later_request or None,
         "id": session.id,
         "runtime": session.runtime.name,
         "project": session.start if session.has_text else None,

@@ -8,6 +8,7 @@ import argparse
 import os
 import time
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,7 @@ from ...awareness.events.log import notices
 from ...common.errors import SessionMemoryError, described
 from ...common.system.files import is_file
 from ...common.system.garbage import without_collection
+from ...common.system.tables import AlignedRows, fitted
 from ...common.system.terminal import Terminal, byte_size, called_as
 from ...common.text.format import counted, one_line, shorten
 from ...common.text.sanitize import for_people
@@ -35,6 +37,7 @@ if TYPE_CHECKING:  # these need apsw, which may be missing
     from ._upkeep_overview import Spent, Waiting
 
 SHOWN = 3
+TITLE_CHARACTERS = 40
 _MODES = {
     "sessions": "with the start and end of sessions",
     "watch": "by `session-memory watch`",
@@ -245,24 +248,22 @@ def _show_now(
     )
     terminal.heading(f"Now: {more if listed else 'no session in the last day'}")
     rows = [
-        (age(now - session.modified), session.runtime.TITLE, session.project, session.name)
+        (
+            (age(now - session.modified), session.runtime.TITLE, session.project),
+            partial(fitted, session.title(terminal.width)),
+        )
         for session in listed[:SHOWN]
     ]
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    for when, runtime, project, name in rows:
-        line = (
-            f"  {when:<{widths[0]}}  {runtime:<{widths[1]}}  {project:<{widths[2]}}  "
-            f"{for_people(name)}"
-        )
-        terminal.line(shorten(line, terminal.width))
+    for line in AlignedRows(rows).lines(terminal.width - 2):
+        terminal.line(f"  {line}")
     for session in listed if listed else ():
         if is_file(session.home.cursor_file(session.session.key) + ".lock"):
             waiting = delivery_state(session, os.environ).waiting.splitlines()
             collision = next((line for line in waiting if line.startswith("! ")), "")
             if collision:
-                title = shorten(one_line(for_people(session.name)), 24)
+                title = session.title(TITLE_CHARACTERS)
                 text = f'  ! next update of "{title}": {for_people(collision[2:])}'
-                terminal.line(shorten(text, terminal.width))
+                terminal.line(fitted(text, terminal.width))
                 return
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...common.system.files import Opened, os
-from ...common.text.format import counted, one_line, shorten
+from ...common.text.format import counted, shorten, shorten_both
 from ...common.text.paths import relative, resolved
 from ...common.text.sanitize import for_people
 from ...sessions.transcripts.entries import FROM_AGENTS, NOTHING, Entry, Session, ToolUse
@@ -18,6 +18,7 @@ from ...sessions.transcripts.reader import (
     TranscriptHead,
     TranscriptReader,
     is_request,
+    later_request,
     says_enough,
     telling_request,
     title_of,
@@ -69,7 +70,6 @@ MOST_SEARCHED_BYTES = 1024 * 1024  # of a transcript in which a name is searched
 _PROBES = ("echo hello", "echo hi", "ping", "test", "testing")
 
 SHORT_ID = 8  # characters of a shortened id
-_THEN = " → "  # between the first request and the last one
 _UNNAMED = "session "  # before the id of a session without a name
 
 _PLANS = "/.claude/plans/"  # of Claude Code's plan mode
@@ -455,17 +455,8 @@ def label_of(texts: Sequence[str], before_place: str, characters: int = NAME_CHA
     if not all([character.isalnum() or character in "-._@…" for character in plain]):
         called = f'"{called}"'
     if not name:
-        called = f'"{_shortened(title, goes_on, characters)}"' if title else "a session"
+        called = f'"{shorten_both(title, goes_on, characters)}"' if title else "a session"
     return called + (before_place + shorten(place, PLACE_CHARACTERS) if place else "")
-
-
-def _shortened(title: str, goes_on: str, characters: int) -> str:
-    """Return a title in at most `characters`, and of these what it says now."""
-    if not goes_on:
-        return shorten(title, characters)
-    room = characters - len(_THEN)
-    now = shorten(goes_on, max(room * 3 // 5, room - len(title)))
-    return f"{shorten(title, room - len(now))}{_THEN}{now}"
 
 
 def is_same_prompt(prompt: str, report: Report, now: float) -> bool:
@@ -579,13 +570,12 @@ def _later_request(report: Report) -> str:
     """Return the last request of a session that is named after its first one; '' if it says little
     or is the first one."""
     request = report.summary.last_request
-    if not (report.title and report.is_request) or not says_enough(request):
+    if not (report.title and report.is_request):
         return ""
-    start = report.title.rstrip("…")
-    head = one_line(request[: 2 * len(start)])
-    if "[redacted" in start:  # the title is without secrets
-        _, head = kept_title((FIRST_PROMPT_RANK, request))
-    return "" if head.startswith(start) else request
+    if "[redacted" in report.title:  # the title is without secrets
+        _, shown = kept_title((FIRST_PROMPT_RANK, request))
+        return request if later_request(report.title, [shown]) else ""
+    return later_request(report.title, [request])
 
 
 def _place(session: Session, cwd: str) -> tuple[str, str]:

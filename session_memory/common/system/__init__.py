@@ -22,6 +22,7 @@ quick_sqlite: SQLite without the `sqlite3` package, which takes long to import
 sqlite: private SQLite files with migrations
 sqlite_pages: the rows of a damaged SQLite file
 sqlite_reads: reads that tell a failing disk from a damaged file
+tables: rows as aligned columns, and texts that fit into columns
 terminal: lines for people, JSON for programs, and errors
 utf8_mode: restarting a command in UTF-8 mode
 zstd: compressing with zstd

@@ -322,9 +322,9 @@ class Terminal:
         Return its place among the others, or the text that the person typed instead: '' for
         nothing. They choose with fzf if it is installed, else by a number."""
         from ._chooser import chosen_with_fzf
-        from ._tables import table_lines
+        from .tables import HeadedRows
 
-        chosen = chosen_with_fzf([plain_text(line) for line in table_lines(rows, (), columns())])
+        chosen = chosen_with_fzf([plain_text(line) for line in HeadedRows(rows).lines(columns())])
         if chosen is not None:
             return chosen if chosen >= 0 else ""
         shown = rows[: max(2, _screen_lines() - 2)]
@@ -392,12 +392,13 @@ class Terminal:
 
         On a terminal, cells that have no room end after a word, and the rows below the headings end
         with bars for `shares`."""
-        from ._tables import table_lines
+        from .tables import HeadedRows
 
         room = columns() if self.is_interactive else None
-        lines = table_lines(rows, numbers, room)
+        table = HeadedRows(rows, numbers)
+        lines = table.lines(room)
         if room is not None and shares:
-            narrow = table_lines(rows, numbers, room - _BAR)
+            narrow = table.lines(room - _BAR)
             barred = self.with_bars(narrow, [0.0, *shares, *[0.0] * len(rows)])
             lines = lines if barred == narrow else barred
         for index, line in enumerate(lines):

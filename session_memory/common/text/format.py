@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 ELLIPSIS = "…"
+THEN = " → "  # between the first and the later one of two texts
 _MOST_DIGITS = 400  # of a number: more than any that is stored
 _WORD_SEARCH = 16  # how far back a cut looks for a space; a longer word is cut
 
@@ -33,6 +34,16 @@ def shorten(text: str, limit: int) -> str:
     while cut > 0 and not _may_cut(text, cut):
         cut -= 1
     return text[:cut].rstrip() + ELLIPSIS
+
+
+def shorten_both(first: str, then: str, limit: int) -> str:
+    """Return `first → then` in at most `limit` characters, most of them for `then`; without `then`,
+    only `first`."""
+    if not then:
+        return shorten(first, limit)
+    room = limit - len(THEN)
+    then = shorten(then, max(room * 3 // 5, room - len(first)))
+    return f"{shorten(first, room - len(then))}{THEN}{then}"
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

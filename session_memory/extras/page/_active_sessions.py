@@ -19,6 +19,7 @@ from ...common.errors import SessionMemoryError
 from ...history.store.location import StoreLocation
 from ...history.store.sqlite.engine import SqliteStore
 from ...history.store.values import TOOL_ROLE, Conversation, Filter, StoredEntry
+from ...history.titles import Titles
 from ...sessions.settings.host_layout import Layout
 from ...sessions.transcripts.entries import Entry, ToolUse
 from ...sessions.transcripts.sessions import UnknownSessionError
@@ -97,7 +98,8 @@ def _of_conversation(store: SqliteStore, conversation: Conversation) -> ActiveSe
         entries,
         last_at,
     )
-    return card._replace(origin=conversation.home)
+    later = Titles(store, [conversation]).later(conversation)
+    return card._replace(origin=conversation.home, later_request=later)
 
 
 def _entry_of(item: StoredEntry) -> Entry:

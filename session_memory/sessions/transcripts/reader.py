@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ...common.system.files import os, read_at
 from ...common.system.json import decode_line
+from ...common.text.format import ELLIPSIS, one_line
 from ...common.text.paths import is_id
 from ...common.text.timestamps import local_time
 from ..runtimes.records import CALLS, MESSAGES, RESULTS, SUB_AGENTS, CallResult, Compaction
@@ -430,6 +431,17 @@ def title_of(request: str) -> str:
     if request.startswith(_HANDOFF):
         return _title_of_successor(request)
     return (_heading_of_plan(request) if is_plan(request) else "") or _topic(request)
+
+
+def later_request(title: str, texts: Iterable[str]) -> str:
+    """Return the last request of a session whose title is a request; '' if it says little or is
+    the one in the title.
+
+    `texts` are the user's, the latest first."""
+    request = title_of(telling_request(filter(is_request, texts)))
+    start = title.rstrip(ELLIPSIS)
+    is_first = one_line(request[: 2 * len(start)]).startswith(start)
+    return request if says_enough(request) and not is_first else ""
 
 
 def _title_of_successor(page: str) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ...common.errors import SessionMemoryError
 from ...common.system.files import is_regular, status_at, user_dir
-from ...common.text.format import has_words
-from ...common.text.sanitize import name_for_people, shortened
+from ...common.text.format import has_words, one_line, shorten_both
+from ...common.text.sanitize import beginning, for_people, name_for_people, shortened
 from ...common.text.timestamps import local_time
 from ..runtimes.base import Runtime
 from ..runtimes.table import all_runtimes
@@ -23,12 +23,20 @@ from .gate import TITLE_CHARACTERS, Described, Family, Gate, Unruled, describe
 from .log import has_entries, last_entries
 from .project_folders import project_folders
 from .projects import is_of_namesake
-from .reader import USER_RANK, Title, title_by_time
+from .reader import (
+    FIRST_PROMPT_RANK,
+    USER_RANK,
+    Title,
+    later_request,
+    title_by_time,
+)
 from .turns import is_at_work
 
 Candidate = tuple[Session, Runtime, Home]
 
 CANDIDATES = 12
+_REQUEST_CHARACTERS = 2000  # it may begin with a pasted text
+_TITLE_ENTRIES = 60  # in which the last request is searched
 LATEST = 5  # these are named if none fits
 
 
@@ -71,7 +79,9 @@ class FoundSession:
         by_time = "" if self.began is None else title_by_time(self.began)
         given = title[1] if title[0] >= USER_RANK else ""
         saved_as = shortened(former, TITLE_CHARACTERS)
-        self.name = session.name or given or saved_as or title[1] or by_time or session.key
+        own_name = session.name or given or saved_as
+        self.name = own_name or title[1] or by_time or session.key
+        self.is_named_by_request = bool(title[1]) and not own_name and title[0] == FIRST_PROMPT_RANK
 
     @property
     def project(self) -> str:
@@ -97,13 +107,30 @@ class FoundSession:
         except OSError:
             return False
 
-    def message_count(self, most: int) -> int:
-        """Return its number of messages in its last `most` entries; 0 if it cannot be read."""
+    def readable_entries(self, most: int) -> list[Entry]:
+        """Return the last visible entries; none if it cannot be read."""
         try:
-            entries, _ = self.last_entries(most)
+            return self.last_entries(most)[0]
         except OSError:
-            return 0
-        return len({entry.message_id or entry.offset for entry in entries})
+            return []
+
+    def later_request(self, entries: Sequence[Entry]) -> str:
+        """Return the last request in its last `entries` for people, if its name is its first one;
+        else ''."""
+        if not self.is_named_by_request:
+            return ""
+        texts = [
+            for_people(beginning(entry.text, _REQUEST_CHARACTERS))
+            for entry in reversed(entries)
+            if entry.role == "user"
+        ]
+        return one_line(later_request(for_people(self.name), texts))
+
+    def title(self, limit: int) -> str:
+        """Return its name for people in at most `limit` characters, with its last request if the
+        name is its first one."""
+        later = self.later_request(self.readable_entries(_TITLE_ENTRIES))
+        return shorten_both(one_line(for_people(self.name)), later, limit)
 
     def described(self) -> str:
         """Return a line that identifies it: its id, when and where it was at work, and its name."""

@@ -9,6 +9,7 @@ from ....common.text.format import counted
 from ....common.text.sanitize import for_people
 from ....history.conflicts import Clash, Side, Unjudged, find_conflicts, live_sessions, sides_of
 from ....history.git.merges import Conflict
+from ....history.titles import TITLE_CHARACTERS
 from .._page_request import PageRequest
 from .._view import View, frame
 
@@ -61,7 +62,7 @@ def _judged(request: PageRequest) -> dict[str, Any]:
 
 def _branch(side: Side) -> dict[str, Any]:
     sessions = [
-        (session.id, for_people(session.name or "Untitled"), session.runtime.name)
+        (session.id, session.title(TITLE_CHARACTERS) or "Untitled", session.runtime.name)
         for session in side.sessions
     ]
     return {

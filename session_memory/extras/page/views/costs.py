@@ -5,6 +5,7 @@ from __future__ import annotations
 from calendar import monthrange
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import date, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from ....history.prices import all_prices
 from ....history.store.sqlite.counted_files import CountedFiles
 from ....history.store.sqlite.queue_file import UnreadableQueueError
 from ....history.store.values import Conversation, Filter
+from ....history.titles import Titles
 from ....memory.runner import settings_of
 from .._choices import chosen_of, filters, period, places
 from .._labels import shown_runtime
@@ -110,7 +112,7 @@ def _counted(request: PageRequest) -> dict[str, Any]:
             ("Model", by["model"]),
             ("Project", by["project"][:SHOWN]),
             ("Runtime", by["runtime"]),
-            ("Session", by["session"][:SHOWN]),
+            ("Session", _titled(request, sessions.conversations, by["session"][:SHOWN])),
             ("Day", by["day"]),
         ],
         "memories": memories,
@@ -120,6 +122,23 @@ def _counted(request: PageRequest) -> dict[str, Any]:
         "runtimes": {shown_runtime(name).title: name for name in sorted(_runtimes(sessions))},
         "asked": {name: request.one(name) for name in ("since", "project", "runtime", "by")},
     }
+
+
+def _titled(
+    request: PageRequest, conversations: list[Conversation], sums: list[CostSum]
+) -> list[CostSum]:
+    """Return the sums of sessions with titles; `conversations` begin with the latest."""
+    named = {each.name for each in sums}
+    sessions: dict[str, Conversation] = {}
+    for conversation in conversations:
+        if conversation.session_id in named:
+            latest = sessions.get(conversation.session_id, conversation)
+            sessions[latest.session_id] = latest._replace(title=conversation.title)
+    titles = Titles(request.store, sessions.values())
+    return [
+        replace(each, title=titles.of(sessions[each.name])) if each.name in sessions else each
+        for each in sums
+    ]
 
 
 def _runtimes(sessions: SessionFiles) -> set[str]:

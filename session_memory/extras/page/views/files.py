@@ -14,6 +14,7 @@ from ....common.text.paths import relative
 from ....common.text.sanitize import for_people
 from ....history.store.sqlite.tool_uses import conversation_steps
 from ....history.store.values import Conversation, Filter, StoredEntry, edits_in
+from ....history.titles import Titles
 from .._choices import period, places
 from .._labels import ShownRuntime, shown_runtime
 from .._page_request import PageRequest
@@ -75,12 +76,14 @@ def values(request: PageRequest) -> dict[str, Any]:
     held = Counter(
         path for session in request.active for path in {path for path, _, _ in session.hands}
     )
+    shown = {path: list(edits[path].values()) for path in latest[:SHOWN]}
+    titles = Titles(request.store, {edit.conversation for by in shown.values() for edit in by})
     return {
         "files": [
-            _shown(path, list(edits[path].values()), request.active)._replace(
+            _shown(path, by, titles, request.active)._replace(
                 worktree=_linked_worktree(path, worktrees)
             )
-            for path in latest[:SHOWN]
+            for path, by in shown.items()
         ],
         "count": len(edits),
         "shared": sum(held[path] > 1 for path in edits),
@@ -114,7 +117,9 @@ def _linked_worktree(path: str, known: dict[str, Worktree | None]) -> str:
     return for_people(worktree.name) if worktree and worktree.git_dir != worktree.common_dir else ""
 
 
-def _shown(path: str, by: list[EditedBy], active: list[ActiveSession]) -> EditedFile:
+def _shown(
+    path: str, by: list[EditedBy], titles: Titles, active: list[ActiveSession]
+) -> EditedFile:
     by.sort(key=lambda edit: -edit.at)
     cwd = by[0].conversation.cwd
     holders = {
@@ -125,7 +130,7 @@ def _shown(path: str, by: list[EditedBy], active: list[ActiveSession]) -> Edited
     }
     named = [
         edit._replace(
-            title=for_people(edit.conversation.title) or "Untitled",
+            title=titles.of(edit.conversation) or "Untitled",
             is_in_hand=edit.conversation.session_id in holders,
         )
         for edit in by

@@ -22,6 +22,7 @@ from ....extension_points import EXPORT_FORMATS
 from ....history.export import ExportHead, export
 from ....history.marks import Marks, SessionKey, SessionMarks
 from ....history.store.values import Conversation, Filter
+from ....history.titles import Titles
 from ....sessions.settings.keys import set_key
 from .._choices import chosen_of, period, places
 from .._labels import ShownRuntime, shown_runtime
@@ -39,19 +40,38 @@ ENDINGS = {"html": "html", "markdown": "md", "json": "json"}
 
 
 class MarkedSession(NamedTuple):
-    """A session in the table; `key` names it in forms."""
+    """A session in the table; `key` names it in forms, `title` to people.
+
+    `text` is what it is found by, in lower case."""
 
     key: str
     conversation: Conversation
+    title: str
+    text: str
     runtime: ShownRuntime
     project: str
     marks: SessionMarks
 
     @classmethod
-    def of(cls, session: Conversation, marks: Marks) -> MarkedSession:
-        key = _key_of(session)
-        runtime, project = shown_runtime(session.runtime), project_of(session.cwd)
-        return cls("/".join(key), session, runtime, project, marks.of(key))
+    def all_of(
+        cls, request: PageRequest, sessions: list[Conversation], marks: Marks
+    ) -> list[MarkedSession]:
+        titles = Titles(request.store, sessions)
+        return [cls._of(session, titles, marks.of(_key_of(session))) for session in sessions]
+
+    @classmethod
+    def _of(cls, session: Conversation, titles: Titles, marks: SessionMarks) -> MarkedSession:
+        project = project_of(session.cwd)
+        words = (session.title, titles.later(session), project, *marks.labels)
+        return cls(
+            "/".join(_key_of(session)),
+            session,
+            titles.of(session),
+            " ".join(words).casefold(),
+            shown_runtime(session.runtime),
+            project,
+            marks,
+        )
 
 
 def _values(request: PageRequest) -> dict[str, Any]:
@@ -64,8 +84,8 @@ def _values(request: PageRequest) -> dict[str, Any]:
     label, typed = request.one("label"), request.one("q").strip().casefold()
     wanted = Filter(directories=chosen.directories, runtime=request.one("runtime"), since=since)
     sessions, is_cut = _found(request, marks, wanted, label)
-    listed = [MarkedSession.of(session, marks) for session in sessions]
-    listed = [session for session in listed if typed in _text_of(session)]
+    listed = MarkedSession.all_of(request, sessions, marks)
+    listed = [session for session in listed if typed in session.text]
     listed.sort(key=lambda session: session.conversation.last_message_at or 0, reverse=True)
     listed.sort(key=lambda session: -session.marks.pinned_at)
     labels = sorted({label for each in marks.of_sessions.values() for label in each.labels})
@@ -112,11 +132,6 @@ def _of_session(request: PageRequest, key: SessionKey, wanted: Filter) -> list[C
     return [session for session in sessions if _key_of(session) == key]
 
 
-def _text_of(session: MarkedSession) -> str:
-    words = (session.conversation.title, session.project, *session.marks.labels)
-    return " ".join(words).casefold()
-
-
 def _key_of(session: Conversation) -> SessionKey:
     return session.home, session.session_id
 
@@ -136,7 +151,7 @@ def _chosen(request: PageRequest) -> dict[str, Any]:
     """Return the selected sessions, their labels, and the formats of an export."""
     marks, marks_problem = Marks.readable(request.location.home)
     selected = _chosen_sessions(request, request.query.get("session", []))
-    listed = [MarkedSession.of(session, marks) for session in selected]
+    listed = MarkedSession.all_of(request, selected, marks)
     return {
         "sessions": listed,
         "marks_problem": marks_problem,

@@ -21,6 +21,7 @@ from ....history.store.values import (
     Hits,
     StoredEntry,
 )
+from ....history.titles import Titles
 from ....memory.shared_store import SharedStore, SharedStoreError
 from .. import _choices as choices
 from .._page_request import PageRequest
@@ -65,7 +66,7 @@ def _values(request: PageRequest) -> dict[str, Any]:
     }
     return {
         "query": query,
-        "hits": _shown(hits),
+        "hits": _shown(request, hits),
         "notice": hits.notice,
         "problem": problem,
         "more": {**requested, "limit": MOST} if len(hits) == wanted.limit < MOST else None,
@@ -90,9 +91,13 @@ def _palette(request: PageRequest) -> dict[str, Any]:
     words = query.casefold().split()
     conversations = request.store.conversations(wanted._replace(limit=PALETTE_SESSIONS))
     latest = latest_sessions(request, conversations)
-    fitting = [session for session in latest if all(word in text_of(session) for word in words)]
-    hits = _shown(request.store.search(query, wanted)) if query else []
+    titles = Titles(request.store, latest)
+    fitting = [
+        session for session in latest if all(word in text_of(session, titles) for word in words)
+    ]
+    hits = _shown(request, request.store.search(query, wanted)) if query else []
     return {
+        "titles": titles,
         "sessions": fitting[: PALETTE_HITS if query else PALETTE_LINES],
         "hits": hits,
         "q": query,
@@ -163,14 +168,17 @@ def _entries(request: PageRequest, store: SqliteStore | SharedStore) -> list[Sto
     return list(store.entries(conversation)) if known else []
 
 
-def _shown(hits: list[Hit]) -> list[tuple[Conversation, StoredEntry, str, list[tuple[str, bool]]]]:
+def _shown(
+    request: PageRequest, hits: list[Hit]
+) -> list[tuple[Conversation, StoredEntry, str, list[tuple[str, bool]]]]:
     """Return the hits, redacted.
 
     Each has the speaker, and the snippet as pairs of a text and whether it matched."""
     shown = []
+    titles = Titles(request.store, [hit.conversation for hit in hits if not hit.conversation.who])
     for hit in hits:
         of = hit.conversation
-        title, cwd, who = for_people(of.title) or "Untitled", for_people(of.cwd), for_people(of.who)
+        title, cwd, who = titles.of(of) or "Untitled", for_people(of.cwd), for_people(of.who)
         conversation = of._replace(title=title, cwd=cwd, who=who)
         is_prose = hit.entry.role == "assistant"
         pieces = [(for_people(piece), number % 2 == 1) for number, piece in enumerate(hit.pieces)]

@@ -20,6 +20,7 @@ from ....history.marks import Marks
 from ....history.prices import all_prices
 from ....history.store.sqlite.counted_files import CountedFiles
 from ....history.store.values import TOOL_ROLE, Conversation, Filter, StoredEntry, edits_in
+from ....history.titles import Titles
 from ....memory.library import open_index
 from ....memory.memory_index import MemoryFilter
 from ....memory.runner import settings_of
@@ -33,6 +34,7 @@ from .._view import View
 from .organise import MarkedSession
 
 REQUEST_CHARACTERS = 110
+NAME_CHARACTERS = 200
 REQUESTS = 100  # listed at once, the latest
 FILES = 40  # likewise
 PATIENCE_SECONDS = 1.0
@@ -67,6 +69,7 @@ def _values(request: PageRequest) -> dict[str, Any]:
     at = request.number("at", 0, _HIGHEST) or next(
         (chunk.first for chunk in chunks if chunk.conversation == named), 0
     )
+    of_session = latest._replace(title=conversations[0].title)
     last_at = request.last_at(latest)
     is_active = last_at >= active_since(request.now)
     shown = next((chunk for chunk in chunks if chunk.first <= at <= chunk.last), None)
@@ -77,7 +80,7 @@ def _values(request: PageRequest) -> dict[str, Any]:
     )
     return {
         **_facts(request, conversations),
-        "name": for_people(conversations[0].title) or "Untitled",
+        "name": Titles(request.store, [of_session]).of(of_session, NAME_CHARACTERS) or "Untitled",
         **_commands(request, latest),
         "chunks": chunks,
         "shown": shown,
@@ -123,7 +126,7 @@ def _session_facts(request: PageRequest) -> dict[str, Any]:
 def _facts(request: PageRequest, conversations: list[Conversation]) -> dict[str, Any]:
     latest = conversations[-1]
     marks, marks_problem = Marks.readable(request.location.home)
-    marked = MarkedSession.of(latest, marks)
+    [marked] = MarkedSession.all_of(request, [latest], marks)
     return {
         "session_id": latest.session_id,
         "runtime": marked.runtime,

@@ -16,6 +16,7 @@ from ....common.text.sanitize import for_people
 from ....common.text.timestamps import midnight
 from ....history.marks import Marks, Seen
 from ....history.store.values import Conversation, Filter
+from ....history.titles import Titles
 from .._labels import shown_runtime
 from .._now_rows import ActiveRow, CollisionRow, Notice, collision_rows
 from .._page_request import PageRequest
@@ -92,8 +93,8 @@ def _show_seen_again(request: PageRequest, _: FormFields) -> str:
 def _listed(request: PageRequest) -> dict[str, Any]:
     """Return the list of sessions.
 
-    `days` are pairs of a day's name and its sessions; `here` is the id of the session shown;
-    `working` are the ids of the sessions at work."""
+    `days` are pairs of a day's name and its sessions, which `titles` name; `here` is the id of the
+    session shown; `working` are the ids of the sessions at work."""
     sessions = sorted(
         latest_sessions(request, request.store.conversations(Filter(limit=CONVERSATIONS))),
         key=lambda conversation: -(conversation.last_message_at or 0),
@@ -104,6 +105,7 @@ def _listed(request: PageRequest) -> dict[str, Any]:
     working = {session.id for session in request.active if session.state.is_working}
     return {
         "days": [(day, list(run)) for day, run in days],
+        "titles": Titles(request.store, sessions),
         "here": request.one("here"),
         "working": working,
     }
@@ -120,10 +122,11 @@ def _day_name(milliseconds: int | None, now: float) -> str:
     return time.strftime("%A" if days < 7 else "%B %Y", time.localtime(at))
 
 
-def text_of(conversation: Conversation) -> str:
+def text_of(conversation: Conversation, titles: Titles) -> str:
     """Return what a session is found by in the palette, in lower case."""
     project, runtime = project_of(conversation.cwd), shown_runtime(conversation.runtime).title
-    return f"{conversation.title} {project} {runtime} {conversation.session_id}".casefold()
+    words = conversation.title, titles.later(conversation), project, runtime
+    return " ".join((*words, conversation.session_id)).casefold()
 
 
 def latest_sessions(

@@ -20,6 +20,7 @@ from ....history.copies.deletions import (
 )
 from ....history.store.sqlite.tool_uses import work_hours
 from ....history.store.values import Conversation, Filter
+from ....history.titles import Titles
 from .._choices import chosen_of, places
 from .._labels import ShownRuntime, shown_runtime
 from .._page_request import PageRequest
@@ -119,9 +120,10 @@ def _values(request: PageRequest) -> dict[str, Any]:
         limit=MOST,
     )
     conversations = request.store.conversations(wanted)
+    bars = _bars(conversations, Titles(request.store, conversations), (begin, end), span)
     here = (request.now - begin) / (end - begin) * 100
     return {
-        **_drawn(_lanes_of(_bars(conversations, begin, end, span))),
+        **_drawn(_lanes_of(bars)),
         "begin": begin,
         "ticks": _ticks(span, begin, end),
         "here": round(here, 2) if 0 < here < 100 else None,
@@ -191,8 +193,11 @@ def _lanes_of(bars: Iterable[Bar]) -> list[Lane]:
     return lanes
 
 
-def _bars(conversations: Sequence[Conversation], begin: float, end: float, span: str) -> list[Bar]:
-    """Return a bar for each conversation with a time."""
+def _bars(
+    conversations: Sequence[Conversation], titles: Titles, period: tuple[float, float], span: str
+) -> list[Bar]:
+    """Return a bar for each conversation with a time in a period, from its begin to its end."""
+    begin, end = period
     bars = []
     for conversation in conversations:
         if conversation.first_message_at is None or conversation.last_message_at is None:
@@ -204,10 +209,7 @@ def _bars(conversations: Sequence[Conversation], begin: float, end: float, span:
         room = max(width, ROOM[span])
         left = min(begins_at, 100 - room)  # in the evening the title begins before its bar
         project = project_of(for_people(conversation.cwd)) or "Without a project"
-        title, runtime = (
-            for_people(conversation.title) or "Untitled",
-            shown_runtime(conversation.runtime),
-        )
+        title = titles.of(conversation) or "Untitled"
         left, width, room, offset = [
             round(number, 3) for number in (left, width, room, begins_at - left)
         ]
@@ -215,7 +217,7 @@ def _bars(conversations: Sequence[Conversation], begin: float, end: float, span:
             conversation.session_id,
             conversation.id,
             title,
-            runtime,
+            shown_runtime(conversation.runtime),
             project,
             conversation.entry_count,
             first,

@@ -11,13 +11,24 @@ import os
 import time
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from ....common.system.sqlite import Connection, Patience, compact, fetch
+from ....common.text.format import one_line
+from ....sessions.transcripts.reader import FIRST_PROMPT_RANK, later_request
 from ...search.search import search
 from ..rules import StoreRules
-from ..values import ITEM_BITS, Conversation, Counts, Filter, Hits, StoredEntry, Visible
+from ..values import (
+    ITEM_BITS,
+    NUMBERS,
+    Conversation,
+    Counts,
+    Filter,
+    Hits,
+    StoredEntry,
+    Visible,
+)
 from .corruption import StoreDatabase
 from .exclusions import (
     FILES_WITH_EXCLUDED,
@@ -48,6 +59,7 @@ _BY_ITEM = {
     "memory_written_lines_by_item": "memory_written_lines (item)",
 }
 _FORGOTTEN_AT_ONCE = 200  # files: other processes wait meanwhile
+_REQUEST_CHARACTERS = 2000  # of a message: it may begin with a pasted text
 _READ_ITEMS = 1000  # of a conversation, at a time: some have a hundred thousand
 
 
@@ -446,6 +458,33 @@ class SqliteStore(StoreDatabase):
     def conversation(self, conversation_id: int) -> Conversation | None:
         """Return one conversation; None if there is none of that id."""
         return next(iter(self._conversations(Filter(), "AND c.id = ?", conversation_id)), None)
+
+    def later_requests(self, conversations: Iterable[Conversation]) -> dict[int, str]:
+        """Return, by the conversation's id, the last request in its session until its end.
+
+        It is missing if the session is not named after its first request, or has no other one.
+        Messages are read backward until one says enough."""
+        shown = f"AND {item_shown('id')}" if self.is_excluding() else ""
+        last_item = (
+            f"SELECT c.last_item FROM {CONVERSATIONS} "
+            f"WHERE c.id = ? AND f.title_rank <= {FIRST_PROMPT_RANK}"
+        )
+        said = (
+            f"SELECT substr(content, 1, {_REQUEST_CHARACTERS}) FROM memory_transcript_entries "
+            f"WHERE id BETWEEN ? AND ? AND role = 'user' {shown} ORDER BY id DESC"
+        )
+        requests = {}
+        for conversation in conversations:
+            for (last,) in self.rows(last_item, (conversation.id,)):
+                with (
+                    self.explained(),
+                    closing(self.connection.execute(said, (last & ~NUMBERS, last))) as rows,
+                ):
+                    texts = (text for (text,) in rows)
+                    later = later_request(one_line(conversation.title), texts)
+                if later:
+                    requests[conversation.id] = one_line(later)
+        return requests
 
     def _conversations(
         self, wanted: Filter, condition_or_order: str, value: int

@@ -1,0 +1,130 @@
+"""Rows as aligned columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from ..text.format import THEN, shorten
+from ._wrapping import width_of as width_of
+from ._wrapping import words_wrapped
+from .plain_output import plain_text
+
+_SPACE = "  "  # between two columns
+_LEAST_OF_TWO = 30  # columns: less would show only a word or two of each text
+LastCell = Callable[[int], str]  # for so many columns
+
+
+class HeadedRows:
+    """Rows in columns, the headings first; the columns in `numbers` are on the right."""
+
+    def __init__(self, rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> None:
+        self._cells = [[plain_text(cell).replace("\n", " ") for cell in row] for row in rows]
+        self._numbers = numbers
+
+    def lines(self, room: int | None) -> list[str]:
+        """Return the rows as lines.
+
+        With `room`, the columns of the terminal, wide characters count twice, and the widest cells
+        end after a word with an ellipsis if a line would not fit. Without, a character is a column.
+        """
+        cells = self._cells
+        measure: Callable[[str], int] = len
+        widths = [max(map(len, column)) for column in zip(*cells)]
+        if room is not None:
+            measure = width_of
+            widths = _widths(cells, room)
+            cells = [
+                [_fitted(cell, width, _cut) for cell, width in zip(row, widths)] for row in cells
+            ]
+        return [line.rstrip() for line in _padded(cells, widths, self._numbers, measure)]
+
+
+class AlignedRows:
+    """Rows of cells in columns, without empty columns; the cells in `numbers` are on the right.
+
+    Each row ends with a cell that is made for the columns that are left."""
+
+    def __init__(
+        self, rows: Sequence[tuple[Sequence[str], LastCell]], numbers: Collection[int] = ()
+    ) -> None:
+        cells = [row for row, _ in rows]
+        widths = [max(map(width_of, column)) for column in zip(*cells)]
+        self._begun = [
+            f"{line}{_SPACE}" if line else "" for line in _padded(cells, widths, numbers, width_of)
+        ]
+        self._last = [last for _, last in rows]
+
+    def lines(self, room: int) -> list[str]:
+        """Return the rows as lines of at most `room` columns."""
+        return [
+            f"{line}{last(max(1, room - width_of(line)))}".rstrip()
+            for line, last in zip(self._begun, self._last)
+        ]
+
+
+def fitted(text: str, room: int) -> str:
+    """Return a text in at most `room` columns.
+
+    Of two texts with THEN between them, a part of both is left, in little room only of the second.
+    """
+    return _fitted(text, room, _shortened)
+
+
+def _fitted(text: str, room: int, cut: Callable[[str, int], str]) -> str:
+    if width_of(text) <= room:
+        return text
+    first, _, then = text.partition(THEN)
+    if not then:
+        return cut(text, room)
+    left = room - width_of(THEN)
+    if room < _LEAST_OF_TWO:
+        return cut(then, room)
+    then = cut(then, max(left * 3 // 5, left - width_of(first)))
+    return f"{cut(first, left - width_of(then))}{THEN}{then}"
+
+
+def _shortened(text: str, room: int) -> str:
+    """Return a text without THEN in at most `room` columns; a long word is cut too."""
+    limit = room
+    while width_of(shown := shorten(text, limit)) > room and limit > 1:
+        limit -= max(1, (width_of(shown) - room) // 2)
+    return shown
+
+
+def _cut(cell: str, width: int) -> str:
+    """Return a cell without THEN in at most `width` columns, unless its first word is longer."""
+    return cell if width_of(cell) <= width else f"{words_wrapped(cell, width - 1)[0]}…"
+
+
+def _padded(
+    cells: Sequence[Sequence[str]],
+    widths: Sequence[int],
+    numbers: Collection[int],
+    measure: Callable[[str], int],
+) -> list[str]:
+    """Return rows of cells as lines of the same width, without the columns of no width."""
+    lines = []
+    for row in cells:
+        padded = []
+        for at, (cell, width) in enumerate(zip(row, widths)):
+            space = " " * (width - measure(cell))
+            padded += [space + cell if at in numbers else cell + space] if width else []
+        lines.append(_SPACE.join(padded))
+    return lines
+
+
+def _widths(cells: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Return the widths of the columns: the widest ones give way until all fit.
+
+    None is narrower than its heading or the first word of a cell."""
+    widths = [max(map(width_of, column)) for column in zip(*cells)]
+    least = [
+        max(width_of(heading), *[width_of(_fitted(cell, 1, _cut)) for cell in column])
+        for heading, *column in zip(*cells)
+    ]
+    for _ in range(sum(widths) + len(_SPACE) * (len(widths) - 1) - room):
+        spare = [(width, at) for at, width in enumerate(widths) if width > least[at]]
+        if not spare:
+            break
+        widths[max(spare)[1]] -= 1
+    return widths
