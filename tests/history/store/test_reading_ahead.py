@@ -211,6 +211,26 @@ def test_files_may_be_passed_over(scene, always):
     assert len(extracts) > 1
 
 
+def test_another_process_returns_an_extract_as_it_read_it(scene, always):
+    edit = {"file_path": "/p/a.py", "old_string": "", "new_string": "a line that is long enough"}
+    call = assistant("I edit \ud83d it", ("Edit", edit), ("Bash", {"command": "make"}))
+    answers = [
+        {"type": "tool_result", "tool_use_id": block["id"], "content": "done"}
+        for block in call["message"]["content"][1:2]
+    ]
+    late = {"type": "tool_result", "tool_use_id": "toolu_before", "content": "x", "is_error": True}
+    path = scene.write("edits", user("begin"), call, user(answers), user([late]), user("end"))
+    [file] = [found for found in SourceDirectory(str(scene.root)).files() if "edits" in found.path]
+    status, key = os.stat(path), b"k" * 32
+    with ReadAhead([file], "", 1 << 20, 2, key) as reading:
+        [extract] = reading.extracts(file, status.st_ino, status.st_size)
+    [here] = read_spans([Span(str(path), 0, 0)], "", key)
+    assert repr(extract) == repr(here)  # with the types, which are equal to plain tuples
+    edited, run = here.entries[1].tools
+    assert (edited.ended.outcome, len(edited.lines), run.ended) == ("ok", 1, None)
+    assert [outcome.outcome for _, outcome in here.outcomes] == ["error"]
+
+
 def test_spans_hold_each_line_once_wherever_they_are_cut(scene):
     long, short = scene.file("session-0"), scene.write("short", user("x"), user("y"))
     for path, limits in ((long, (700, 4000, long.stat().st_size - 1)), (short, (1,))):

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import gc
+import marshal
 import os
 import signal
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Future
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....common.system.files import Opened
 from ....common.text.secrets import scan  # noqa: F401 - loaded once, not by each fork for itself
 from ....sessions.runtimes.detection import runtime_of
 from .extract import Extract, Extractor
 from .sources import SourceFile
+from .values import NewEntry, NewTool, ToolOutcome
 
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
@@ -59,7 +61,7 @@ class ReadAhead:
         self._tasks: list[list[Span]] = []
         # the task of each span, and its index in the task
         self._places: dict[str, list[tuple[int, int]]] = {}
-        self._futures: dict[int, Future[list[Extract | None]]] = {}
+        self._futures: dict[int, Future[list[bytes]]] = {}
         self._next = 0  # the task of the span that will be asked for next
         self._pool: ProcessPoolExecutor | None = None
         unread = [file for file in files if file.size]
@@ -93,8 +95,9 @@ class ReadAhead:
 
         If they end early, the caller reads the rest."""
         for task, position in self._places.pop(file.path, ()):
-            extract = self._result(task)[position]
+            packed = self._result(task)[position]
             self._submit(task + 1 if position + 1 == len(self._tasks[task]) else task)
+            extract = _unpacked(packed) if packed else None
             if extract is None or extract.inode != inode or extract.size > size:
                 return
             yield extract
@@ -131,28 +134,68 @@ class ReadAhead:
             if self._pool and number not in self._futures:
                 try:
                     self._futures[number] = self._pool.submit(
-                        read_spans, self._tasks[number], self._home, self._line_key, self._forgotten
+                        _packed_spans,
+                        self._tasks[number],
+                        self._home,
+                        self._line_key,
+                        self._forgotten,
                     )
                 except (BrokenExecutor, OSError):  # killed, or the system has no room for processes
                     self._pool.shutdown(cancel_futures=True)
                     self._pool = None
 
-    def _result(self, task: int) -> list[Extract | None]:
+    def _result(self, task: int) -> list[bytes]:
         self._submit(task)
         future = self._futures.get(task)
         try:
-            return future.result() if future else [None] * len(self._tasks[task])
+            return future.result() if future else [b""] * len(self._tasks[task])
         except BrokenExecutor:
-            return [None] * len(self._tasks[task])
+            return [b""] * len(self._tasks[task])
 
 
 def read_spans(
     spans: list[Span], home: str, line_key: bytes = b"", forgotten: ForgottenSessions | None = None
 ) -> list[Extract | None]:
-    """Return an extract of each span; None if a file is unreadable or not a transcript.
-
-    Runs in the pool's processes."""
+    """Return an extract of each span; None if a file is unreadable or not a transcript."""
     return [_read_span(span, home, line_key, forgotten) for span in spans]
+
+
+def _packed_spans(
+    spans: list[Span], home: str, line_key: bytes, forgotten: ForgottenSessions | None
+) -> list[bytes]:
+    """Return `read_spans`, each packed, and b"" for None. Runs in the pool's processes."""
+    extracts = read_spans(spans, home, line_key, forgotten)
+    return [b"" if extract is None else _packed(extract) for extract in extracts]
+
+
+def _packed(extract: Extract) -> bytes:
+    """Return an extract as bytes, in a third of the time that pickling its named tuples takes."""
+    entries: Any = [
+        (
+            *entry[:-2],
+            [(*tool[:-2], tool.ended and (*tool.ended,), tool.lines) for tool in entry.tools],
+            entry.origin,
+        )
+        for entry in extract.entries
+    ]
+    outcomes: Any = [(call, (*outcome,)) for call, outcome in extract.outcomes]
+    return marshal.dumps((*extract._replace(entries=entries, outcomes=outcomes),))
+
+
+def _unpacked(packed: bytes) -> Extract:
+    """Return the extract that `_packed` made bytes of."""
+    plain: Any = Extract._make(marshal.loads(packed))
+    entries = [
+        NewEntry._make((*values, tuple([_tool_of(*tool) for tool in tools]), origin))
+        for *values, tools, origin in plain.entries
+    ]
+    outcomes = [(call, ToolOutcome._make(outcome)) for call, outcome in plain.outcomes]
+    return Extract._make(plain._replace(entries=entries, outcomes=outcomes))
+
+
+def _tool_of(*values: Any) -> NewTool:
+    *others, ended, lines = values
+    return NewTool._make((*others, ended and ToolOutcome._make(ended), lines))
 
 
 def _read_span(
