@@ -45,12 +45,25 @@ WRITTEN, WRITTEN_FOR_AN_HOUR = 1.25, 2.0
 SEARCH_DOLLARS = 0.01
 
 
+BY_MAIN_AGENT, BY_SUB_AGENTS, BY_WORKFLOWS, BY_ADVISOR, SEARCHES = USES = (
+    "main agent",
+    "sub-agents",
+    "agents of workflows",
+    "advisor",
+    "web searches",
+)
+
+
 class Expense(NamedTuple):
-    """One answer's usage, session and cost; the dollars are None if unknown."""
+    """One answer's usage, session and cost, and its use, which is one of USES.
+
+    The dollars are None if unknown. The web searches of an answer are an expense of their own,
+    unless the transcript has the dollars of both."""
 
     session: Conversation
     usage: CountedAnswer
     dollars: float | None
+    use: str = BY_MAIN_AGENT
 
 
 class SessionFiles:
@@ -135,23 +148,49 @@ def expenses(
     copies: list[tuple[tuple[str, int], Expense]] = []
     with counted:
         for file, session in files:
-            for runtime, answer in _answers_of(file, counted):
-                expense = Expense(session, answer, _price_of(answer, prices))
+            for runtime, answer, use in _answers_of(file, session, counted):
+                expense = Expense(session, answer, _price_of(answer, prices), use)
                 key = runtime.name, answer.answer
                 if answer.is_copy:
                     copies.append((key, expense))
                 elif not answer.answer or key not in known:
                     known.add(key)
-                    yield expense
+                    yield from _with_searches_apart(expense)
             advance(file.path, file.size)
     for key, expense in copies:  # of files that no longer exist
         if key not in known:
             known.add(key)
-            yield expense
+            yield from _with_searches_apart(expense)
+
+
+def _with_searches_apart(expense: Expense) -> Iterator[Expense]:
+    """Yield an expense, and another one for its web searches if they have a price of their own."""
+    usage = expense.usage
+    if not usage.searches or usage.dollars is not None:
+        yield expense
+        return
+    if usage.tokens:
+        yield expense._replace(usage=usage._replace(searches=0))
+    searches = CountedAnswer(
+        usage.answer,
+        usage.timestamp,
+        usage.model,
+        input=0,
+        output=0,
+        cached=0,
+        written=0,
+        written_for_an_hour=0,
+        dollars=None,
+        searches=usage.searches,
+        is_copy=usage.is_copy,
+    )
+    yield expense._replace(usage=searches, dollars=SEARCH_DOLLARS * usage.searches, use=SEARCHES)
 
 
 def _price_of(usage: CountedAnswer, prices: Prices) -> float | None:
-    """Return an answer's cost in dollars, as reported or by the model's price, or None."""
+    """Return an answer's cost in dollars, as reported or by the model's price, or None.
+
+    A price of its web searches is not in it."""
     if usage.dollars is not None:
         return usage.dollars
     plain = cost(Usage(usage.input, usage.output, usage.cached, usage.model), prices)
@@ -161,12 +200,7 @@ def _price_of(usage: CountedAnswer, prices: Prices) -> float | None:
     ]
     if plain is None or written is None or for_an_hour is None:
         return None
-    return (
-        plain
-        + WRITTEN * written
-        + WRITTEN_FOR_AN_HOUR * for_an_hour
-        + SEARCH_DOLLARS * usage.searches
-    )
+    return plain + WRITTEN * written + WRITTEN_FOR_AN_HOUR * for_an_hour
 
 
 def _sub_agents_of(
@@ -204,8 +238,11 @@ def _sub_agent_in(file: SourceFile) -> tuple[Runtime | None, str]:
         return None, ""
 
 
-def _answers_of(file: SourceFile, counted: CountedFiles) -> Iterator[tuple[Runtime, CountedAnswer]]:
-    """Yield the answers in a transcript and its sub-agents' transcripts, each with its runtime."""
+def _answers_of(
+    file: SourceFile, session: Conversation, counted: CountedFiles
+) -> Iterator[tuple[Runtime, CountedAnswer, str]]:
+    """Yield the answers in a transcript and its sub-agents' transcripts, each with its runtime and
+    use. The transcript is the session's, or a sub-agent's in a shared folder."""
     transcript = CountedTranscript(file.path, file.stamp, file.named_path)
     known = _counted(transcript, file.open, counted)
     if known is None:
@@ -216,9 +253,11 @@ def _answers_of(file: SourceFile, counted: CountedFiles) -> Iterator[tuple[Runti
     of_agents = [
         _of_agent(path, file.named_path, partial(opened, path), runtime, counted) for path in agents
     ]
-    for each in (known, *of_agents):
+    own_use = BY_MAIN_AGENT if file.key == session.source_file else BY_SUB_AGENTS
+    uses = [BY_WORKFLOWS if runtime.is_of_workflow(path) else BY_SUB_AGENTS for path in agents]
+    for each, use in zip((known, *of_agents), (own_use, *uses)):
         for answer in (each.answers if each else None) or ():
-            yield runtime, answer
+            yield runtime, answer, BY_ADVISOR if answer.is_advisor else use
 
 
 def _of_agent(
@@ -274,6 +313,7 @@ def _numbered(usage: ModelUsage, at: int | None) -> CountedAnswer:
         usage.dollars,
         usage.searches,
         usage.is_copy,
+        usage.is_advisor,
     )
 
 
@@ -361,7 +401,7 @@ class _Counts:
         return usage._replace(input=new_input, output=output, cached=cached)
 
 
-BY = ("day", "project", "session", "model", "runtime")
+BY = ("day", "project", "session", "model", "runtime", "use")
 
 
 @dataclass
@@ -376,6 +416,7 @@ class CostSum:
     output: int = 0
     cached: int = 0
     written: int = 0
+    searches: int = 0
     dollars: float | None = None
     unpriced: set[str] = field(default_factory=set)
 
@@ -392,6 +433,7 @@ class CostSum:
         self.output += usage.output
         self.cached += usage.cached
         self.written += usage.written + usage.written_for_an_hour
+        self.searches += usage.searches
         if expense.dollars is None:
             self.unpriced.add(usage.model)
         else:
@@ -418,11 +460,13 @@ def sums_of(paid: Iterable[Expense], *by: str) -> tuple[CostSum, list[list[CostS
 def name_of(expense: Expense, kind: str) -> str:
     """Return the value of an answer for a key of BY, or ''.
 
-    The keys are day, project, session, model and runtime."""
+    The keys are day, project, session, model, runtime and use."""
     if kind == "day":
         return local_time(at / 1000)[:10] if (at := expense.usage.timestamp) is not None else ""
     if kind == "model":
         return expense.usage.model
+    if kind == "use":
+        return expense.use
     if kind == "runtime":
         return expense.session.runtime
     return expense.session.cwd if kind == "project" else expense.session.session_id
@@ -447,5 +491,7 @@ def of_memories(location: StoreLocation, wanted: Filter, prices: Prices) -> list
         dollars = cost(usage, prices)
         tokens = usage.input_tokens, usage.output_tokens, usage.cached_tokens, 0
         unpriced = {usage.model} if dollars is None else set()
-        sums.append(CostSum(for_prompt(usage.model), "", *tokens, dollars, unpriced))
+        sums.append(
+            CostSum(for_prompt(usage.model), "", *tokens, dollars=dollars, unpriced=unpriced)
+        )
     return sums

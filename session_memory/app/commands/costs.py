@@ -5,13 +5,23 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ...common.system.garbage import without_collection
 from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted, enumerated, share_of
-from ...history.costs import BY, CostSum, SessionFiles, expenses, of_memories, sums_of
+from ...history.costs import (
+    BY,
+    BY_MAIN_AGENT,
+    SEARCHES,
+    CostSum,
+    SessionFiles,
+    expenses,
+    of_memories,
+    sums_of,
+)
 from ...history.prices import SOURCE, Prices, all_prices, update_prices
 from ...history.store.sqlite.counted_files import CountedFiles
 from ...history.store.sqlite.queue_file import UnreadableQueueError
@@ -34,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--by",
         choices=BY,
         default="day",
-        help="a line for each day (the default), project, session, model or runtime",
+        help="a line for each day (the default), project, session, model, runtime or use, such as sub-agents",
     )
     parser.add_argument(
         "--update-prices",
@@ -91,7 +101,7 @@ def _show_counted(opened: OpenStore, arguments: argparse.Namespace) -> int:
             for expense in expenses(files, prices, advance, counted)
             if sessions.shows(expense)
         )
-        total, [rows] = sums_of(own_expenses, arguments.by)
+        total, [rows, uses] = sums_of(own_expenses, arguments.by, "use")
     tokens = told_tokens(sessions.shown, counted, wanted.since, wanted.until) if rows else 0
     is_of_all = opened.location.visible is None and not (
         wanted.project or wanted.directories or wanted.session
@@ -102,6 +112,7 @@ def _show_counted(opened: OpenStore, arguments: argparse.Namespace) -> int:
         Costs(
             by=arguments.by,
             rows=rows,
+            uses=uses,
             limit=wanted.limit,
             total=total,
             told=tokens,
@@ -124,13 +135,14 @@ def _memory_costs(opened: OpenStore, wanted: Filter, prices: Prices) -> list[Cos
 
 @dataclass(frozen=True)
 class Costs(Result):
-    """The costs of sessions, by day or another property, at most `limit` of them shown.
+    """The costs of sessions, by day or another property, at most `limit` of them shown, and by use.
 
     `told` are the tokens of updates, `missing` counts sessions without a transcript, `memories`
     are the costs of memories by model. `is_limited` means that a filter applies."""
 
     by: str
     rows: list[CostSum]
+    uses: list[CostSum]
     limit: int
     total: CostSum
     told: int
@@ -165,11 +177,12 @@ class Costs(Result):
             (row, terminal.short(row.name) if is_path else row.name)
             for row in self.rows[: self.limit]
         ]
-        _show_table(terminal, self.by.upper(), named, self.total)
+        others = [] if self.by == "use" else [use for use in self.uses if use.name != BY_MAIN_AGENT]
+        _show_table(terminal, self.by.upper(), named, self.total, others)
         if len(self.rows) > self.limit:
             terminal.line(
                 f"These are {self.limit} of {len(self.rows)}: --limit N shows more. All are in the "
-                "last line."
+                "line `all`."
             )
         if self.total.unpriced:
             models = enumerated(
@@ -188,6 +201,7 @@ class Costs(Result):
             ],
             "more": len(self.rows) > self.limit,
             "total": _as_json(self.total),
+            "uses": [{"use": use.name, **_as_json(use)} for use in self.uses],
             "told_tokens": self.told,
             "missing_transcripts": self.missing,
             "memories": [{"model": each.name, **_as_json(each)} for each in self.memories],
@@ -195,15 +209,24 @@ class Costs(Result):
 
 
 def _show_table(
-    terminal: Terminal, first: str, rows: list[tuple[CostSum, str]], total: CostSum | None = None
+    terminal: Terminal,
+    first: str,
+    rows: list[tuple[CostSum, str]],
+    total: CostSum | None = None,
+    others: Sequence[CostSum] = (),
 ) -> None:
-    """Print costs with their names under the heading `first`, and their `total`, as figures and, on
-    a terminal, as bars."""
+    """Print costs with their names under the heading `first`, their `total`, and uses in it, as
+    figures and, on a terminal, as bars."""
     headings = first, "READ", "WRITTEN", "FROM CACHE", "INTO CACHE", "DOLLARS", ""
     cells = [_cells(costs, brief(name, NAME_CHARACTERS) or _NO_NAME) for costs, name in rows]
     if total:
         cells.append(_cells(total, "all"))
+    cells += [_cells(use, f"  {_named(use)}") for use in others]
     terminal.table([headings, *cells], range(1, 6), _shares([costs for costs, _ in rows]))
+
+
+def _named(use: CostSum) -> str:
+    return counted(use.searches, "web search", SEARCHES) if use.name == SEARCHES else use.name
 
 
 def _shares(rows: list[CostSum]) -> list[float]:
@@ -238,6 +261,7 @@ def _as_json(costs: CostSum) -> dict[str, Any]:
         "cache_read_tokens": costs.cached,
         "cache_written_tokens": costs.written,
         "cache_hits": costs.cache_hits,
+        "web_searches": costs.searches,
         "dollars": costs.dollars,
         "unpriced": sorted(costs.unpriced),
     }

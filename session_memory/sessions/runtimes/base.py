@@ -220,6 +220,10 @@ class Runtime:
         """Return the transcripts of the same sub-agents that are separate files."""
         return []
 
+    def is_of_workflow(self, path: str) -> bool:
+        """Check if a workflow started the sub-agent whose transcript is at `path`."""
+        return False
+
     def folder_beside(self, path: str) -> str:
         """Return the folder with the other files of the session whose transcript is at `path`."""
         return path.removesuffix(".jsonl")

@@ -12,7 +12,8 @@ class ModelUsage(NamedTuple):
     the cost that the runtime reports. `running_total` is the session's total, if reported: a record
     that does not change it repeats the one before. If `is_sum`, the tokens are the sums of the
     session so far. A record without tokens names the model of the next ones, and its id names their
-    turn: copies in another session have the same. Web `searches` have their own price."""
+    turn: copies in another session have the same. Web `searches` have their own price. An answer
+    `is_advisor` if another model gave it to the one at work."""
 
     id: str = ""
     model: str = ""
@@ -26,6 +27,7 @@ class ModelUsage(NamedTuple):
     is_copy: bool = False
     is_sum: bool = False
     searches: int = 0
+    is_advisor: bool = False
 
     @property
     def tokens(self) -> int:

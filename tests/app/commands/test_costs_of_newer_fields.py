@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from records import assistant, stamp, user
+from records import assistant, lines, stamp, user
 from store_scene import MONDAY, StoreUser
 
 
@@ -160,3 +160,43 @@ def test_an_old_rollout_that_has_sums_alone_counts_their_differences(machine):
     ]
     rollout(machine, 1, [*records, summed(MONDAY + 3, 400, 30), summed(MONDAY + 4, 50, 5)], MONDAY)
     assert (total(machine)["input_tokens"], total(machine)["output_tokens"]) == (450, 35)
+
+
+def uses(machine: StoreUser) -> dict[str, tuple[int, float]]:
+    """The tokens written and the dollars of each use."""
+    rows = machine.result("costs", "--by", "use")["rows"]
+    return {row["use"]: (row["output_tokens"], row["dollars"]) for row in rows}
+
+
+def test_sub_agents_workflows_the_advisor_and_searches_have_a_row_each(machine):
+    million = {"input_tokens": 0, "output_tokens": 1_000_000}
+    advice = {"type": "advisor_message", "model": "claude-opus-5", "output_tokens": 1_000_000}
+    searches = {"server_tool_use": {"web_search_requests": 12}}
+    asked = answer({**million, **searches, "iterations": [advice]})
+    path = machine.session("a", user("Bake", at=MONDAY), asked)
+    for folder, id in (("subagents", "m2"), ("subagents/workflows/w1", "m3")):
+        agent = path.with_suffix("") / folder / f"agent-{id}.jsonl"
+        agent.parent.mkdir(parents=True, exist_ok=True)
+        agent.write_bytes(lines(user("Look", at=MONDAY), answer(million, id=id)))
+    expected = {
+        "advisor": (1_000_000, 25.0),
+        "main agent": (1_000_000, 15.0),
+        "sub-agents": (1_000_000, 15.0),
+        "agents of workflows": (1_000_000, 15.0),
+        "web searches": (0, 0.12),
+    }
+    assert uses(machine) == expected
+    assert uses(machine) == expected, "as they were counted the first time"
+    assert total(machine)["dollars"] == 70.12
+    shown = machine.run("costs").stdout.splitlines()
+    names = [line.rpartition("  1,000,000")[0].split("  ")[:2] for line in shown]
+    assert ["", "sub-agents"] in names
+    [searched] = [line for line in shown if "12 web searches" in line]
+    assert searched.split()[-1] == "0.12"
+    by_model = machine.result("costs", "--by", "model")["rows"]
+    assert {row["model"]: row["dollars"] for row in by_model}["claude-sonnet-4-5"] == 45.12
+
+
+def test_a_session_alone_has_no_row_of_its_use(machine):
+    machine.session("a", user("Bake", at=MONDAY), answer({"input_tokens": 5, "output_tokens": 5}))
+    assert "main agent" not in machine.run("costs").stdout

@@ -371,3 +371,12 @@ def test_reads_that_another_session_repeats_later_count(machine: StoreUser) -> N
     sums = machine.result("proof")["sums"]
     assert sums["identical"] > 0
     assert machine.result("proof")["sums"] == sums
+
+
+def test_counts_without_advisors_are_made_again(machine: StoreUser) -> None:
+    first = results(machine)
+    with opened(machine) as database:
+        database.execute("ALTER TABLE memory_counted_answers DROP COLUMN is_advisor")
+        database.execute("DELETE FROM migrations WHERE name = 'add_advisors'")
+    assert results(machine) == first
+    assert rows(machine) > 0

@@ -112,6 +112,7 @@ def _counted(request: PageRequest) -> dict[str, Any]:
             ("Model", by["model"]),
             ("Project", by["project"][:SHOWN]),
             ("Runtime", by["runtime"]),
+            ("Use", by["use"] if len(by["use"]) > 1 else []),
             ("Session", _titled(request, sessions.conversations, by["session"][:SHOWN])),
             ("Day", by["day"]),
         ],

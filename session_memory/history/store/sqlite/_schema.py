@@ -152,6 +152,15 @@ def _index_anew(
             connection.execute(sql, (*new_texts, number))
 
 
+def add_advisors(connection: Connection) -> None:
+    """Note which answers are an advisor's; transcripts are counted once more for it."""
+    known = "SELECT 1 FROM pragma_table_info('memory_counted_answers') WHERE name = 'is_advisor'"
+    if not fetch(connection, known):
+        connection.execute("DROP TABLE memory_counted_answers")
+        _add_table(connection, "memory_counted_answers")
+        connection.execute("DELETE FROM memory_counted_files")
+
+
 # Each runs once, in one transaction with its record.
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     create_store,
@@ -172,6 +181,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     add_sub_agent_calls,
     widen_view_of_entries,
     adding("add_counted_files", "memory_counted_files", "memory_counted_answers"),
+    add_advisors,
 )
 
 

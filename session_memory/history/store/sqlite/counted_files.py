@@ -39,7 +39,7 @@ _SELECT = (
 )
 _SELECT_ANSWERS = (
     "SELECT answer, timestamp, model, input, output, cached, written, written_for_an_hour, "
-    "dollars, searches, is_copy FROM memory_counted_answers WHERE file_id = ? ORDER BY number"
+    "dollars, searches, is_copy, is_advisor FROM memory_counted_answers WHERE file_id = ? ORDER BY number"
 )
 
 
@@ -57,6 +57,7 @@ class CountedAnswer(NamedTuple):
     dollars: float | None
     searches: int
     is_copy: bool
+    is_advisor: bool = False
 
     @property
     def tokens(self) -> int:
@@ -257,7 +258,7 @@ def _put(connection: Connection, id: int, state: tuple[int, ...], counted: Count
         models = list(dict.fromkeys(answer.model for answer in counted.answers))
         connection.execute("DELETE FROM memory_counted_answers WHERE file_id = ?", (id,))
         connection.executemany(
-            "INSERT INTO memory_counted_answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"INSERT INTO memory_counted_answers VALUES (?, ?{', ?' * len(CountedAnswer._fields)})",
             [
                 (id, number, *answer._replace(model=models.index(answer.model)))  # type: ignore[arg-type]
                 for number, answer in enumerate(counted.answers)

@@ -158,6 +158,7 @@ CREATE TABLE memory_counted_files (
 );
 
 -- The answers of models in these transcripts: their tokens, web searches, and dollars if the transcript has them.
+-- `is_advisor` is 1 if a model gave it to the one at work.
 CREATE TABLE memory_counted_answers (
     file_id INTEGER NOT NULL,
     number INTEGER NOT NULL,
@@ -172,6 +173,7 @@ CREATE TABLE memory_counted_answers (
     dollars REAL,
     searches INTEGER NOT NULL,
     is_copy INTEGER NOT NULL,
+    is_advisor INTEGER NOT NULL,
     PRIMARY KEY (file_id, number)
 ) WITHOUT ROWID;
 

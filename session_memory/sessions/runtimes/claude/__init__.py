@@ -122,6 +122,9 @@ class ClaudeCode(ProjectFolders):
             agent for folder in folders for agent in transcripts_in(folder)
         ]
 
+    def is_of_workflow(self, path: str) -> bool:
+        return path.rpartition("/")[0].rpartition("/")[0].endswith(f"{self.SUB_AGENTS}/workflows")
+
     def live_session_id(self, config_dir: str, pid: int) -> str:
         return named_session_id(f"{config_dir}/sessions", str(pid))
 

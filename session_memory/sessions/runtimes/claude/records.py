@@ -399,7 +399,8 @@ def _usage(message: Record, record: Record) -> list[ModelUsage]:
         if part.get("type") == "advisor_message":  # is not in the totals
             adviser = as_string(part.get("model")) or model
             part_id = f"{answer_id} {number}" if answer_id else ""
-            usages.append(_usage_of(part, part_id, adviser, is_copy="forkedFrom" in record))
+            advice = _usage_of(part, part_id, adviser, is_copy="forkedFrom" in record)
+            usages.append(advice._replace(is_advisor=True))
     return usages
 
 
