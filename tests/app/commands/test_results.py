@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from source_trees import tree_of
 
 import session_memory
 from session_memory.cli import COMMANDS
@@ -78,7 +77,7 @@ def has_a_terminal(source: str) -> bool:
 
 
 def imported_names(source: str) -> Iterator[ast.alias]:
-    for node in ast.walk(tree_of(source)):
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom | ast.Import):
             yield from node.names
 
@@ -86,14 +85,14 @@ def imported_names(source: str) -> Iterator[ast.alias]:
 def hand_made_output(source: str) -> list[str]:
     """Return the places where a module prints something that is not a result: JSON, or by `print`."""
     ways = [alias.name for alias in imported_names(source) if alias.name in ("json", "dumps")]
-    calls = [node.func for node in ast.walk(tree_of(source)) if isinstance(node, ast.Call)]
+    calls = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
     ways += [func.id for func in calls if isinstance(func, ast.Name) and func.id == "print"]
     return ways
 
 
 def functions_that_show_and_print(source: str) -> list[str]:
     """Return the functions that show a result and print lines that its JSON cannot have."""
-    functions = [node for node in ast.walk(tree_of(source)) if isinstance(node, ast.FunctionDef)]
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
     names = []
     for function in functions:
         called = {
@@ -115,7 +114,7 @@ def test_a_command_prints_json_only_by_showing_a_result(path: Path) -> None:
         return
     source = path.read_text()
     assert hand_made_output(source) == []
-    asks = [node for node in ast.walk(tree_of(source)) if isinstance(node, ast.Attribute)]
+    asks = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)]
     assert name in ASKING or "is_json" not in [node.attr for node in asks]
     shown = [f"{name}:{function}" for function in functions_that_show_and_print(source)]
     assert [place for place in shown if place not in PREVIEWING] == []
