@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import shutil
+import ssl
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ from session_memory.history.store.sqlite.queue import StoredQueue
 from session_memory.memory.queue import PartResult, Queue
 from session_memory.memory.strategy import StrategyContext
 from session_memory.memory.token_budget import TokenBudget
+
+# Each client of a model makes one, which reads all certificates: 40 ms, and no test needs any.
+ssl.create_default_context = functools.cache(ssl.create_default_context)  # type: ignore[assignment]
 
 
 @functools.cache

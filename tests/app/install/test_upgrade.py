@@ -39,6 +39,8 @@ from session_memory.app.install._program_directory import remove_replaced, repla
 __all__ = ["former"]  # a fixture
 
 _BEGINNING = "from __future__ import annotations\n"
+# of a version that was made before
+_CHECK = re.compile(r'import session_memory\nassert session_memory.__version__ == "\d+"\n')
 
 
 @pytest.fixture
@@ -51,11 +53,10 @@ def machine() -> Machine:
 
 def make_other_version(package: Path, version: str) -> None:
     """Changes a copy of the package to a version whose modules fail beside those of any other."""
+    check = f'import session_memory\nassert session_memory.__version__ == "{version}"\n'
     for path in package.rglob("*.py"):
-        check = (
-            f'{_BEGINNING}import session_memory\nassert session_memory.__version__ == "{version}"\n'
-        )
-        path.write_text(path.read_text().replace(_BEGINNING, check, 1))
+        source = _CHECK.sub("", path.read_text(), count=1)
+        path.write_text(source.replace(_BEGINNING, _BEGINNING + check, 1))
     start = package / "__init__.py"
     start.write_text(re.sub('__version__ = ".*"', f'__version__ = "{version}"', start.read_text()))
 
@@ -68,10 +69,6 @@ def upgrade(machine: Machine, number: int) -> None:
     shutil.copytree(
         app.resolve(), built, ignore=shutil.ignore_patterns("__pycache__", "prompt.bundle")
     )
-    for path in (built / "session_memory").rglob("*.py"):
-        path.write_text(
-            path.read_text().replace(f'assert session_memory.__version__ == "{number - 1}"\n', "")
-        )
     make_other_version(built / "session_memory", str(number))
     replace_directory(built, app)
 
