@@ -137,6 +137,7 @@ RUNTIMES = {
     "copilot": ("sessions.runtimes.copilot:RUNTIME", ".copilot", "COPILOT_HOME"),
     "opencode": ("sessions.runtimes.opencode:RUNTIME", ".local/share/opencode", "XDG_DATA_HOME"),
     "gemini": ("sessions.runtimes.gemini:RUNTIME", ".gemini", "GEMINI_CLI_HOME"),
+    "droid": ("sessions.runtimes.droid:RUNTIME", ".factory", "FACTORY_HOME_OVERRIDE"),
     "atif": ("sessions.runtimes.atif:RUNTIME", ".atif", "ATIF_DIR"),
 }
 

@@ -10,5 +10,5 @@ PACKAGE = Path(__file__).parent / "outside_runtime"
 
 def forget_package() -> None:
     """Let the next import of the package read it again, as a new process would."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == "droid_runtime"]:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "anvil_runtime"]:
         del sys.modules[name]

@@ -24,11 +24,18 @@ def is_typed(event: Event, runtime: Runtime) -> bool:
     return runtime.is_from_a_person(str(event.get("prompt", "")))
 
 
-def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
+def answer(
+    context: Context,
+    print_answer: Callable[[dict[str, object]], None],
+    event: str = "",
+    notice: str = "",
+) -> None:
     """Print an update, if there is news, then move the cursors.
 
-    Raises SessionMemoryError, OSError; in that case no cursor has moved."""
-    notice = "" if context.runtime.START_EVENT else _notice_at_first(context)
+    The `event` is a prompt by default; a `notice` comes before the update. Raises
+    SessionMemoryError, OSError; in that case no cursor has moved."""
+    if not context.runtime.START_EVENT:
+        notice = _notice_at_first(context)
     observed = observation(context)
     is_quiet = not notice and not context.features("prompt")
     if is_quiet and not observed.own.may_name_file() and is_standstill(observed):
@@ -40,7 +47,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
         if text and delivery.is_first_to_answer(_key(context)):
             delivery.prepare(keys)
             delivery.commit_first()
-            print_answer(context.runtime.context_output(text))
+            print_answer(context.runtime.context_output(text, event))
     note_status(context, observed, delivery.edit)
     if observed.own.may_conflict:
         from .upkeep_start import start_judgement

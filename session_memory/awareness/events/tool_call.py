@@ -10,6 +10,7 @@ import time
 from ...common.system.deadline import DeadlineError
 from ...common.system.files import status_at, without_links
 from ...common.text.paths import resolved
+from ...sessions.runtimes.base import REFUSED
 from ...sessions.settings.compiled import ASK, OFF
 from ...sessions.transcripts.entries import INTRODUCTION, ToolUse
 from ..activity.call_collisions import CallDelivery, CallSearch
@@ -32,6 +33,7 @@ _EDIT = "edit"
 LOSING = ("stash", "worktree", "branch", "reset", "push", "ref", "checkout", "switch", "rebase")
 _LONGEST_PATH = 4096  # no system has longer ones
 ASKER = "session-memory"  # the dialog names the program that asks
+REFUSED_SECONDS = 900.0  # in which a command is not refused a second time for the same session
 
 
 def is_answered(event: Event, runtime: Runtime) -> bool:
@@ -84,7 +86,7 @@ def _answer_unjudged(context: Context, print_answer: Callable[[dict[str, object]
     reason = reason_of(objection, session, time.time())
     if runtime.can_ask(event, context.environ):
         print_answer(runtime.held_output(f"{ASKER}: {reason}", ""))
-    else:
+    elif not runtime.REFUSES:  # nothing would keep the next call from the same refusal
         print_answer(runtime.context_output(f"{INTRODUCTION}! {reason}", runtime.TOOL_EVENT))
 
 
@@ -137,7 +139,9 @@ def deliver(
     attempt("git's refs", _note_refs, context)
     objections = _find_objections(context, can_ask=can_ask)  # before anything is locked
     delivery = attempt("collisions", _delivery_for, context)
-    answers = [context.ask(feature) for feature in context.features("call")]
+    # no call is refused for what a feature adds
+    features = () if context.runtime.REFUSES else context.features("call")
+    answers = [context.ask(feature) for feature in features]
     additions = [add for add in answers if callable(add)]
     if delivery is None and (objections or additions):
         delivery = CallDelivery(
@@ -182,7 +186,7 @@ def _delivery_for(context: Context) -> CallDelivery | None:
         return CallDelivery(CallLog(context.cursor_file, agent))
     others = context.other_sessions()
     search = CallSearch(own_session(context), calls, agent, others, settings, time.time())
-    return search.delivery(INTRODUCTION, settings.max_characters)
+    return search.delivery(INTRODUCTION, _room(context))
 
 
 def _find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, Objection]]:
@@ -238,29 +242,35 @@ def _object_to(
     the file again. Raises LockedError, OSError."""
     from ..activity._approval import reason_of, was_allowed
 
-    session, has_text, room = (
-        own_session(context),
-        bool(delivery.text),
-        context.settings.max_characters,
-    )
+    session, has_text, room = own_session(context), bool(delivery.text), _room(context)
+    refuses, now = context.runtime.REFUSES, time.time()
     reasons: list[str] = []
     for tool, objection in objections:
         key = f"held {objection.session} {objection.path} "
-        earlier = delivery.settled(key, objection.time) if tool.kind == _EDIT else []
+        is_settled = refuses or tool.kind == _EDIT
+        earlier = delivery.settled(key, objection.time) if is_settled else []
         was_asked = any([was_allowed(session, call_id) for call_id in earlier if call_id])
         if was_asked if can_ask else earlier or has_text:
             continue
-        reasons.append(reason_of(objection, session, time.time()))
+        reasons.append(reason_of(objection, session, now))
         # the rest comes with another call
         if reasons[1:] and len(INTRODUCTION + "\n! ".join(reasons)) + 2 > room:
             del reasons[-1]
             break
         if tool.kind == _EDIT:
             delivery.settle(key + (tool.call_id if can_ask else ""), objection.time)
+        elif refuses:
+            delivery.settle(key, now + REFUSED_SECONDS)
     if reasons and can_ask:
         delivery.reason = f"{ASKER}: {'; '.join(reasons)}"
     elif reasons:
         delivery.text = INTRODUCTION + "".join([f"! {reason}\n" for reason in reasons])[:-1]
+
+
+def _room(context: Context) -> int:
+    """Return the characters that a text with a call may have."""
+    room = context.settings.max_characters
+    return room - len(REFUSED) if context.runtime.REFUSES else room
 
 
 def _cwd(event: Event) -> str:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 
 MARK_BYTES = 16 * 1024  # of a transcript, searched for the marks of programs
+REFUSED = "\nThe call was not run. It is run if it comes again."  # ends the reason of a refusal
 
 
 class Runtime:
@@ -70,7 +71,14 @@ class Runtime:
     PROJECT_VARIABLE = ""
     PROMPT_EVENT = "UserPromptSubmit"  # the event of a prompt; '' if it starts no hooks
     START_EVENT = "SessionStart"  # the event at the start of a session; '' if we answer none
+    # whether that is answered as a prompt too, because some sessions have no event of a prompt
+    TELLS_AT_START = False
+    # The event key, at the start, for a file of variables that the session's commands get: a hook
+    # adds OWN_ID_VARIABLE to it. '' if the runtime sets that itself
+    VARIABLES_KEY = ""
     TOOL_EVENT = "PreToolUse"  # the event of a tool call, before it is run
+    # whether the agent gets a text before a call only as the reason why the call was refused
+    REFUSES = False
     SUB_AGENT_EVENT = ""  # the event at a sub-agent's start that we answer; '' if none
     FAILED_EVENT = ""  # the event of a failed tool call; '' if we answer none
     # the events with which a session may begin to wait for its user; () if we answer none
@@ -430,12 +438,12 @@ class Runtime:
         """Return the hook output (or the callback's result) that gives the agent `text`.
 
         `event` is the answered event, by default a prompt."""
-        return {
-            "hookSpecificOutput": {
-                "hookEventName": event or self.PROMPT_EVENT,
-                "additionalContext": text,
-            }
-        }
+        answer = {"hookEventName": event or self.PROMPT_EVENT}
+        if self.REFUSES and event == self.TOOL_EVENT:
+            answer |= {"permissionDecision": "deny", "permissionDecisionReason": text + REFUSED}
+        else:
+            answer["additionalContext"] = text
+        return {"hookSpecificOutput": answer}
 
     def notice_output(self, text: str) -> dict[str, Any]:
         """Return the hook output that shows `text` to the user; by default the agent passes it on.

@@ -90,9 +90,10 @@ class OutsideRuntimeError(Exception):
 class NotedRuntimes:
     """The runtimes that an install noted in the file `path`.
 
-    `sources` has all rows in the right form, by their source and name."""
+    `sources` has all rows in the right form, by their source and name. A runtime with one of the
+    names `taken` is not used: this package has it since it was noted."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, taken: Collection[str] = ()) -> None:
         self.sources: dict[str, dict[str, Row]] = {}
         self._rows: dict[str, Row] = {}
         try:
@@ -104,7 +105,8 @@ class NotedRuntimes:
             for name, row in as_object(rows).items():
                 if isinstance(row, list) and [*map(type, row)] == [str] * 4:
                     of_source[name] = tuple(row)
-                    self._rows.setdefault(name, tuple(row))
+                    if name not in taken:
+                        self._rows.setdefault(name, tuple(row))
 
     def usable(self, is_wanted: Callable[[Row], bool]) -> list[Runtime]:
         """Return the runtimes whose rows are wanted, except those that cannot be loaded."""

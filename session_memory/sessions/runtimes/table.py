@@ -33,7 +33,7 @@ def runtime(format: str) -> Runtime:
     """Return the runtime of a transcript format.
 
     Formats: `agent-sdk` (Claude Code and claude-agent-sdk), `pi`, `codex`, `qwen`, `copilot`,
-    `opencode`, `gemini`, `atif`, and the names of runtimes in other packages. Raises ValueError."""
+    `opencode`, `gemini`, `droid`, `atif`, and the names of runtimes in other packages. Raises ValueError."""
     if format in PREBUILT:
         module, _, attribute = PREBUILT[format][0].partition(":")
         # as common.extensions.load does, but without one more module for a prompt
@@ -106,7 +106,7 @@ def _noted(environ: Mapping[str, str] | None) -> NotedRuntimes | None:
         return None
     from .outside import NotedRuntimes
 
-    return NotedRuntimes(path)
+    return NotedRuntimes(path, PREBUILT)
 
 
 def sender_of(

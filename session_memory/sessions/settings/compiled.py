@@ -289,7 +289,7 @@ class Settings(Section):
         "object `RUNTIME`.\nTheir code runs in hooks and commands. `install` and `doctor` read this "
         "key, and only from `config.yaml` in your\nown `~/.session-memory`.",
         if_wrong=[],
-        sample="~/src/droid-runtime/droid_runtime",
+        sample="~/src/anvil-runtime/anvil_runtime",
     )
     homes: dict[str, list[str] | None] | list[str] = key(
         Kind.AGENTS,

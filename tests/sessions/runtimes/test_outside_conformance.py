@@ -54,8 +54,8 @@ EXPECTED = [
 def fixture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fixture:
     forget_package()
     monkeypatch.syspath_prepend(str(PACKAGE))
-    __import__("droid_runtime")
-    runtime = sys.modules["droid_runtime"].RUNTIME
+    __import__("anvil_runtime")
+    runtime = sys.modules["anvil_runtime"].RUNTIME
     return fixture_of(runtime, FIXTURE, tmp_path, monkeypatch)
 
 

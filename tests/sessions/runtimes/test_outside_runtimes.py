@@ -23,18 +23,18 @@ from own_process import run_here
 
 from session_memory.extras.page import _labels
 from session_memory.sessions.runtimes.base import Runtime
-from session_memory.sessions.runtimes.outside import load
-from session_memory.sessions.runtimes.table import all_runtimes
+from session_memory.sessions.runtimes.outside import NotedRuntimes, load
+from session_memory.sessions.runtimes.table import PREBUILT, all_runtimes
 from session_memory.sessions.settings.compiled import Settings
 
 PROJECT = "/srv/shop"
-DROID_ID = "4af2dbae-08ed-458a-b3c1-20ad6cdf1fcb"
+ANVIL_ID = "4af2dbae-08ed-458a-b3c1-20ad6cdf1fcb"
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel of the other package."""
-    root = tmp_path_factory.mktemp("droid")
+    root = tmp_path_factory.mktemp("anvil")
     shutil.copytree(PACKAGE, root / "copy", ignore=shutil.ignore_patterns("__pycache__"))
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", root / "dist"]
     subprocess.run(command, cwd=root / "copy", capture_output=True, check=True)
@@ -44,24 +44,24 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    """A machine with a session of Claude Code and one of Droid in the same project."""
+    """A machine with a session of Claude Code and one of Anvil in the same project."""
     machine = Machine(tmp_path / "home")
     machine.has_claude_code(PROJECT)
-    droid_session(machine.home)
+    anvil_session(machine.home)
     return machine
 
 
-def droid_session(home: Path, folder: str = ".factory") -> Path:
-    """Write a session of Droid from three minutes ago, which edited a file."""
+def anvil_session(home: Path, folder: str = ".anvil") -> Path:
+    """Write a session of Anvil from three minutes ago, which edited a file."""
     at = datetime.fromtimestamp(time.time() - 180, timezone.utc).isoformat()[:23] + "Z"
 
     def message(id: str, role: str, *blocks: dict[str, object]) -> dict[str, object]:
         content = {"role": role, "content": list(blocks)}
-        return {"type": "message", "id": id, "timestamp": at, "message": content}
+        return {"type": "turn", "id": id, "timestamp": at, "message": content}
 
     edit = {"file_path": f"{PROJECT}/cart.py", "old_str": "a", "new_str": "b"}
     lines = [
-        {"type": "session_start", "id": DROID_ID, "title": "x", "owner": "me", "cwd": PROJECT},
+        {"type": "session_opened", "id": ANVIL_ID, "title": "x", "owner": "me", "cwd": PROJECT},
         message("d1", "user", {"type": "text", "text": "Rename the cart"}),
         message(
             "d2",
@@ -71,7 +71,7 @@ def droid_session(home: Path, folder: str = ".factory") -> Path:
         ),
         message("d3", "user", {"type": "tool_result", "tool_use_id": "call_1", "content": "done"}),
     ]
-    path = home / folder / "sessions" / PROJECT.replace("/", "-") / f"{DROID_ID}.jsonl"
+    path = home / folder / "sessions" / PROJECT.replace("/", "-") / f"{ANVIL_ID}.jsonl"
     path.parent.mkdir(parents=True)
     path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
     return path
@@ -141,9 +141,9 @@ def name_in_settings(machine: Machine, *paths: Path) -> None:
 
 
 def broken(tmp_path: Path, *changes: tuple[str, str], file: str = "__init__.py") -> Path:
-    """Return a package like Droid's, in which texts of a file were replaced."""
-    package = tmp_path / "broken" / f"droid_{len(os.listdir(tmp_path))}_{time.monotonic_ns()}"
-    shutil.copytree(PACKAGE / "droid_runtime", package)
+    """Return a package like Anvil's, in which texts of a file were replaced."""
+    package = tmp_path / "broken" / f"anvil_{len(os.listdir(tmp_path))}_{time.monotonic_ns()}"
+    shutil.copytree(PACKAGE / "anvil_runtime", package)
     text = (package / file).read_text()
     for old, new in changes:
         assert old in text
@@ -161,10 +161,10 @@ def test_a_package_from_pip_is_installed_told_read_searched_and_shown(
     machine.installed()
 
     told = claude_prompt(machine)
-    assert '"Rename the cart" (Droid, 3m ago, 2 messages): edited cart.py' in told
-    droid = str(machine.home / ".factory/sessions/-srv-shop/new.jsonl")
-    event = {"session_id": "new", "transcript_path": droid, "cwd": PROJECT}
-    assert '"ship it" (Claude Code, 5m ago' in prompt(machine, ".factory/settings.json", event)
+    assert '"Rename the cart" (Anvil, 3m ago, 2 messages): edited cart.py' in told
+    anvil = str(machine.home / ".anvil/sessions/-srv-shop/new.jsonl")
+    event = {"session_id": "new", "transcript_path": anvil, "cwd": PROJECT}
+    assert '"ship it" (Claude Code, 5m ago' in prompt(machine, ".anvil/settings.json", event)
 
     command = str(machine.program_dir / "bin/session-memory")
 
@@ -175,19 +175,19 @@ def test_a_package_from_pip_is_installed_told_read_searched_and_shown(
 
     assert "3 of 3 files had something new" in output("ingest")
     sessions = json.loads(output("sessions", "--all", "--json"))["sessions"]
-    assert {one["runtime"] for one in sessions} == {"droid", "claude-code"}
-    assert "The cart is a basket now." in output("read", DROID_ID[:8])
+    assert {one["runtime"] for one in sessions} == {"anvil", "claude-code"}
+    assert "The cart is a basket now." in output("read", ANVIL_ID[:8])
     assert "basket" in output("search", "basket")
     assert "The cart is a basket now." in visited(machine, command)
-    assert [one["text"] for one in findings(machine)] == ["of other packages: Droid"]
+    assert [one["text"] for one in findings(machine)] == ["of other packages: Anvil"]
 
     done = machine.run(command, "uninstall")
     assert done.returncode == 0, done.stderr
-    assert not (machine.home / ".factory/settings.json").exists()
+    assert not (machine.home / ".anvil/settings.json").exists()
 
 
 def visited(machine: Machine, command: str) -> str:
-    """Return the page of Droid's session."""
+    """Return the page of Anvil's session."""
     with subprocess.Popen(
         [command, "page", "--no-browser"],
         env=machine.environ,
@@ -202,7 +202,7 @@ def visited(machine: Machine, command: str) -> str:
             opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
             opener.open(link[0]).close()
             root = link[0].partition("/enter")[0]
-            with opener.open(f"{root}/session/{DROID_ID}") as answer:
+            with opener.open(f"{root}/session/{ANVIL_ID}") as answer:
                 return str(answer.read().decode())
         finally:
             process.terminate()
@@ -213,10 +213,10 @@ def test_a_line_in_the_person_s_settings_names_one_once_doctor_has_run(
 ) -> None:
     name_in_settings(machine, broken(tmp_path))
     assert "2 of 2 files" in run(machine, "ingest")
-    assert [one["text"] for one in findings(machine)] == ["of other packages: Droid; new: droid"]
+    assert [one["text"] for one in findings(machine)] == ["of other packages: Anvil; new: anvil"]
     assert "1 of 3 files" in run(machine, "ingest")
     name_in_settings(machine)
-    assert [one["text"] for one in findings(machine)] == ["of other packages: none; gone: droid"]
+    assert [one["text"] for one in findings(machine)] == ["of other packages: none; gone: anvil"]
     assert "basket" in run(machine, "search", "basket")  # the store still has it
 
 
@@ -227,7 +227,7 @@ def test_the_settings_of_an_agent_home_or_a_runtime_s_directory_name_none(
     (agent / ".session-memory/sessions").mkdir(parents=True)
     (agent / ".session-memory/sessions/main.json").write_text('{"session_id": "one"}')
     file = agent / ".session-memory/config.yaml"
-    file.write_text(f"runtimes: [{PACKAGE}/droid_runtime]\n")
+    file.write_text(f"runtimes: [{PACKAGE}/anvil_runtime]\n")
     machine.has_program().has_environment()
     machine.installed("--home", str(agent))
     done = run_here(["doctor", "hooks", "--json"], machine.environ, agent)
@@ -252,23 +252,23 @@ def test_a_package_in_pythonpath_is_not_loaded(
 
 
 WRONG = {
-    "it does not import": (("class Droid(", "class Droid(nothing."), "NameError"),
+    "it does not import": (("class Anvil(", "class Anvil(nothing."), "NameError"),
     "it was written for another layout": (
         ("session_memory.common.system.json", "session_memory.system.json"),
         "No module named 'session_memory.system'",
     ),
     "it states another interface": (("INTERFACE = 1", "INTERFACE = 9"), "has INTERFACE = 9"),
     "it states no interface": (("    INTERFACE = 1\n", ""), "has no INTERFACE"),
-    "it is no runtime": (("RUNTIME = Droid()", "RUNTIME = 7"), "is a int, not an object"),
-    "a member is missing": (('    TITLE = "Droid"\n', ""), "must set TITLE to a text"),
-    "its name is taken": (('name = "droid"', 'name = "codex"'), "has the name of Codex"),
+    "it is no runtime": (("RUNTIME = Anvil()", "RUNTIME = 7"), "is a int, not an object"),
+    "a member is missing": (('    TITLE = "Anvil"\n', ""), "must set TITLE to a text"),
+    "its name is taken": (('name = "anvil"', 'name = "codex"'), "has the name of Codex"),
     "its name raises": (
-        ('    name = "droid"\n', "    name = property(lambda self: 1 / 0)\n"),
+        ('    name = "anvil"\n', "    name = property(lambda self: 1 / 0)\n"),
         "cannot be used: ZeroDivision",
     ),
-    "its name is one of our formats": (('name = "droid"', 'name = "agent-sdk"'), "of a transcript"),
+    "its name is one of our formats": (('name = "anvil"', 'name = "agent-sdk"'), "of a transcript"),
     "a part has another class": (
-        ("RUNTIME = Droid()", "RUNTIME = Droid()\nRUNTIME.records = 7"),
+        ("RUNTIME = Anvil()", "RUNTIME = Anvil()\nRUNTIME.records = 7"),
         "has a part records that is a int, not",
     ),
     "it ends the program": (
@@ -300,9 +300,9 @@ def test_one_that_breaks_later_stops_no_hook_and_no_command(
     package = broken(tmp_path)
     name_in_settings(machine, package)
     machine.installed()
-    assert "Droid" in claude_prompt(machine)
+    assert "Anvil" in claude_prompt(machine)
     for member in ("is_own", "all_folders", "folder_name", "refresh"):
-        source = (PACKAGE / "droid_runtime/__init__.py").read_text()
+        source = (PACKAGE / "anvil_runtime/__init__.py").read_text()
         raising = f"    def {member}(self, *_):\n        raise RuntimeError(7)\n\n\nRUNTIME"
         (package / "__init__.py").write_text(source.replace("RUNTIME", raising, 1))
         assert '"ship it" (5m ago' in claude_prompt(machine), member
@@ -322,11 +322,27 @@ def test_one_that_breaks_later_stops_no_hook_and_no_command(
     assert (done.returncode, done.stdout) == (0, "Nothing new in 2 files.\n"), done.stderr
 
 
+def test_one_that_was_noted_before_this_package_had_its_name_is_left_out(
+    machine: Machine, tmp_path: Path
+) -> None:
+    package = broken(tmp_path, ('name = "anvil"', 'name = "droid"'))
+    name_in_settings(machine, package)
+    note = machine.home / ".session-memory/state/runtimes.json"
+    note.parent.mkdir(parents=True)
+    row = [f"{package.name}:RUNTIME", ".anvil", "ANVIL_DIR", str(package.parent)]
+    note.write_text(json.dumps({"config.yaml": {"droid": row}}))
+    assert [one.name for one in NotedRuntimes(str(note)).usable(lambda row: True)] == ["droid"]
+    assert NotedRuntimes(str(note), PREBUILT).usable(lambda row: True) == []
+    assert "2 of 2 files" in run(machine, "ingest")
+    [found] = findings(machine)
+    assert (found["state"], "has the name of Droid" in found["text"]) == ("wrong", True)
+
+
 @pytest.mark.parametrize(
     "note",
     [
-        b'{"config.yaml": {"droid',
-        b'{"config.yaml": 7, "/": {"x": ["droid_runtime:RUNTIME"], "y": 7, "z": [1, 2, 3, 4]}}',
+        b'{"config.yaml": {"anvil',
+        b'{"config.yaml": 7, "/": {"x": ["anvil_runtime:RUNTIME"], "y": 7, "z": [1, 2, 3, 4]}}',
         b"[" * 20_000,
         b"\xff",
     ],
@@ -339,7 +355,7 @@ def test_a_damaged_note_is_written_again(note: bytes, machine: Machine, tmp_path
     whole = path.read_bytes()
     path.write_bytes(note)
     assert "2 of 2 files" in run(machine, "ingest")
-    assert [one["text"] for one in findings(machine)] == ["of other packages: Droid; new: droid"]
+    assert [one["text"] for one in findings(machine)] == ["of other packages: Anvil; new: anvil"]
     assert path.read_bytes() == whole
 
 
@@ -350,7 +366,7 @@ def test_what_everything_asks_of_a_runtime_is_guarded(tmp_path: Path) -> None:
     )
     runtime = load(f"{package.name}:RUNTIME", str(package.parent))
     assert runtime.is_own(None, {}) is False  # type: ignore[arg-type]
-    assert runtime.records.events({"type": "message", "message": 7, "id": 7}, 0, None) == []  # type: ignore[arg-type]
+    assert runtime.records.events({"type": "turn", "message": 7, "id": 7}, 0, None) == []  # type: ignore[arg-type]
     assert runtime.folder_name("/srv/site") == "-srv-site"
 
 
@@ -358,11 +374,11 @@ def test_on_the_page_it_has_one_of_the_colours_that_there_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = broken(tmp_path)
-    droid = load(f"{package.name}:RUNTIME", str(package.parent))
-    monkeypatch.setattr(_labels, "all_runtimes", lambda: [*all_runtimes(), droid])
+    anvil = load(f"{package.name}:RUNTIME", str(package.parent))
+    monkeypatch.setattr(_labels, "all_runtimes", lambda: [*all_runtimes(), anvil])
     style = (Path(_labels.__file__).parent / "static/page.css").read_text()
-    title, hue = _labels.shown_runtime("droid")
-    assert title == "Droid"
+    title, hue = _labels.shown_runtime("anvil")
+    assert title == "Anvil"
     assert f".hue-{hue}::before" in style
 
 

@@ -1,4 +1,4 @@
-"""Decodes the lines of Droid's sessions."""
+"""Decodes the lines of Anvil's sessions."""
 
 import json
 
@@ -7,7 +7,7 @@ from session_memory.common.text.timestamps import epoch_seconds
 from session_memory.sessions.runtimes import records
 from session_memory.sessions.transcripts.entries import Entry, tool_use
 
-_GLUED = b'{"type":"message","id":"'
+_GLUED = b'{"type":"turn","id":"'
 _KINDS = {
     "Edit": "edit",
     "Create": "edit",
@@ -18,7 +18,7 @@ _KINDS = {
 _ARGUMENTS = ("file_path", "command", "pattern", "directory_path", "prompt", "query")
 
 
-class DroidBranch(records.Branch):
+class AnvilBranch(records.Branch):
     """Only the first record has the directory, and the parent of a fork."""
 
     def __init__(self, start):
@@ -26,12 +26,12 @@ class DroidBranch(records.Branch):
         self.is_fork = "parent" in start
 
 
-class DroidRecords(records.Records):
-    TITLE_MARKS = (b'"session_start"',)
-    BEGINNINGS = (b'{"type":"message",', b'{"type":"session_start",')
+class AnvilRecords(records.Records):
+    TITLE_MARKS = (b'"session_opened"',)
+    BEGINNINGS = (b'{"type":"turn",', b'{"type":"session_opened",')
 
     def recognises(self, line):
-        if line.startswith(b'{"type":"session_start","id":"'):
+        if line.startswith(b'{"type":"session_opened","id":"'):
             return b'"owner":' in line
         return (
             line.startswith(_GLUED)
@@ -40,7 +40,7 @@ class DroidRecords(records.Records):
         )
 
     def owns(self, record):
-        return record.get("type") in ("session_start", "message") and (
+        return record.get("type") in ("session_opened", "turn") and (
             "owner" in record or "role" in as_object(record.get("message"))
         )
 
@@ -49,8 +49,8 @@ class DroidRecords(records.Records):
             start = json.loads(first_line)
         except ValueError:
             return None
-        is_start = isinstance(start, dict) and start.get("type") == "session_start"
-        return DroidBranch(start) if is_start else None
+        is_start = isinstance(start, dict) and start.get("type") == "session_opened"
+        return AnvilBranch(start) if is_start else None
 
     def may_hold(self, line, wanted):
         if is_glued(line, _GLUED) or wanted.links or wanted.turns:
@@ -58,20 +58,20 @@ class DroidRecords(records.Records):
         is_hook, is_result = b'"hookEventName":' in line, b'"type":"tool_result"' in line
         if (wanted.injected and is_hook) or (wanted.results and is_result):
             return True
-        is_message = line.startswith(b'{"type":"message"')
+        is_message = line.startswith(b'{"type":"turn"')
         is_said = not is_hook and not line.startswith(b'{"type":"agent_turn_outcome"')
         has_text = wanted.calls or b'"type":"text"' in line or not is_message
         return bool(wanted.messages and is_said and has_text)
 
     def events(self, record, offset, wanted):
         kind, message = record.get("type"), as_object(record.get("message"))
-        if kind == "session_start":
+        if kind == "session_opened":
             title = as_string(record.get("title"))
             is_given = wanted.messages and record.get("isSessionTitleManuallySet") and title
             return [records.Title(3, title)] if is_given else []
         if kind == "compaction_state":
             return [records.Compaction()] if wanted.messages else []
-        if kind != "message":
+        if kind != "turn":
             return []
         if "hookEventName" in message:
             texts = [_told(result) for result in objects_of(message.get("hookResults"))]
