@@ -131,6 +131,12 @@ def show_told(path: Path, printed: bytes, *, is_answered: bool = True) -> None:
         text = output["additionalContext"].replace("<", "&lt;").replace(">", "&gt;")
         told = {"displayText": "go on", "hookContext": text}
         shown = [qwen_record("user", "go on", systemPayload=told), qwen_record("assistant", "hm")]
+    elif (
+        output.get("hookEventName") == "UserPromptSubmit"
+        and b'"parentUuid"' not in path.read_bytes()[:600]
+    ):
+        thought = droid_message("assistant", thinking)
+        shown = [droid_hook("UserPromptSubmit", answer), thought]
     elif output.get("hookEventName") == "UserPromptSubmit":
         attachment = {"type": "hook_additional_context", "content": [output["additionalContext"]]}
         shown = [record("attachment", attachment=attachment), assistant(thinking)]
@@ -219,6 +225,35 @@ def qwen_exchange(
         qwen_record("user", question, cwd=cwd, at=at),
         qwen_record("assistant", answer, cwd=cwd, at=at),
     ]
+
+
+def droid_message(
+    role: str, *blocks: dict[str, Any], at: float | None = None, **fields: Any
+) -> dict[str, Any]:
+    """A message of a session of Droid, with `fields` beside its content."""
+    when = stamp(time.time() if at is None else at)
+    message = {"role": role, "content": [*blocks], **fields}
+    return {"type": "message", "id": new_id(), "timestamp": when, "message": message}
+
+
+def droid_exchange(question: str, answer: str, *, at: float | None = None) -> list[dict[str, Any]]:
+    return [
+        droid_message("user", {"type": "text", "text": question}, at=at),
+        droid_message("assistant", {"type": "text", "text": answer}, at=at),
+    ]
+
+
+def droid_start(session_id: str, cwd: str) -> dict[str, Any]:
+    """What a session of Droid begins with."""
+    head = {"type": "session_start", "id": session_id, "title": "x", "owner": "unknown"}
+    return {**head, "version": 2, "cwd": cwd, "hostId": "h", "isSessionTitleManuallySet": False}
+
+
+def droid_hook(event: str, printed: dict[str, Any]) -> dict[str, Any]:
+    """What Droid records of a hook and of what that printed."""
+    result = {"exitCode": 0, "stdout": json.dumps(printed) + "\n", "stderr": ""}
+    shown = {"visibility": "user_only", "hookEventName": event, "hookStatus": "completed"}
+    return droid_message("user", **shown, hookResults=[result])
 
 
 def copilot_message(

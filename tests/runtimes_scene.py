@@ -20,6 +20,8 @@ from records import (
     copilot_exchange,
     copilot_message,
     copilot_start,
+    droid_exchange,
+    droid_start,
     exchange,
     gemini_exchange,
     gemini_message,
@@ -42,6 +44,11 @@ TOOLS = {
         SHELL: ("Bash", "command"),
     },
     "copilot": {READ: ("view", "path"), EDIT: ("edit", "path"), SHELL: ("bash", "command")},
+    "droid": {
+        READ: ("Read", "file_path"),
+        EDIT: ("Edit", "file_path"),
+        SHELL: ("Execute", "command"),
+    },
     "gemini": {
         READ: ("read_file", "file_path"),
         EDIT: ("replace", "file_path"),
@@ -260,6 +267,16 @@ class Person:
         return self.gemini_chat(
             directory, new_id(), *gemini_exchange(question, "Done.", at=time.time() - 60)
         )
+
+    def droid_file(self, directory: Path, session_id: str) -> Path:
+        folder = str(directory).replace("/", "-")
+        return self.root / ".factory" / "sessions" / folder / f"{session_id}.jsonl"
+
+    def droid_session(self, directory: Path, question: str) -> Path:
+        session_id = new_id()
+        talk = droid_exchange(question, "Done.", at=time.time() - 60)
+        start = droid_start(session_id, str(directory))
+        return write(self.droid_file(directory, session_id), start, *talk)
 
     def trajectory(self, directory: Path, *steps: dict[str, Any], name: str = "") -> Path:
         """Write a trajectory anew, as its agent does when it grows."""

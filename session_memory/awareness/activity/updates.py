@@ -111,6 +111,24 @@ def begin_here(observed: Observation, *, now: float) -> None:
             file.commit()
 
 
+def begin_as_fork(observed: Observation, original: str, file: str, *, now: float) -> None:
+    """Count as reported what was reported to the forked session `original`, and its own work.
+
+    `file` has the state of the original. Nothing changes if the observing session had an update.
+    Raises as `open_update`."""
+    own_session = observed.own
+    with StateFile(own_session.cursor_file) as own_file:
+        if own_file.is_new(own_session.key):
+            from ._new_entries import cursors_at_end
+
+            changed = observed.changed(ReadCursors(), now - observed.settings.first_sight_seconds)
+            forked = [pair for pair in changed if pair[0].key == original]
+            read = SessionState(cursors_at_end(forked, now, own_session.deadline))
+            own_file.put(own_session.key, KnownState(file).of(original).merged(read))
+            own_file.prepare()
+            own_file.commit()
+
+
 class UpdateContext:
     """The inputs of an update for the session `reader`.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...common.system.json import as_string
+from ...common.text.paths import is_name
 from .log import notice_of
 from .prompt import answer as answer_prompt
 from .prompt import joined, start_listening
@@ -24,10 +25,10 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
     """Note where a fork begins; print the session's past and faults of settings.
 
     Raises SessionMemoryError, OSError."""
-    source = context.event["source"]
-    if source == "fork":
-        start_listening(context)
-    runtime = context.runtime
+    source, runtime = context.event["source"], context.runtime
+    original = runtime.forked_from(context.event)
+    if source == "fork" or is_name(original):
+        start_listening(context, original)
     if not runtime.START_EVENT:
         return
     _name_session(context)

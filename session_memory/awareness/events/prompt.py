@@ -124,18 +124,23 @@ def own_session(context: Context) -> OwnSession:
     return session
 
 
-def start_listening(context: Context) -> None:
+def start_listening(context: Context, original: str = "") -> None:
     """Count the other sessions' activity as reported, unless the session has had an update.
 
+    If it is a fork that has the updates of its `original`, only what that session got counts.
     Raises SessionMemoryError, OSError."""
-    from ..activity.updates import begin_here
+    from ..activity.updates import begin_as_fork, begin_here
 
     others = context.other_sessions()
     session = OwnSession(
         context.session, context.runtime, context.cursor_file, deadline=context.deadline
     )
     session.old_sessions = context.old_sessions
-    begin_here(Observation(session, others, context.settings), now=time.time())
+    observed = Observation(session, others, context.settings)
+    if original:
+        begin_as_fork(observed, original, context.home.cursor_file(original), now=time.time())
+    else:
+        begin_here(observed, now=time.time())
 
 
 def write_notes(context: Context, event_name: str) -> None:

@@ -362,6 +362,10 @@ class Runtime:
         """Return the id of an event's prompt (see PROMPT_ID_KEY)."""
         return as_string(event.get(self.PROMPT_ID_KEY))
 
+    def forked_from(self, event: Event) -> str:
+        """Return the session that a starting one continues as a fork, if its event names that."""
+        return ""
+
     def start_dir(self, event: Event, environ: Mapping[str, str]) -> str:
         """Return the directory from which the search for an agent home goes upwards."""
         return environ.get(self.PROJECT_VARIABLE) or as_string(event.get("cwd"))

@@ -220,6 +220,7 @@ class Runtimes:
             "claude-code": [self.person.claude_session(app, "one in Claude?")],
             "codex": [self.person.codex_session(app, "one in Codex?")],
             "qwen-code": [self.person.qwen_session(app, "one in Qwen?")],
+            "droid": [self.person.droid_session(app, "one in Droid?")],
             "gemini": [self.person.gemini_session(app, "one in Gemini?")],
             "copilot": [self.person.copilot_session(app, "one in Copilot?")],
             "pi": [pi],

@@ -14,6 +14,7 @@ from records import (
     assistant,
     codex_exchange,
     copilot_exchange,
+    droid_exchange,
     exchange,
     gemini_exchange,
     lines,
@@ -61,6 +62,8 @@ class Told:
             return opencode_exchange(question, answer)
         if self.runtime.name == "copilot":
             return copilot_exchange(question, answer)
+        if self.runtime.name == "droid":
+            return droid_exchange(question, answer)
         if self.runtime.name == "qwen-code":
             return qwen_exchange(question, answer)
         if self.runtime.name == "claude-code":

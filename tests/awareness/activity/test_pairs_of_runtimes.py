@@ -26,6 +26,9 @@ from records import (
     copilot_exchange,
     copilot_message,
     copilot_start,
+    droid_exchange,
+    droid_message,
+    droid_start,
     exchange,
     gemini_exchange,
     gemini_message,
@@ -50,7 +53,7 @@ from session_memory.sessions.settings.homes import environment
 # When the records of a call say that it was made and that it ended, in milliseconds after the mtime
 # of the file: the latest begin and the earliest end of five runs of each real client with no hook,
 # on ext4, 2026-11-23 (Codex 0.169.0, OpenCode 1.18.33, Gemini CLI 0.61.0, Pi 0.87.1, Copilot CLI
-# 1.0.102, Qwen Code 0.24.4). The shell's are those of a command that writes at once. Of Codex the
+# 1.0.102, Qwen Code 0.24.4; Droid 0.225.2 on 2026-11-30). The shell's are those of a command that writes at once. Of Codex the
 # latest end: the item, by which the call is known, has no other time. Claude Code was not measured:
 # its records come in the same order.
 STAMPS = {
@@ -58,6 +61,7 @@ STAMPS = {
     "claude-code": {EDIT: (-5, 2), SHELL: (-5, 2)},
     "codex": {EDIT: (-29, 8), SHELL: (-35, 25)},
     "copilot": {EDIT: (0, 2), SHELL: (-18, 3)},
+    "droid": {EDIT: (-60, 4), SHELL: (-43, 12)},
     "gemini": {EDIT: (0, 2), SHELL: (-7, 1)},
     "opencode": {EDIT: (-5, 6), SHELL: (-5, 10)},
     "pi": {EDIT: (1, 1), SHELL: (-3, 0)},
@@ -242,6 +246,28 @@ class Copilot(Session):
         append(self.path, asked, {"type": "tool.execution_complete", "data": data, **ends})
 
 
+class Droid(Session):
+    def environ(self) -> dict[str, str]:
+        return {"FACTORY_PROJECT_DIR": self.cwd}
+
+    @property
+    def path(self) -> Path:
+        return self.person.droid_file(self.person.app, self.id)
+
+    def begin(self, question: str, at: float) -> None:
+        write(self.path, droid_start(self.id, self.cwd), *droid_exchange(question, "Yes.", at=at))
+
+    def calls(self, kind: str, given: str, began: float, ended: float) -> None:
+        name, arguments, id = self.used(kind, given)
+        call = {"type": "tool_use", "id": id, "name": name, "input": arguments}
+        result = {"type": "tool_result", "tool_use_id": id, "is_error": False, "content": "ok"}
+        append(
+            self.path,
+            droid_message("assistant", call, at=began),
+            droid_message("user", result, at=ended),
+        )
+
+
 class Gemini(Session):
     @property
     def path(self) -> Path:
@@ -359,6 +385,7 @@ SESSIONS = {
     "claude-code": Claude,
     "codex": Codex,
     "copilot": Copilot,
+    "droid": Droid,
     "gemini": Gemini,
     "opencode": OpenCode,
     "pi": Pi,

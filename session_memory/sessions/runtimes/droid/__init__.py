@@ -61,6 +61,10 @@ class Droid(ProjectFolders):
         path = as_string(event.get("transcript_path"))
         return "FACTORY_PROJECT_DIR" in environ and "/sessions/-" in path
 
+    def forked_from(self, event: Event) -> str:
+        before = as_string(event.get("previous_session_id"))
+        return "" if before == event.get("session_id") else before
+
     def tool_calls(self, event: Event) -> tuple[ToolUse, ...]:
         """Return the edit or command; for a patch an edit per file."""
         patch = called(event, _PATCHES)
