@@ -20,11 +20,13 @@ from clients.claude_plugin import PLUGIN, ClaudePlugin
 from clients.others import (
     CODEX,
     COPILOT,
+    DROID,
     GEMINI,
     OPENCODE,
     QWEN,
     Codex,
     Copilot,
+    Droid,
     Gemini,
     OpenCode,
     Qwen,
@@ -197,10 +199,38 @@ class _Gemini(Gemini):
         (self.home / ".gemini" / "settings.json").write_text(self.SETTINGS)
 
 
+class _Droid(Droid):
+    """It resumes a session offline only as a fork."""
+
+    LAST, BY_ID = ("--fork", ""), ("--fork", "{}")
+
+    def say(self, prompt: str, *session: str) -> None:
+        words = [word or self.last_session() for word in session]
+        self.run(*words, prompt)
+
+    def add_plugin(self, source: Path) -> None:
+        """It takes none here: its user has the hook in the settings."""
+        hook = {
+            "type": "command",
+            "command": f"python3 -I -S {quote(str(source))}/hooks/session_start.py droid",
+        }
+        settings = {"hooks": {"SessionStart": [{"hooks": [hook]}]}}
+        self.settings.parent.mkdir(exist_ok=True)
+        self.settings.write_text(json.dumps(settings))
+
+    def remove_plugin(self, source: Path) -> None:
+        self.settings.unlink()
+
+    @property
+    def settings(self) -> Path:
+        return self.home / ".factory" / "settings.json"
+
+
 # What an edit gives its tool for the old text and the new one.
 _TEXTS = {
     "claude-code": ("old_string", "new_string"),
     "copilot": ("old_str", "new_str"),
+    "droid": ("old_str", "new_str"),
     "gemini": ("old_string", "new_string"),
     "opencode": ("oldString", "newString"),
     "pi": ("oldText", "newText"),
@@ -211,6 +241,7 @@ CLIENTS = {
     "claude-code": Client(_Claude, claude.PACKAGE, FakeAnthropic, ".claude/settings.json"),
     "codex": Client(_Codex, CODEX, FakeResponses, ".codex/hooks.json"),
     "copilot": Client(_Copilot, COPILOT, FakeLLM, ""),
+    "droid": Client(_Droid, DROID, FakeLLM, ".factory/settings.json"),
     "gemini": Client(_Gemini, GEMINI, FakeGemini, ".gemini/settings.json", Gemini.SETTINGS),
     "opencode": Client(_OpenCode, OPENCODE, FakeLLM, ""),
     "pi": Client(_Pi, pi.PACKAGE, FakeLLM, ""),
@@ -252,6 +283,9 @@ class User:
             old_key, new_key = _TEXTS[self.name]
             texts = {old_key: old, new_key: new}
             arguments |= {"edits": [texts]} if self.name == "pi" else texts
+        if (self.name, kind) == ("droid", SHELL):
+            arguments = {key: given, "summary": "Work.", "riskLevel": "low", "timeout": 60}
+            arguments["riskLevelReason"] = "It works."
         if (self.name, kind) == ("gemini", EDIT):
             arguments |= {"instruction": "Work."}
         return name, arguments

@@ -14,6 +14,9 @@ from pathlib import Path
 
 from filelock import FileLock
 
+_SYSTEM = {"linux": "linux", "darwin": "darwin"}.get(sys.platform, "win32")
+_MACHINE = "x64" if platform.machine().lower() in ("x86_64", "amd64") else "arm64"
+DROID = f"@factory/cli-{_SYSTEM}-{_MACHINE}"  # the launcher wants a version that npm lacks
 VERSIONS = {
     "@anthropic-ai/claude-code": "2.1.332",
     "@earendil-works/pi-coding-agent": "1.6.0",
@@ -22,6 +25,7 @@ VERSIONS = {
     "@github/copilot": "1.0.102",
     "@google/gemini-cli": "0.61.0",
     "opencode-ai": "1.18.33",
+    DROID: "0.225.2",
     "jest": "29.7.0",
 }
 PERSON = Path.home()  # where npm has its settings: HOME is another once tests run

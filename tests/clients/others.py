@@ -1,4 +1,4 @@
-"""The real Codex, Qwen Code, Copilot CLI and OpenCode, from npm, run offline on a machine of their
+"""The real Codex, Qwen Code, Copilot CLI, OpenCode and Droid, from npm, run offline on a machine of their
 own, with a fake model behind them."""
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ QWEN = "@qwen-code/qwen-code"
 COPILOT = "@github/copilot"
 GEMINI = "@google/gemini-cli"
 OPENCODE = "opencode-ai"
+DROID = npm.DROID
 RUN_SECONDS = 400
 
 
@@ -257,3 +258,40 @@ class Gemini(OtherRuntime):
         """Runs `gemini -p` with a prompt, behind words like `--resume latest`."""
         *options, prompt = words
         return self.execute("-m", "gemini-2.5-flash", *options, "-p", prompt)
+
+
+class Droid(OtherRuntime):
+    """Droid, of which `exec` runs without an account. It takes no plugin: its settings have the
+    hooks."""
+
+    def __init__(self, root: Path, package_place: Path, model: LoopbackServer) -> None:
+        super().__init__(root, package_place, model)
+        own_model = {
+            "model": "fake-1",
+            "displayName": "Fake",
+            "baseUrl": f"{model.base_url}/v1",
+            "apiKey": "dummy",
+            "provider": "generic-chat-completion-api",
+            "maxOutputTokens": 4096,
+        }
+        path = root / "droid-models.json"
+        path.write_text(json.dumps({"customModels": [own_model], "cloudSessionSync": False}))
+        self.environment.update(
+            FACTORY_API_KEY="fk-dummy",
+            FACTORY_RUNTIME_SETTINGS_PATH=str(path),
+            FACTORY_DROID_AUTO_UPDATE_ENABLED="false",
+        )
+
+    @property
+    def command(self) -> list[str]:
+        (binary,) = self.place.glob("node_modules/@factory/cli-*/bin/droid*")
+        return [str(binary)]
+
+    def run(self, *words: str) -> str:
+        """Runs `droid exec` with a prompt, behind words like `--fork <id>`."""
+        return self.execute("exec", "-m", "custom:fake-1", "--auto", "high", *words)
+
+    def last_session(self) -> str:
+        """The id of the session that wrote last."""
+        files = (self.home / ".factory" / "sessions").glob("*/*.jsonl")
+        return max(files, key=lambda path: path.stat().st_mtime).stem

@@ -112,9 +112,9 @@ def begin_here(observed: Observation, *, now: float) -> None:
 
 
 def begin_as_fork(observed: Observation, original: str, file: str, *, now: float) -> None:
-    """Count as reported what was reported to the forked session `original`, and its own work.
+    """Count the updates of the forked session `original` as reported, and its own work too.
 
-    `file` has the state of the original. Nothing changes if the observing session had an update.
+    `file` has the state of that session. Nothing changes if the observing session had an update.
     Raises as `open_update`."""
     own_session = observed.own
     with StateFile(own_session.cursor_file) as own_file:

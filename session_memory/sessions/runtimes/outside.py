@@ -90,10 +90,10 @@ class OutsideRuntimeError(Exception):
 class NotedRuntimes:
     """The runtimes that an install noted in the file `path`.
 
-    `sources` has all rows in the right form, by their source and name. A runtime with one of the
-    names `taken` is not used: this package has it since it was noted."""
+    `sources` has all rows in the right form, by their source and name. Runtimes with the names of
+    `built_in` ones, which this package has had since the note, are not used."""
 
-    def __init__(self, path: str, taken: Collection[str] = ()) -> None:
+    def __init__(self, path: str, built_in: Collection[str] = ()) -> None:
         self.sources: dict[str, dict[str, Row]] = {}
         self._rows: dict[str, Row] = {}
         try:
@@ -105,7 +105,7 @@ class NotedRuntimes:
             for name, row in as_object(rows).items():
                 if isinstance(row, list) and [*map(type, row)] == [str] * 4:
                     of_source[name] = tuple(row)
-                    if name not in taken:
+                    if name not in built_in:
                         self._rows.setdefault(name, tuple(row))
 
     def usable(self, is_wanted: Callable[[Row], bool]) -> list[Runtime]:

@@ -105,10 +105,10 @@ class DroidRecords(records.Records):
         message = as_object(record.get("message"))
         if record.get("type") != "message" or "hookEventName" not in message:
             return ()
-        texts = [_told(result) for result in objects_of(message.get("hookResults"))]
+        texts = [_text_of(result) for result in objects_of(message.get("hookResults"))]
         has_failed = message.get("hookStatus") == "error"
-        told = tuple([text for text in texts if text])
-        return (records.Injected(told),) if told or has_failed else ()
+        given = tuple([text for text in texts if text])
+        return (records.Injected(given),) if given or has_failed else ()
 
     def turns(self, record: Record) -> Iterable[Event]:
         return records.turn_of(_entry(record, 0))
@@ -118,7 +118,7 @@ class DroidRecords(records.Records):
         return is_end and record.get("reason") in ("cancelled", "permission_rejected")
 
     def links(self, record: Record) -> Iterable[Event]:
-        """Return the link of a message; runs of hooks are no part of the chain."""
+        """Return the link of a message, except of a run of hooks."""
         is_link = record.get("type") == "message" and isinstance(record.get("id"), str)
         if not is_link or "hookEventName" in as_object(record.get("message")):
             return ()
@@ -166,7 +166,7 @@ def _patch(block: Record) -> str:
     return as_string(as_object(block.get("input")).get("input")) if is_patch else ""
 
 
-def _told(result: Record) -> str:
+def _text_of(result: Record) -> str:
     """Return the text that one hook gave to the agent, or ''."""
     values = decode_line(as_string(result.get("stdout")).encode())[0]
     output = as_object(as_object(values[0]).get("hookSpecificOutput")) if len(values) == 1 else {}
