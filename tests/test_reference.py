@@ -94,10 +94,13 @@ OTHER_TOOLS = {
     "copilot": "plugin",
     "atif": "by hand",
 }
+UNTRIED_SUB_AGENTS = ("droid",)  # a service of the vendor runs them
 DECLARED = (ROOT / "hooks" / "hooks.json").read_text()
 
 
 def of_prompts(runtime: Runtime, _: dict[str, Any]) -> str:
+    if runtime.TELLS_AT_START:
+        return "yes (3)"
     return "yes" if runtime.PROMPT_EVENT else "no hooks"
 
 
@@ -106,11 +109,19 @@ def of_calls(runtime: Runtime, expected: dict[str, Any]) -> str:
     assert kinds in ({"edit", "command"}, set())
     if not runtime.PROMPT_EVENT:
         return "no hooks"
+    if runtime.REFUSES:
+        return "yes (2)"
     return "yes" if kinds else "no (1)"
 
 
 def of_confirmation(runtime: Runtime, _: dict[str, Any]) -> str:
     return "yes" if runtime.SHOWS_WHAT_WAS_TOLD else "no"
+
+
+def of_sub_agents(runtime: Runtime, expected: dict[str, Any]) -> str:
+    if runtime.name in UNTRIED_SUB_AGENTS:
+        return "not tried (4)"
+    return "yes" if expected["subagent"] else "none recorded"
 
 
 def of_forks(_: Runtime, expected: dict[str, Any]) -> str:
@@ -171,7 +182,7 @@ ABILITIES = (
     Ability(
         "sub-agents",
         "The actions of its sub-agents are read.",
-        lambda runtime, expected: "yes" if expected["subagent"] else "none recorded",
+        of_sub_agents,
         "test_conformance.py test_sub_agents_of_runtimes.py",
     ),
     Ability(
