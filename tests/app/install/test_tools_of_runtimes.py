@@ -23,7 +23,6 @@ NAMES = {
     "claude-code": "mcp__session-memory__{}",
     "codex": "mcp__session_memory__{}",
     "copilot": "session-memory-{}",
-    "droid": "session-memory___{}",
     "gemini": "mcp_session-memory_{}",
     "opencode": "session-memory_{}",
     "qwen-code": "mcp__session-memory__{}",
@@ -101,7 +100,7 @@ def user_with_tools(
     client = CLIENTS[name]
     with client.model() as model:
         user = User(name, client.program(tmp_path, npm_place(client.package), model), model)
-        for folder in (".codex", ".factory", ".qwen"):
+        for folder in (".codex", ".qwen"):
             (tmp_path / "home" / folder).mkdir(exist_ok=True)
         machine = (
             Machine(tmp_path / "home", copy_repository(tmp_path / "copy"))
@@ -134,9 +133,7 @@ def answer_of(user: User, tool: str) -> str:
         script = f"text(JSON.stringify(await tools.{called}({json.dumps(arguments)})))"
         user.orders(prompt, ("exec", {"script": script}))
     else:
-        # Droid's model gets a tool once it has asked for it
-        first = [("ToolSearch", {"query": f"select:{called}"})] if user.name == "droid" else []
-        user.orders(prompt, *first, (called, arguments))
+        user.orders(prompt, (called, arguments))
     user.ask(prompt)
     with user.model.lock:
         results = [results_in(request.body) for request in user.model.requests]

@@ -10,11 +10,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from clients.everyone import CLIENTS, User
+from clients.everyone import CLIENTS, User, results_in
 from clients.npm import NpmPlace
 from git_scene import git
 from install_machine import Machine, copy_repository, mentions
 from runtimes_scene import EDIT, READ, SHELL
+from skills_scene import link_packages
 
 COMMENTED = """// the person's own
 {
@@ -119,6 +120,18 @@ def test_an_edit_of_a_file_that_another_session_edited_is_refused_once(
     assert path.read_text() == "3\n"
     assert "The call was not run." in droid.requests()
     assert "! shared.txt: edited" in droid.requests()
+
+
+@pytest.mark.slow
+def test_its_model_finds_the_tools_after_an_install(droids: DroidMachine) -> None:
+    link_packages(droids.machine.program_dir / "env")
+    tool = "session-memory___list_sessions"
+    search = ("ToolSearch", {"query": f"select:{tool}"})
+    droids.droid.orders("list them", search, (tool, {}))
+    droids.droid.ask("list them")
+    with droids.droid.model.lock:
+        results = [results_in(request.body) for request in droids.droid.model.requests]
+    assert "list them" in max(results, key=len)[-1]
 
 
 @pytest.mark.slow
