@@ -95,38 +95,26 @@ def waiting_text(observed: Observation, *, now: float, limit: int, introduction:
     return _make(context, known, introduction).text or ""
 
 
-def begin_here(observed: Observation, *, now: float) -> None:
+def begin_here(
+    observed: Observation, *, now: float, original: str = "", state: KnownState | None = None
+) -> None:
     """Count everything up to now as reported to the observing session, unless it had an update.
 
-    Raises as `open_update`."""
+    If it is a fork of the session `original`, which has the `state`, only that session's updates and
+    its own work count. Raises as `open_update`."""
     own_session = observed.own
     with StateFile(own_session.cursor_file) as file:
         if file.is_new(own_session.key):
             from ._new_entries import cursors_at_end
 
             changed = observed.changed(ReadCursors(), now - observed.settings.first_sight_seconds)
+            if original:
+                changed = [pair for pair in changed if pair[0].key == original]
             read = SessionState(cursors_at_end(changed, now, own_session.deadline))
-            file.put(own_session.key, file.of(own_session.key).merged(read))
+            before = state.of(original) if state else file.of(own_session.key)
+            file.put(own_session.key, before.merged(read))
             file.prepare()
             file.commit()
-
-
-def begin_as_fork(observed: Observation, original: str, file: str, *, now: float) -> None:
-    """Count the updates of the forked session `original` as reported, and its own work too.
-
-    `file` has the state of that session. Nothing changes if the observing session had an update.
-    Raises as `open_update`."""
-    own_session = observed.own
-    with StateFile(own_session.cursor_file) as own_file:
-        if own_file.is_new(own_session.key):
-            from ._new_entries import cursors_at_end
-
-            changed = observed.changed(ReadCursors(), now - observed.settings.first_sight_seconds)
-            forked = [pair for pair in changed if pair[0].key == original]
-            read = SessionState(cursors_at_end(forked, now, own_session.deadline))
-            own_file.put(own_session.key, KnownState(file).of(original).merged(read))
-            own_file.prepare()
-            own_file.commit()
 
 
 class UpdateContext:

@@ -129,18 +129,17 @@ def start_listening(context: Context, original: str = "") -> None:
 
     If it is a fork that has the updates of its `original`, only what that session got counts.
     Raises SessionMemoryError, OSError."""
-    from ..activity.updates import begin_as_fork, begin_here
+    from ..activity.session_state import KnownState
+    from ..activity.updates import begin_here
 
     others = context.other_sessions()
     session = OwnSession(
         context.session, context.runtime, context.cursor_file, deadline=context.deadline
     )
     session.old_sessions = context.old_sessions
+    state = KnownState(context.home.cursor_file(original)) if original else None
     observed = Observation(session, others, context.settings)
-    if original:
-        begin_as_fork(observed, original, context.home.cursor_file(original), now=time.time())
-    else:
-        begin_here(observed, now=time.time())
+    begin_here(observed, now=time.time(), original=original, state=state)
 
 
 def write_notes(context: Context, event_name: str) -> None:
