@@ -12,6 +12,7 @@ LEAST_CHARACTERS = 12
 MOST_LINES = 5000  # of one edit: a longer one was generated
 MOST_SHORT = 500  # short lines of one edit
 MOST_LINE_CHARACTERS = 2000
+FEW_BRACKETS = 8  # more are not looked at one by one
 _HERE_DOCUMENT = re.compile(
     r"^([^\n]*)<<-?[ \t]*([\"']?)(\w+)\2([^\n]*)\n(.*?)^[ \t]*\3[ \t]*$", re.M | re.S
 )
@@ -94,10 +95,20 @@ def made_commits(result: str) -> list[str]:
     """Return the texts to hash for the commits in a command's result: each id and subject.
 
     A result has `[main 1f2e3d4] Subject`."""
-    if "] " not in result or not (result.startswith("[") or "\n[" in result):
+    if not _has_line_with_bracket(result) or "] " not in result:
         return []
     made = _MADE.findall(result)
     return [text for id, subject in made for text in (commit_id(id), commit_subject(subject))]
+
+
+def _has_line_with_bracket(text: str) -> bool:
+    """Check if a line begins with a bracket. A single character is found fast, if there are few."""
+    at = text.find("[")
+    for _ in range(FEW_BRACKETS):
+        if at <= 0 or text[at - 1] == "\n":
+            return at >= 0
+        at = text.find("[", at + 1)
+    return at >= 0 and text.find("\n[", at - 1) >= 0
 
 
 def commit_id(id: str) -> str:

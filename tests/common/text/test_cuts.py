@@ -161,7 +161,10 @@ def test_titles_logs_errors_and_snippets_show_no_piece_of_a_token(tmp_path):
         shown.append(_snippet(text, {}, lambda _: [])[0])
         shown += [shortened(text, cut) for cut in TITLE_CUTS]
     for text in [text for cut in ERROR_CUTS for text in planted.around(cut, 3)]:
-        shown += [extract._error_line(f"Error: {text}"), extract._error_line(text * 20)]
+        shown += [
+            extract._error_line(for_people(extract._error_text(output)))
+            for output in (f"Error: {text}", text * 20)
+        ]
     assert planted.pieces_in("\n".join(shown)) == []
 
 

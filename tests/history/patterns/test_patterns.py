@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from stored import HOUR, START, Stored, talk
 
+from session_memory.common.text.sanitize import for_people
 from session_memory.common.text.shell_commands import (
     LOOKING,
     commit_message,
@@ -30,7 +31,7 @@ from session_memory.history.patterns.habits import (
     find_habits,
     matching_errors,
 )
-from session_memory.history.store.ingest.extract import _error_line
+from session_memory.history.store.ingest.extract import _error_line, _error_text
 from session_memory.history.store.sqlite.tool_uses import conversation_steps
 from session_memory.history.store.values import Filter, StoredEntry
 
@@ -158,7 +159,7 @@ class TestErrorLines:
             ("", ""),
             ("\n\n", ""),
         ]:
-            assert _error_line(text) == line
+            assert _error_line(for_people(_error_text(text))) == line
 
 
 class TestLikeErrors:

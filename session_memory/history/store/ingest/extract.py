@@ -77,9 +77,10 @@ def result_text(content: object) -> str:
 
 
 def _outcome(is_error: bool, text: str) -> ToolOutcome:
+    """Return the outcome of a call, whose `error` is text for `_error_line`, to be cleaned."""
     lines = text.count("\n") + 1 if text else 0
     return ToolOutcome(
-        "error" if is_error else "ok", _error_line(text) if is_error else "", len(text), lines
+        "error" if is_error else "ok", _error_text(text) if is_error else "", len(text), lines
     )
 
 
@@ -152,7 +153,9 @@ class Extractor:
         cwd = self._safe(
             self._project or next((entry.cwd for entry in read_entries if entry.cwd), "")
         )
-        self._clean(read_entries)
+        self._clean(read_entries, [*ended.values(), *[outcome for _, outcome in outcomes]])
+        ended = {call: self._with_line(outcome) for call, outcome in ended.items()}
+        outcomes = [(key, self._with_line(outcome)) for key, outcome in outcomes]
         entries = [
             self._new_entry(number, entry, ended, written)
             for number, entry in enumerate(read_entries)
@@ -163,10 +166,16 @@ class Extractor:
         of_file = cwd, reader.unreadable, is_last, tuple(commits)
         return Extract(inode, end, reached, entries, outcomes, (rank, for_people(title)), *of_file)
 
-    def _clean(self, entries: list[Entry]) -> None:
-        """Clean the texts of entries and their calls together, which is quicker than each alone."""
-        texts = [text for text in dict.fromkeys(_texts(entries)) if text not in self._cleaned]
-        self._texts = dict(zip(texts, all_for_people(texts)))
+    def _clean(self, entries: list[Entry], outcomes: list[ToolOutcome]) -> None:
+        """Clean the texts of entries, calls and errors together, which is quicker than each alone."""
+        texts = dict.fromkeys([*_texts(entries), *[outcome.error for outcome in outcomes]])
+        new = [text for text in texts if text not in self._cleaned]
+        self._texts = dict(zip(new, all_for_people(new)))
+
+    def _with_line(self, outcome: ToolOutcome) -> ToolOutcome:
+        """Return an outcome with the line that names the error."""
+        text = outcome.error
+        return outcome._replace(error=_error_line(self._safe(text))) if text else outcome
 
     def _commits_in(self, output: str) -> list[int]:
         """Return the hashes of the commits that a call made, according to its output."""
@@ -409,17 +418,21 @@ _NOTHING_WRONG = re.compile(
 )
 
 
-def _error_line(text: str) -> str:
-    """Return the line of `text` that names the error, for people.
-
-    It follows an exit code at the beginning of `text`, if there is one. If no line names the error,
-    return the first line that is not noise, or ''. The result has at most ERROR_CHARACTERS."""
-    text = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")
+def _error_text(output: str) -> str:
+    """Return the part of a failed call's output in which the error is looked for."""
+    text = output.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")
     if len(text) > _MOST_CHARACTERS:
         # no line, and no secret in it, is cut in two
         last = text[-_MOST_CHARACTERS // 2 :].partition("\n")[2]
         text = f"{beginning(text, LOOKED_AT_CHARACTERS)}\n{last}"
-    text = for_people(text)
+    return text
+
+
+def _error_line(text: str) -> str:
+    """Return the line that names the error, in an `_error_text` that was cleaned for people.
+
+    It follows an exit code at the beginning of `text`, if there is one. If no line names the error,
+    return the first line that is not noise, or ''. The result has at most ERROR_CHARACTERS."""
     if len(text) > 2 * LOOKED_AT_CHARACTERS:
         text = f"{text[:LOOKED_AT_CHARACTERS]}\n{text[-LOOKED_AT_CHARACTERS:]}"
     lines = [
