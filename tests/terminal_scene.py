@@ -35,10 +35,13 @@ def on_terminal(
     columns: int = 80,
     lines: int = 24,
     typed: Sequence[str] = (),
+    answers: Sequence[tuple[bytes, bytes]] = (),
     cwd: Path | None = None,
     **environ: str,
 ) -> OnTerminal:
-    """Run a command at a terminal, with the `typed` lines; its pager is `cat` unless named."""
+    """Run a command at a terminal, with the `typed` lines; its pager is `cat` unless named.
+
+    Each of `answers` is typed once what it answers was printed, after the one before."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     environ = {**person.environment, "TERM": "xterm", "PAGER": "cat", **environ}
@@ -56,17 +59,21 @@ def on_terminal(
         os.close(slave)
         for line in typed:
             os.write(master, f"{line}\n".encode())
-        printed = printed_on(master)
+        printed = printed_on(master, answers)
     return OnTerminal(printed, program.returncode)
 
 
-def printed_on(master: int) -> str:
+def printed_on(master: int, answers: Sequence[tuple[bytes, bytes]] = ()) -> str:
     """Return what a program prints to its terminal until it ends, and close the terminal."""
-    printed = b""
+    printed, waiting, answered = b"", list(answers), 0
     while select.select([master], [], [], 60)[0]:
         try:
             printed += os.read(master, 65536)
         except OSError:  # it has ended
             break
+        while waiting and (at := printed.find(waiting[0][0], answered)) >= 0:
+            asked, answer = waiting.pop(0)
+            os.write(master, answer)
+            answered = at + len(asked)
     os.close(master)
     return printed.decode().replace("\r\n", "\n")

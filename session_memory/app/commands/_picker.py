@@ -8,19 +8,22 @@ import time
 
 from ...common.errors import SessionMemoryError, WrongCallError
 from ...common.system.terminal import Terminal
-from ...common.text.sanitize import name_for_people
 from ...common.text.timestamps import age
 from ...history.archives.list import former_names
 from ...sessions.runtimes.detection import is_started_by_agent
 from ...sessions.transcripts.sessions import FoundSession, find_sessions
 
 MOST = 50
-
-
+TITLE_CHARACTERS = 80
 LISTED = "name it by its id or title: session-memory sessions lists them"
 
 
-def picked_session(arguments: argparse.Namespace, hint: str = LISTED) -> str:
+QUESTION = "Which session? A number, an id or words of a title:"
+
+
+def picked_session(
+    arguments: argparse.Namespace, hint: str = LISTED, question: str = QUESTION
+) -> str:
     """Return the id of the session that a person chooses, or the words that they type for it.
 
     Only a person at a terminal is asked. Raises WrongCallError with the `hint` in a pipe, with
@@ -33,7 +36,7 @@ def picked_session(arguments: argparse.Namespace, hint: str = LISTED) -> str:
     if not sessions:
         raise SessionMemoryError("there are no sessions yet", "start one of your agents")
     rows = [("SESSION", "RUNTIME", "PROJECT", "LAST ACTIVE"), *map(_row, sessions)]
-    chosen = terminal.choose(rows, "Which session? A number, an id or words of a title:")
+    chosen = terminal.choose(rows, question)
     if isinstance(chosen, int):
         return sessions[chosen].id
     if not chosen:
@@ -60,4 +63,4 @@ def _latest(arguments: argparse.Namespace) -> list[FoundSession]:
 
 def _row(session: FoundSession) -> tuple[str, str, str, str]:
     ago = age(time.time() - session.modified)
-    return name_for_people(session.name), session.runtime.TITLE, session.project, ago
+    return session.title(TITLE_CHARACTERS), session.runtime.TITLE, session.project, ago

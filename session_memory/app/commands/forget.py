@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
-from ...common.errors import SessionMemoryError, WrongCallError
+from ...common.errors import SessionMemoryError
 from ...common.system.files import Opened
 from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted
@@ -32,6 +32,7 @@ from ...sessions.settings import forgotten
 from ...sessions.settings.rules import covers
 from ...sessions.transcripts import mirror
 from ..upkeep import forget_journal
+from ._picker import picked_session
 from .arguments import (
     NO_LIMIT,
     OnlyForPeopleError,
@@ -110,7 +111,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Forget the selection after confirmation. Raises SessionMemoryError, OSError."""
     if not (arguments.session or arguments.project or arguments.before):
-        raise WrongCallError("nothing was named", "name a session, --project P or --before WHEN")
+        hint = "name a session, --project P or --before WHEN"
+        question = "Which session do you want to forget? A number or an id:"
+        arguments.session = picked_session(arguments, hint, question)
     if arguments.transcripts and (
         is_started_by_agent(os.environ) or not Terminal(os.environ).can_ask()
     ):

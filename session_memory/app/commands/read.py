@@ -32,8 +32,8 @@ SUMMARY = "read a session, a conversation, a memory, or the messages around a se
 LINES = 50
 SCRIPT = "Show the messages and tool calls of another session of this home, or list the sessions."
 NAME_HELP = (
-    "a session: its id, the beginning of its id, or words of its title; or the number of a "
-    "conversation, or the id of a memory"
+    "a session: its id, the beginning of its id, words of its title, or its archive's file name; "
+    "or the number of a conversation, or the id of a memory"
 )
 
 
@@ -75,6 +75,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     arguments.name = arguments.name or picked_session(arguments)
+    if arguments.name.endswith(".md"):
+        arguments.name = _session_of_archive(arguments) or arguments.name
     if arguments.conversation or arguments.around or arguments.shared:
         from ._stored_text import read_conversation
 
@@ -96,6 +98,21 @@ def run(arguments: argparse.Namespace) -> int:
     with terminal.paged():
         terminal.show(LastEntries(chosen, entries, unreadable, arguments.raw, with_tools))
     return 0
+
+
+def _session_of_archive(arguments: argparse.Namespace) -> str:
+    """Return the id of the session whose archive has the given file name; '' if there is none.
+
+    Raises SessionMemoryError, OSError."""
+    from ...history.archives.list import list_archives  # imported late: few names are of files
+    from ...history.store.location import find_location
+
+    name = os.path.basename(arguments.name)
+    for archives in find_location(arguments.home, os.environ).archives:
+        for path, facts in list_archives(archives.directory):
+            if os.path.basename(path) == name:
+                return str(facts["session"])
+    return ""
 
 
 def _chosen(arguments: argparse.Namespace, *, with_private: bool) -> FoundSession | Result:

@@ -84,13 +84,27 @@ def run(arguments: argparse.Namespace) -> int:
                 "runtimes still have"
             )
             raise SessionMemoryError(f"{pack.path} was damaged and is now {pack.quarantined}", hint)
-        if not arguments.session:
-            terminal.show_paged(KeptSessions(pack.sessions()))
+        kept = KeptSessions(pack.sessions())
+        wanted = arguments.session or _picked(kept, terminal)
+        if not wanted:
             return 0
-        session = _chosen(pack.sessions(), arguments.session, is_earlier=arguments.earlier)
+        session = _chosen(kept.sessions, wanted, is_earlier=arguments.earlier)
         done = _restored(pack, session, location, arguments.to)
     terminal.show(done)
     return int(bool(done.files.gaps))
+
+
+def _picked(kept: KeptSessions, terminal: Terminal) -> str:
+    """Show the kept sessions; return the id or the words by which a person at a terminal chooses
+    one of the deleted ones, else ''."""
+    if not (kept.gone and terminal.can_ask()):
+        terminal.show_paged(kept)
+        return ""
+    terminal.line(kept.summary)
+    rows = [_cells(session) for session in kept.gone]
+    headings = ("SESSION", "LAST ACTIVE", "RUNTIME", "TITLE")
+    chosen = terminal.choose([headings, *rows], "Which one to restore? Enter for none:")
+    return kept.gone[chosen].session_id if isinstance(chosen, int) else chosen
 
 
 def _restored(
@@ -166,14 +180,18 @@ class KeptSessions(Result):
         """The sessions that their runtime has deleted."""
         return [session for session in self.sessions if session.gone_at is not None]
 
+    @property
+    def summary(self) -> str:
+        return (
+            f"{counted(len(self.sessions), 'session')} kept, {len(self.gone)} of them deleted by "
+            "the runtime."
+        )
+
     def show(self, terminal: Terminal) -> None:
         if self.hint:
             terminal.line(f"No transcripts are kept; {self.hint}.")
         if self.sessions:
-            terminal.line(
-                f"{counted(len(self.sessions), 'session')} kept, {len(self.gone)} of them deleted "
-                "by the runtime."
-            )
+            terminal.line(self.summary)
         for session in self.gone:
             terminal.line(f"  {_line(session)}")
 
@@ -205,8 +223,12 @@ def _notes_file(location: StoreLocation) -> str:
 
 
 def _line(session: KeptSession) -> str:
+    return "  ".join(_cells(session))
+
+
+def _cells(session: KeptSession) -> tuple[str, str, str, str]:
     id, title = name_for_people(session.session_id), brief(session.title, TITLE_CHARACTERS)
-    return f"{id}  {moment(session.modified)}  {session.runtime}  {title}"
+    return id, moment(session.modified), session.runtime, title
 
 
 def _chosen(sessions: list[KeptSession], wanted: str, *, is_earlier: bool) -> KeptSession:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from store_scene import MONDAY, StoreUser
 from terminal_scene import on_terminal
 
 COMMANDS = ("read", "handoff", "archive", "export")
+CURSOR_ASKED, CURSOR = b"\x1b[6n", b"\x1b[1;1R"  # with which fzf asks a terminal for its place
 CHOSEN = {
     "read": "Session Cart ",
     "handoff": "Handoff: Cart",
@@ -111,3 +113,37 @@ def test_without_sessions_it_says_so(tmp_path: Path) -> None:
     empty = StoreUser(tmp_path / "home")
     seen = on_terminal(empty, "read")
     assert (seen.code, seen.lines[0]) == (1, "session-memory: there are no sessions yet")
+
+
+@pytest.mark.skipif(shutil.which("fzf") is None, reason="fzf is not installed")
+@pytest.mark.parametrize(
+    ("keys", "code", "shown"),
+    [
+        ([(b"2/2", b"cart"), (b"1/2", b"\r")], 0, "Session Cart "),
+        ([(b"2/2", b"zebra"), (b"0/2", b"\r")], 1, "no session was chosen"),
+        ([(b"2/2", b"\x1b")], 1, "no session was chosen"),
+    ],
+)
+def test_the_real_fzf_finds_by_words_and_ends_with_escape(
+    person: StoreUser, keys: list[tuple[bytes, bytes]], code: int, shown: str
+) -> None:
+    path = f"{Path(shutil.which('fzf') or '').parent}:/usr/bin:/bin"
+    place = (CURSOR_ASKED, CURSOR)
+    seen = on_terminal(person, "read", answers=[place, place, *keys], PATH=path)
+    assert (seen.code, shown in seen.text) == (code, True), seen.text
+
+
+def test_a_session_to_forget_is_chosen_and_confirmed(person: StoreUser) -> None:
+    listed = on_terminal(person, "forget", typed=[""], PATH="/nowhere")
+    [row] = [line for line in listed.lines if " Cart " in line]
+    refused = on_terminal(person, "forget", typed=[row.split()[0], "n"], PATH="/nowhere")
+    assert "[y/N]" in refused.text
+    assert "Cart" in person.run("sessions", "--all").stdout
+    seen = on_terminal(person, "forget", typed=[row.split()[0], "y", "n"], PATH="/nowhere")
+    assert seen.code == 0, seen.text
+    assert "Cart" not in person.run("sessions", "--all").stdout
+
+
+def test_words_of_a_title_forget_nothing(person: StoreUser) -> None:
+    seen = on_terminal(person, "forget", typed=["cart", "y"], PATH="/nowhere")
+    assert (seen.code, "[y/N]" in seen.text) == (1, False), seen.text

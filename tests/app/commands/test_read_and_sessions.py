@@ -106,3 +106,14 @@ def test_where_a_project_has_no_conversation_all_are_listed(machine: StoreUser) 
     assert first == "This directory's project has no conversation yet. These are of all projects:"
     assert len(rest) == 4
     assert machine.run("sessions", "--since", "1h", cwd=machine.home / "empty").returncode == 1
+
+
+def test_read_takes_the_file_name_of_an_archive(machine: StoreUser) -> None:
+    machine.run("archive", "b2ab-bread")
+    [archive] = [path for path in machine.home.rglob("*.md") if "rye" in path.read_text()]
+    for name in (archive.name, str(archive)):
+        done = machine.run("read", name)
+        assert done.stdout == machine.run("read", "b2ab-bread").stdout
+        assert "Two hours." in done.stdout
+    missing = machine.run("read", "2026-01-01-nothing.md")
+    assert (missing.returncode, "2026-01-01-nothing.md" in missing.stderr) == (1, True)

@@ -16,6 +16,7 @@ from kept_scene import DAY, KeptUser, age, delete
 from own_process import ROOT
 from records import PiSession, append, atif_exchange, exchange, lines, new_id
 from runtimes_scene import Person
+from terminal_scene import on_terminal
 
 from session_memory.history.copies.restore import _spared_time
 from session_memory.sessions.runtimes.pi import encode_cwd
@@ -189,6 +190,19 @@ def test_without_a_name_it_lists_and_names_that_fit_several_are_offered(person: 
     done = person.run("restore", "a")
     assert "2 kept sessions match 'a'" in done.stderr
     assert "no kept session is called 'x'" in person.run("restore", "x").stderr
+
+
+def test_a_person_at_a_terminal_chooses_one_of_the_deleted_or_none(person: KeptUser) -> None:
+    path = person.talk("aa", *exchange("plan the trip", "Gladly."))
+    person.keep()
+    delete(path)
+    person.keep()
+    seen = on_terminal(person, "restore", typed=[""], PATH="/nowhere")
+    assert (seen.code, path.exists()) == (0, False)
+    assert "1 session kept, 1 of them deleted by the runtime." in seen.text
+    [row] = [line for line in seen.lines if " aa " in line]
+    seen = on_terminal(person, "restore", typed=[row.split()[0]], PATH="/nowhere")
+    assert (seen.code, path.exists()) == (0, True), seen.text
 
 
 def test_an_agent_may_not(person: KeptUser) -> None:
