@@ -15,6 +15,7 @@ from pathlib import Path
 
 from git_scene import repository
 from hooks_scene import run as run_hook
+from openclaw_scene import place_rows
 from opencode_story import write_story
 from own_process import as_a_process
 from records import append, exchange, new_id, stamp
@@ -91,6 +92,12 @@ class Person(StoreUser):
         text = self.told((FIXTURES / "atif" / "trajectories" / "trajectory.json").read_text())
         (self.config_dir / "trajectory.json").write_text(text)
         self.ids = [json.loads(text)["session_id"]]
+
+    def _place_openclaw(self) -> None:
+        rows = [
+            FIXTURES / "openclaw" / "rows" / f"{name}.jsonl" for name in ("conversation", "fork")
+        ]
+        self.ids = place_rows(self.config_dir, [self.told(path.read_text()) for path in rows])
 
     def _place_opencode(self) -> None:
         story = write_story(self.config_dir)

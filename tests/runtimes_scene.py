@@ -54,6 +54,7 @@ TOOLS = {
         EDIT: ("replace", "file_path"),
         SHELL: ("run_shell_command", "command"),
     },
+    "openclaw": {READ: ("read", "path"), EDIT: ("edit", "path"), SHELL: ("exec", "command")},
     "opencode": {
         READ: ("read", "filePath"),
         EDIT: ("edit", "filePath"),
@@ -66,6 +67,31 @@ TOOLS = {
         SHELL: ("run_shell_command", "command"),
     },
 }
+
+
+class ClaudeReader:
+    """A session of Claude Code in a project, which has read a file of it."""
+
+    def __init__(self, home: Path, project: Path, file: Path) -> None:
+        self.home, self.project, self.file = home, project, file
+        self.id = new_id()
+        self.path = home / ".claude" / "projects" / encode_cwd(str(project)) / f"{self.id}.jsonl"
+        read = ("Read", {"file_path": str(file)})
+        write(self.path, *exchange("look at it", read, cwd=str(project), at=time.time() - 600))
+
+    def prompt(self) -> str:
+        """What it is told with a prompt, as JSON."""
+        return run(self._event("UserPromptSubmit", prompt="go on"), self.home).decode()
+
+    def about_to_edit(self) -> str:
+        """What it is told before it edits the file, as JSON."""
+        given = {"file_path": str(self.file), "old_string": "a", "new_string": "b"}
+        event = self._event("PreToolUse", tool_name="Edit", tool_use_id=new_id(), tool_input=given)
+        return run(event, self.home, "pre_tool_use").decode()
+
+    def _event(self, name: str, **fields: object) -> dict[str, object]:
+        where = {"transcript_path": str(self.path), "cwd": str(self.project)}
+        return {"session_id": self.id, "hook_event_name": name, **where, **fields}
 
 
 class Person:

@@ -92,23 +92,26 @@ OTHER_TOOLS = {
     "claude-code": "plugin, by hand",
     "pi": "commands",
     "copilot": "plugin",
+    "openclaw": "by hand",
     "atif": "by hand",
 }
 UNTRIED_SUB_AGENTS = ("droid",)  # a service of the vendor runs them
+# runtimes whose hooks are not used, with the number of the reason below the table
+WITHOUT_HOOKS = {"openclaw": "no (5)"}
 DECLARED = (ROOT / "hooks" / "hooks.json").read_text()
 
 
 def of_prompts(runtime: Runtime, _: dict[str, Any]) -> str:
     if runtime.TELLS_AT_START:
         return "yes (3)"
-    return "yes" if runtime.PROMPT_EVENT else "no hooks"
+    return "yes" if runtime.PROMPT_EVENT else WITHOUT_HOOKS.get(runtime.name, "no hooks")
 
 
 def of_calls(runtime: Runtime, expected: dict[str, Any]) -> str:
     kinds = {kind for _, kind, _ in expected["calls"]}
     assert kinds in ({"edit", "command"}, set())
     if not runtime.PROMPT_EVENT:
-        return "no hooks"
+        return of_prompts(runtime, expected)
     if runtime.REFUSES:
         return "yes (2)"
     return "yes" if kinds else "no (1)"
@@ -129,6 +132,8 @@ def of_forks(_: Runtime, expected: dict[str, Any]) -> str:
 
 
 def of_restore(runtime: Runtime, _: dict[str, Any]) -> str:
+    if runtime.backup.CANNOT_PUT_BACK:
+        return "no (6)"
     return "its import" if runtime.backup.IS_PUT_BACK else "a file"
 
 
@@ -153,7 +158,7 @@ ABILITIES = (
         "read",
         "Its sessions are read, archived and searched.",
         lambda *_: "yes",
-        "test_conformance.py test_codex_client.py test_opencode_client.py",
+        "test_conformance.py test_codex_client.py test_opencode_client.py test_openclaw_client.py",
     ),
     Ability(
         "told",

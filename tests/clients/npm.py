@@ -26,6 +26,7 @@ VERSIONS = {
     "@google/gemini-cli": "0.61.0",
     "opencode-ai": "1.18.33",
     DROID: "0.225.2",
+    "openclaw": "2026.9.2",
     "jest": "29.7.0",
 }
 PERSON = Path.home()  # where npm has its settings: HOME is another once tests run
@@ -68,23 +69,31 @@ def node_at(place: Path) -> str:
 def _install(package: str, place: Path) -> None:
     with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
         (Path(scratch) / "package.json").write_text('{"private": true}')
-        command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"]
-        command += [f"{package}@{VERSIONS[package]}", f"{_node_package()}@{NODE}"]
-        done = subprocess.run(
-            command,
-            cwd=scratch,
-            env={**os.environ, "HOME": str(PERSON)},
-            capture_output=True,
-            text=True,
-            timeout=INSTALL_SECONDS,
-            check=False,
-        )
-        if done.returncode:
-            raise RuntimeError(
-                f"npm cannot install {package}: {done.stderr.strip().splitlines()[-1:]}"
-            )
+        # the Node first: the scripts of a package may need a later one than that on the PATH
+        for wanted in (f"{_node_package()}@{NODE}", f"{package}@{VERSIONS[package]}"):
+            _add(wanted, Path(scratch))
         os.replace(scratch, place)
         os.mkdir(scratch)  # for TemporaryDirectory to remove
+
+
+def _add(wanted: str, place: Path) -> None:
+    """Install a package into a directory, with a Node from there if there is one."""
+    nodes = [str(path) for path in place.glob("node_modules/node-*/bin")]
+    done = subprocess.run(
+        ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", wanted],
+        cwd=place,
+        env={
+            **os.environ,
+            "HOME": str(PERSON),
+            "PATH": os.pathsep.join([*nodes, os.environ.get("PATH", os.defpath)]),
+        },
+        capture_output=True,
+        text=True,
+        timeout=INSTALL_SECONDS,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"npm cannot install {wanted}: {done.stderr.strip().splitlines()[-1:]}")
 
 
 def _node_package() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import time
@@ -14,6 +15,7 @@ from typing import Any, TypeVar
 Json = dict[str, Any]
 Events = Iterable[tuple[str, Any]]
 HOLD_SECONDS = 360
+_DATED = re.compile(r"^\[\w{3} [-\d]+ [:\d]+ \w+\] ")  # OpenClaw's time before a prompt
 SelfType = TypeVar("SelfType", bound="LoopbackServer")
 
 
@@ -139,7 +141,7 @@ class LoopbackServer:
     def ordered_calls(self, prompt: str) -> list[tuple[str, str]]:
         """Return the tool calls that a prompt requests, by its `TOOL <name> <json>` or script lines."""
         found: list[tuple[str, str]] = []
-        for line in prompt.splitlines():
+        for line in _DATED.sub("", prompt).splitlines():
             found += self.scripts.get(line.strip('"'), [])  # `opencode run` quotes its words
             if line.startswith("TOOL "):
                 _, name, arguments = line.split(" ", 2)

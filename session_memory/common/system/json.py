@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeGuard
 
     Scanner = Callable[[str, int], tuple[Any, int]]
+    Encoder = Callable[[object], str]
 
 LAST_SECOND = 253_402_300_800  # of the year 9999: no record is younger
 _CHECKSUM_PRIME = (1 << 61) - 1
@@ -40,7 +41,7 @@ class _Context:
     parse_constant = float
 
 
-def _c_parts() -> tuple[Scanner, Callable[[object], str]]:
+def _c_parts() -> tuple[Scanner, Encoder, Encoder]:
     import _json
 
     scan = _json.make_scanner(_Context)  # type: ignore[arg-type]
@@ -49,26 +50,26 @@ def _c_parts() -> tuple[Scanner, Callable[[object], str]]:
     def unknown(value: object) -> object:
         raise TypeError(f"not JSON: {value!r}")
 
-    encoder = _json.make_encoder(None, unknown, quote, None, ": ", ", ", False, False, True)
+    def encoder_with(colon: str, comma: str) -> Encoder:
+        encoder = _json.make_encoder(None, unknown, quote, None, colon, comma, False, False, True)
+        return lambda value: "".join(encoder(value, 0))
 
-    def encode(value: object) -> str:
-        return "".join(encoder(value, 0))
-
+    encode = encoder_with(": ", ", ")
     scan("{}", 0), encode({})
-    return scan, encode
+    return scan, encode, encoder_with(":", ",")
 
 
-def _json_parts() -> tuple[Scanner, Callable[[object], str]]:
+def _json_parts() -> tuple[Scanner, Encoder, Encoder]:
     import json
 
     decoder: Any = json.JSONDecoder(strict=False)
-    return decoder.scan_once, json.dumps
+    return decoder.scan_once, json.dumps, json.JSONEncoder(separators=(",", ":")).encode
 
 
 try:
-    _scan, encode = _c_parts()
+    _scan, encode, encode_compactly = _c_parts()
 except (ImportError, AttributeError, TypeError):
-    _scan, encode = _json_parts()
+    _scan, encode, encode_compactly = _json_parts()
 
 
 def decode(text: str) -> Any:

@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...common.errors import SessionMemoryError
 from ...common.system.files import open_regular, path_stamp
 from ..confined_files import open_inside
 
@@ -64,6 +65,7 @@ class Backup:
     REWRITES = False
     # whether a program of the runtime imports a session (`put_back`) instead of us writing a file
     IS_PUT_BACK = False
+    CANNOT_PUT_BACK = ""  # why the runtime can get no session back; '' if it can
     # whether a sub-agent has its own session, which names its parent (`parent_in`)
     HAS_SUB_AGENT_SESSIONS = False
 
@@ -113,7 +115,11 @@ class Backup:
         self, config_dir: str, session_id: str, cwd: str, content: bytes, environ: Mapping[str, str]
     ) -> None:
         """Put back a session by a program of the runtime. Raises SessionMemoryError."""
-        raise NotImplementedError
+        raise SessionMemoryError(
+            self.CANNOT_PUT_BACK,
+            f"session-memory read {session_id} prints it, and session-memory handoff {session_id} "
+            f"continues it elsewhere",
+        )
 
     def resume_command(self, session_id: str, cwd: str, directory: str = "") -> str:
         """Return the command that resumes the session in a terminal.

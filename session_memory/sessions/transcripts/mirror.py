@@ -17,7 +17,14 @@ from __future__ import annotations
 
 from ...common.errors import LockedError
 from ...common.system import files
-from ...common.system.json import decode, encode, objects_in, sealed, unsealed
+from ...common.system.json import (
+    decode,
+    encode,
+    encode_compactly,
+    objects_in,
+    sealed,
+    unsealed,
+)
 from .lines import id_checksum, last_line_end, windows_backward
 
 TYPE_CHECKING = False
@@ -188,17 +195,18 @@ class _UnwrittenEnd(_Unwritten):
     def __init__(
         self,
         look: MirrorLook,
-        path: str,
+        mirror: Mirror,
         records: list[Record | bytes],
         marks: tuple[Mark, Mark],
         modified: int,
     ) -> None:
         self._records = records
+        self._kind = type(mirror)
         self._before, self._after = marks
         self._modified = modified
-        self.content = _with_mark(_encoded(records), self._after)
+        self.content = _with_mark(mirror.encoded(records), self._after)
         look.ends.append(self)
-        super().__init__(look, path)  # last: a deadline may end this at any point
+        super().__init__(look, mirror.path)  # last: a deadline may end this at any point
 
     @property
     def version(self) -> int:
@@ -211,7 +219,7 @@ class _UnwrittenEnd(_Unwritten):
         return files.os.stat_result(known, {"st_mtime": seconds, "st_mtime_ns": nanoseconds})
 
     def _write(self) -> bool:
-        with Mirror(self._path) as mirror:
+        with self._kind(self._path) as mirror:
             if mirror.mark == self._before:
                 mirror.append(self._records, self._after, self._modified)
             return _version(mirror.mark) == self.version
@@ -398,11 +406,13 @@ class Mirror:
     no longer is, the mirror is rebuilt. Use it in a `with` block, in one process at a time (see
     `_lock_path`). Raises OSError."""
 
+    encode = staticmethod(encode)
+
     def __init__(
         self, path: str, is_excluded: bool = False, repeats: Repeats | None = None
     ) -> None:
         """Leave out all records that `repeats` recognises as forgotten."""
-        self._path = path
+        self.path = path
         self._is_excluded = is_excluded
         self._repeats = repeats
         self.mark: Mark = {}
@@ -412,13 +422,13 @@ class Mirror:
         self._lock: files.Closing | None = None
 
     def __enter__(self) -> Mirror:
-        size, self._end, self.mark = _state_of(self._path)
+        size, self._end, self.mark = _state_of(self.path)
         if MirrorLook.now:
             if self._may_be_left(MirrorLook.now):
                 self._look = MirrorLook.now
                 return self
             self._lock = MirrorLook.now.lock()
-            size, self._end, self.mark = _state_of(self._path)
+            size, self._end, self.mark = _state_of(self.path)
         was_excluded = bool(self.mark.get("is_excluded"))
         if self._end and was_excluded and not self._is_excluded:
             self._end, self.mark = 0, {}
@@ -433,22 +443,22 @@ class Mirror:
         """Check if the end of this mirror may stay unwritten (see `MirrorLook.run`)."""
         is_plain = not self._is_excluded and self._repeats is None
         is_known = bool(self.mark) and not self.mark.get("is_excluded")
-        return is_plain and is_known and look.has_session(self._path)
+        return is_plain and is_known and look.has_session(self.path)
 
     def _blank(self) -> None:
         """Remove all that was said, up to the last mark."""
-        lines = files.read_whole(self._path)[: self._end].splitlines()
+        lines = files.read_whole(self.path)[: self._end].splitlines()
         self.mark["is_excluded"] = True
         said = [
-            encode(record).encode()
+            self.encode(record).encode()
             for line in lines
             if not is_mark(line)
             for record in copies_of(list(objects_in(line)), True)
         ]
         content = b"\n".join([*said, _marked(self.mark), b""])
-        modified = files.os.stat(self._path).st_mtime_ns
-        files.write_atomically(self._path, content)
-        files.os.utime(self._path, ns=(modified, modified))
+        modified = files.os.stat(self.path).st_mtime_ns
+        files.write_atomically(self.path, content)
+        files.os.utime(self.path, ns=(modified, modified))
         self._end = len(content)
 
     def append(self, records: Iterable[Record | bytes], mark: Mark, modified: int) -> int:
@@ -460,7 +470,7 @@ class Mirror:
         if self._look:
             marks = self.mark, mark
             self.mark = mark
-            end = _UnwrittenEnd(self._look, self._path, list(records), marks, modified)
+            end = _UnwrittenEnd(self._look, self, list(records), marks, modified)
             return len(end.content)
         if self._is_excluded:
             mark["is_excluded"] = True
@@ -471,7 +481,7 @@ class Mirror:
             )
         )
         content = _with_mark(
-            _encoded([record if isinstance(record, bytes) else next(kept) for record in given]),
+            self.encoded([record if isinstance(record, bytes) else next(kept) for record in given]),
             mark,
         )
         self._open()
@@ -486,7 +496,7 @@ class Mirror:
             files.os.ftruncate(self._descriptor, self._end)
             raise
         self._end += written
-        files.os.utime(self._path, ns=(modified * 1_000_000, modified * 1_000_000))
+        files.os.utime(self.path, ns=(modified * 1_000_000, modified * 1_000_000))
         self.mark = mark
         return written
 
@@ -518,7 +528,22 @@ class Mirror:
 
     def _open(self) -> None:
         if self._descriptor < 0:
-            self._descriptor = files.open_private(self._path, files.os.O_WRONLY)
+            self._descriptor = files.open_private(self.path, files.os.O_WRONLY)
+
+    def encoded(self, records: Iterable[object]) -> list[bytes]:
+        """Return records as lines."""
+        return [
+            record if isinstance(record, bytes) else self.encode(record).encode()
+            for record in records
+        ]
+
+
+class CompactMirror(Mirror):
+    """A mirror whose records have no spaces between values, as programs write them.
+
+    So the program's decoder skips lines by their bytes."""
+
+    encode = staticmethod(encode_compactly)
 
 
 def remove(path: str) -> None:
@@ -714,11 +739,6 @@ def _root_of(path: str) -> str:
         if files.is_file(_lock_path(path)):
             return path
     return ""
-
-
-def _encoded(records: Iterable[object]) -> list[bytes]:
-    """Return records as lines."""
-    return [record if isinstance(record, bytes) else encode(record).encode() for record in records]
 
 
 def _with_mark(lines: list[bytes], mark: Mark) -> bytes:

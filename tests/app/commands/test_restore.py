@@ -13,6 +13,7 @@ from shlex import quote
 
 import pytest
 from kept_scene import DAY, KeptUser, age, delete
+from openclaw_scene import OpenClawDatabase
 from own_process import ROOT
 from records import PiSession, append, atif_exchange, exchange, lines, new_id
 from runtimes_scene import Person
@@ -23,6 +24,7 @@ from session_memory.sessions.runtimes.pi import encode_cwd
 from session_memory.sessions.runtimes.table import all_runtimes
 
 SECRET = "ghp_" + "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2"
+NOT_RESTORED = ["openclaw"]
 # A program in place of `opencode`: it takes an export as OpenCode does.
 OPENCODE = """#!/bin/sh
 exec {python} - "$@" <<'END'
@@ -229,6 +231,9 @@ class Runtimes:
         app = self.person.app
         self.opencode = self.person.opencode
         self.opencode.turn(self.person.opencode_id, "one in OpenCode?", "Two.")
+        self.openclaw = OpenClawDatabase(root / ".openclaw")
+        self.openclaw_id = self.openclaw.session(app)
+        self.openclaw.exchange(self.openclaw_id, "one in OpenClaw?", "Two.")
         pi = root / ".pi/agent/sessions" / encode_cwd(str(app)) / f"2026-11-20_{new_id()}.jsonl"
         self.files = {
             "claude-code": [self.person.claude_session(app, "one in Claude?")],
@@ -266,12 +271,18 @@ def test_every_runtime_gets_its_session_back_which_is_the_same_in_the_store(
     for (path,) in every.files.values():
         path.unlink()
     every.opencode.delete(every.person.opencode_id)
+    every.openclaw.delete(every.openclaw_id)
     user.keep()
     user.keep()  # mirrors go once the store has them
     assert all(one.gone_at for one in user.sessions())
     for session in kept.values():
         done = user.run("restore", session.session_id, PATH=f"{programs}:{os.environ['PATH']}")
-        assert done.returncode == 0, (session.runtime, done.stderr)
+        if session.runtime in NOT_RESTORED:
+            assert (done.returncode, done.stdout) == (1, "")
+            assert "OpenClaw has no command that imports a session" in done.stderr
+            assert f"session-memory handoff {session.session_id}" in done.stderr
+        else:
+            assert done.returncode == 0, (session.runtime, done.stderr)
     for name, contents in before.items():
         found = [path.read_bytes() for path in every.files[name]]
         if name == "gemini":
@@ -281,7 +292,8 @@ def test_every_runtime_gets_its_session_back_which_is_the_same_in_the_store(
         assert found == contents, name
     user.keep()
     assert sorted(user.stored()) == stored
-    assert not [one.session_id for one in user.sessions() if one.gone_at]
+    gone = [one.runtime for one in user.sessions() if one.gone_at]
+    assert gone == NOT_RESTORED
 
 
 def test_a_sub_agent_of_codex_comes_back_with_its_parent(

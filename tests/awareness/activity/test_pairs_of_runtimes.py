@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from openclaw_scene import OpenClawDatabase
 from opencode_scene import tool
 from records import (
     PiSession,
@@ -53,7 +54,7 @@ from session_memory.sessions.settings.homes import environment
 # When the records of a call say that it was made and that it ended, in milliseconds after the mtime
 # of the file: the latest begin and the earliest end of five runs of each real client with no hook,
 # on ext4, 2026-11-23 (Codex 0.169.0, OpenCode 1.18.33, Gemini CLI 0.61.0, Pi 0.87.1, Copilot CLI
-# 1.0.102, Qwen Code 0.24.4; Droid 0.225.2 on 2026-11-30). The shell's are those of a command that writes at once. Of Codex the
+# 1.0.102, Qwen Code 0.24.4; Droid 0.225.2 on 2026-11-30, and OpenClaw 2026.9.2 on a busy machine). The shell's are those of a command that writes at once. Of Codex the
 # latest end: the item, by which the call is known, has no other time. Claude Code was not measured:
 # its records come in the same order.
 STAMPS = {
@@ -63,6 +64,7 @@ STAMPS = {
     "copilot": {EDIT: (0, 2), SHELL: (-18, 3)},
     "droid": {EDIT: (-60, 4), SHELL: (-43, 12)},
     "gemini": {EDIT: (0, 2), SHELL: (-7, 1)},
+    "openclaw": {EDIT: (-42, 104), SHELL: (-419, 34)},
     "opencode": {EDIT: (-5, 6), SHELL: (-5, 10)},
     "pi": {EDIT: (1, 1), SHELL: (-3, 0)},
     "qwen-code": {EDIT: (-7, 2), SHELL: (-11, 1)},
@@ -360,6 +362,17 @@ class Qwen(Session):
         )
 
 
+class OpenClaw(Session):
+    def begin(self, question: str, at: float) -> None:
+        self.database = OpenClawDatabase(self.person.root / ".openclaw")
+        self.id = self.database.session(self.cwd, at=at)
+        self.database.exchange(self.id, question, "Yes.", at=at)
+
+    def calls(self, kind: str, given: str, began: float, ended: float) -> None:
+        name, arguments, _ = self.used(kind, given)
+        self.database.call(self.id, name, arguments, began, ended)
+
+
 class Atif(Session):
     """An agent of its own, which writes its trajectory anew with every step."""
 
@@ -382,6 +395,7 @@ class Atif(Session):
 
 SESSIONS = {
     "atif": Atif,
+    "openclaw": OpenClaw,
     "claude-code": Claude,
     "codex": Codex,
     "copilot": Copilot,

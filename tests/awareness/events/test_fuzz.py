@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import random
 import re
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import pytest
 from git_scene import git, repository
 from hooks_scene import run
 from odd_values import ODD, mutated, mutated_bytes, mutated_lines
+from openclaw_scene import OpenClawDatabase, place_rows
 from opencode_scene import OpenCodeDatabase
 from records import append, assistant, exchange, new_id, show_told, user, write
 
@@ -136,6 +138,7 @@ class Scene:
     def place(self, chance: random.Random) -> None:
         """Puts an odd session in the place of the one before."""
         {
+            "openclaw": self._place_events,
             "opencode": self._place_rows,
             "gemini": self._place_chats,
             "atif": self._place_trajectories,
@@ -176,6 +179,25 @@ class Scene:
             (chats.parent / ".project_root").write_text(str(self.site))
         projects = {"projects": {str(self.site): chance.choice(["site", *ODD])}}
         (self.config_dir / "projects.json").write_text(json.dumps(projects))
+
+    def _place_events(self, chance: random.Random) -> None:
+        shutil.rmtree(self.config_dir, ignore_errors=True)
+        rows = [path.read_bytes() for path in sorted((FIXTURES / "openclaw" / "rows").iterdir())]
+        place_rows(self.config_dir, [self._here(content).decode() for content in rows])
+        database = OpenClawDatabase(self.config_dir)
+        with closing(sqlite3.connect(database.path)) as connection, connection:
+            table = chance.choice(["session_windows", "session_nodes", "transcript_events"])
+            names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+            chosen = [row for (row,) in connection.execute(f"SELECT rowid FROM {table}")]
+            row, name = chance.choice(chosen), chance.choice(names)
+            value = chance.choice(["", "../x", "[" * 900, "a\0b", "7", "-1", None])
+            if table == "transcript_events":
+                (text,) = connection.execute(
+                    "SELECT event_json FROM transcript_events WHERE rowid = ?", (row,)
+                ).fetchone()
+                name, value = "event_json", json.dumps(mutated(json.loads(text), [], chance))
+            with suppress(sqlite3.IntegrityError):  # a value that a STRICT table refuses
+                connection.execute(f"UPDATE {table} SET {name} = ? WHERE rowid = ?", (value, row))
 
     def _place_rows(self, chance: random.Random) -> None:
         if not (self.config_dir / "opencode.db").exists():

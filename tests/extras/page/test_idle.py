@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from openclaw_scene import OpenClawDatabase
 from opencode_scene import OpenCodeDatabase
 from page_scene import ServedPage
 from records import append, atif_exchange, exchange
@@ -57,6 +58,8 @@ def write_sessions(home: Path) -> None:
     database = OpenCodeDatabase(Path(runtime("opencode").config_dir({"HOME": str(home)})))
     database.exchange("/srv/agent", "an old question", "an old answer")
     database.exchange("/srv/agent", "a question", "an answer")
+    rows = OpenClawDatabase(home / ".openclaw")
+    rows.exchange(rows.session("/srv/agent"), "a question", "an answer")
 
 
 @pytest.fixture

@@ -53,6 +53,7 @@ def exchanges(prompt: str) -> dict[str, list[dict[str, object]]]:
         "copilot": copilot_exchange(prompt, "Done."),
         "opencode": opencode_exchange(prompt, "Done."),
         "gemini": gemini_exchange(prompt, "Done."),
+        "openclaw": pi.records[1:],
         "atif": steps,
     }
 

@@ -1,20 +1,17 @@
 """Reads OpenCode's database while OpenCode writes to it.
 
-Nothing is written or created, and no lock outlasts a read. Every statement uses an index or row
-ids, so the database's size does not matter. The only exception is the list of all sessions, which
-reads a table and which no prompt asks for twice."""
+Every statement uses an index or row ids, so the database's size does not matter. The only exception
+is the list of all sessions, which reads a table and which no prompt asks for twice."""
 
 from __future__ import annotations
 
-from ....common.system.files import irregular, is_file, path_stamp
 from ....common.system.json import as_string
-from ....common.system.quick_sqlite import Error, connect
+from .._database import DatabaseOfSessions, Error
 from .rows import MessageRow, SessionRow, decoded, milliseconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from sqlite3 import Connection
     from typing import Any
 
 __all__ = ["DatabaseReader", "Error"]
@@ -39,54 +36,15 @@ _ORIGINALS = """
 """
 
 
-class DatabaseReader:
-    """A connection to the database at `path`, for a `with` block.
-
-    Raises sqlite3.Error if it cannot be read at the moment. Without a write-ahead log nobody is
-    writing, so the file is read without one; SQLite would otherwise create a log. If a log appears
-    meanwhile, the results may be wrong (`is_same`)."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._is_still = not is_file(path + "-wal")
-        self._stamp = path_stamp(path)
-
-    def __enter__(self) -> DatabaseReader:
-        if irregular(self._path):  # SQLite would wait for ever for a FIFO's writer
-            raise Error(f"not a regular file: {irregular(self._path)}")
-        name = self._path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-        mode = "mode=ro&immutable=1" if self._is_still else "mode=ro"
-        self._connection: Connection = connect(
-            f"file:{name}?{mode}", uri=True, timeout=0, isolation_level=None
-        )
-        self._connection.text_factory = lambda content: content.decode("utf-8", "replace")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._connection.close()
-
-    def begin(self) -> None:
-        """Read from one snapshot of the database until `end`."""
-        self._connection.execute("BEGIN")
-
-    def end(self) -> None:
-        """Let OpenCode shorten its log again."""
-        if self._connection.in_transaction:
-            self._connection.execute("COMMIT")
-
-    @property
-    def is_same(self) -> bool:
-        """Return whether the results are still valid."""
-        return not self._is_still or (
-            not is_file(self._path + "-wal") and path_stamp(self._path) == self._stamp
-        )
+class DatabaseReader(DatabaseOfSessions):
+    """A connection to OpenCode's database."""
 
     def rows(self, table: str, column: str, value: str) -> Iterator[dict[str, Any]]:
         """Yield the rows of a table with this value, in any version of OpenCode.
 
         They are ordered by time, if they have one, and then by id."""
         order = " ORDER BY time_created, id" if table == "message" else " ORDER BY id"
-        cursor = self._connection.execute(
+        cursor = self.connection.execute(
             f"SELECT * FROM {table} WHERE {column} = ?{order}", (value,)
         )
         names = [column_info[0] for column_info in cursor.description]
@@ -95,7 +53,7 @@ class DatabaseReader:
 
     def session_stamps(self) -> list[tuple[str, list[int]]]:
         """Return the ids of all sessions, each with numbers that change with every new message."""
-        rows = self._connection.execute(
+        rows = self.connection.execute(
             "SELECT id, time_updated, (SELECT count(*) FROM message WHERE session_id = session.id),"
             " (SELECT max(time_updated) FROM message WHERE session_id = session.id) FROM session"
         )
@@ -116,7 +74,7 @@ class DatabaseReader:
         """Return the parts of a session's last model message that were added after a time.
 
         Each has its id, its data, and its time in milliseconds."""
-        last = self._connection.execute(_LAST_ASSISTANT, (session_id,)).fetchone()
+        last = self.connection.execute(_LAST_ASSISTANT, (session_id,)).fetchone()
         parts = self.rows("part", "message_id", as_string(last[0])) if last else iter(())
         return [
             (as_string(part["id"]), decoded(part["data"]), milliseconds(part["time_created"]))
@@ -126,34 +84,34 @@ class DatabaseReader:
 
     def last_row(self) -> list[Any]:
         """Return the row and the id of the message that was added last."""
-        message = self._connection.execute(
+        message = self.connection.execute(
             "SELECT rowid, id FROM message ORDER BY rowid DESC LIMIT 1"
         ).fetchone()
         return [message[0], as_string(message[1])] if message else [0, ""]
 
     def message_at(self, row: int) -> str:
         """Return the id of the message in a row; '' if there is none."""
-        message = self._connection.execute(
+        message = self.connection.execute(
             "SELECT id FROM message WHERE rowid = ?", (row,)
         ).fetchone()
         return as_string(message[0]) if message else ""
 
     def sessions_behind(self, row: int) -> list[str]:
         """Return the ids of the sessions with messages after a row."""
-        return self._strings("SELECT session_id FROM message WHERE rowid > ?", row)
+        return self.strings("SELECT session_id FROM message WHERE rowid > ?", row)
 
     def sessions_since(self, updated: int) -> list[SessionRow]:
         """Return the sessions that changed since `updated`, the latest first.
 
         `updated` is in milliseconds since 1970."""
-        rows = self._connection.execute(
+        rows = self.connection.execute(
             f"{_SESSION} WHERE time_updated >= ? ORDER BY time_updated DESC", (updated,)
         )
         return [SessionRow(row) for row in rows]
 
     def session(self, session_id: str) -> SessionRow | None:
         """Return a session; None if it was deleted."""
-        row = self._connection.execute(f"{_SESSION} WHERE id = ?", (session_id,)).fetchone()
+        row = self.connection.execute(f"{_SESSION} WHERE id = ?", (session_id,)).fetchone()
         return SessionRow(row) if row else None
 
     def parents(self, session: SessionRow) -> SessionRow:
@@ -172,15 +130,15 @@ class DatabaseReader:
 
         `created` is in milliseconds since 1970."""
         statement = "SELECT count(*) FROM message WHERE session_id = ? AND time_created >= ?"
-        return int(self._connection.execute(statement, (session_id, created)).fetchone()[0])
+        return int(self.connection.execute(statement, (session_id, created)).fetchone()[0])
 
     def message_ids(self, session_id: str) -> list[str]:
-        return self._strings("SELECT id FROM message WHERE session_id = ?", session_id)
+        return self.strings("SELECT id FROM message WHERE session_id = ?", session_id)
 
     def messages(self, session: SessionRow, created: int) -> Iterator[MessageRow]:
         """Yield the messages of a session that were created at or after a time, in order."""
-        last = self._connection.execute(_LAST_ASSISTANT, (session.id,)).fetchone()
-        rows = self._connection.execute(
+        last = self.connection.execute(_LAST_ASSISTANT, (session.id,)).fetchone()
+        rows = self.connection.execute(
             "SELECT id, time_created, data FROM message WHERE session_id = ? AND time_created >= ?"
             " ORDER BY time_created, id",
             (session.id, created),
@@ -193,7 +151,7 @@ class DatabaseReader:
         """Return the unread sessions, by name.
 
         These are sessions that OpenCode has only in tables of a later version."""
-        every = self._strings("SELECT name FROM sqlite_master WHERE type = 'table'")
+        every = self.strings("SELECT name FROM sqlite_master WHERE type = 'table'")
         sessions: set[str] = set()
         for table, column, known in (
             ("session_message", "session_id", "message"),
@@ -201,7 +159,7 @@ class DatabaseReader:
         ):
             if table in every:
                 sessions.update(
-                    self._strings(
+                    self.strings(
                         f"SELECT {column} FROM {table} WHERE {column} NOT IN (SELECT {column} "
                         f"FROM {known})"
                     )
@@ -215,32 +173,27 @@ class DatabaseReader:
 
     def created(self, message_id: str) -> int | None:
         """Return when a message was created; None if it is gone."""
-        row = self._connection.execute(
+        row = self.connection.execute(
             "SELECT time_created FROM message WHERE id = ?", (message_id,)
         ).fetchone()
         return milliseconds(row[0]) if row else None
 
     def parts(self, message_id: str) -> list[tuple[str, str]]:
         statement = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
-        rows = self._connection.execute(statement, (message_id,))
+        rows = self.connection.execute(statement, (message_id,))
         return [(part_id, data) for part_id, data in rows if isinstance(part_id, str)]
 
     def part_ids(self, message_id: str) -> list[str]:
-        return self._strings("SELECT id FROM part WHERE message_id = ? ORDER BY id", message_id)
+        return self.strings("SELECT id FROM part WHERE message_id = ? ORDER BY id", message_id)
 
     def originals(self, session: SessionRow, created: int) -> dict[tuple[int, str], str]:
         """Return the ids of the originals that a fork's messages copy, by time and role.
 
         Only messages created at or after `created` count; deleted originals are left out."""
-        rows = self._connection.execute(
+        rows = self.connection.execute(
             _ORIGINALS, (session.project, session.created, created, session.id)
         )
         return {
             (at, "assistant" if is_answer else "user"): message_id
             for at, is_answer, message_id in rows
         }
-
-    def _strings(self, statement: str, *values: object) -> list[str]:
-        """Return the distinct texts in the only column of a statement; skip other types."""
-        rows = self._connection.execute(statement, values)
-        return list(dict.fromkeys([value for (value,) in rows if isinstance(value, str)]))

@@ -1,0 +1,63 @@
+"""The sessions in OpenClaw's databases, kept as files of records.
+
+Measured with 2026.9.2: OpenClaw exports no session that it could import. Its `doctor` imports files
+of an earlier version, but until then its gateway refuses to start. Therefore kept sessions are not
+put back."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+
+from ....common.system.json import encode_compactly
+from ..backup import Backup, FilesOfSession, SessionFile
+from . import RUNTIME
+from .database import AgentDatabase, Error
+from .rows import KEY, WindowRow
+
+
+class KeptRows(SessionFile):
+    """A session as lines of JSON: its records, the first one with its key and its title."""
+
+    def __init__(self, database: str, agent: str, session: WindowRow, stamp: list[int]) -> None:
+        self.path = f"agents/{agent}/sessions/{session.id}.jsonl"
+        self.source = database
+        self.stamp = stamp
+        self._session = session
+
+    def open(self, confined_to: str = "") -> int:
+        session = self._session
+        try:
+            with AgentDatabase(self.source) as reader, tempfile.TemporaryFile() as file:
+                reader.begin()
+                for seq, record in reader.records(session.id, 0):
+                    named = {KEY: session.key, "label": session.title} if seq == 0 else {}
+                    file.write(encode_compactly({**record, **named}).encode() + b"\n")
+                reader.end()
+                file.flush()
+                return os.dup(file.fileno())
+        except Error as error:
+            raise OSError(f"{self.source}: {error}") from error
+
+
+class OpenClawBackup(Backup):
+    """A session is its rows."""
+
+    REWRITES = IS_PUT_BACK = True
+    CANNOT_PUT_BACK = "OpenClaw has no command that imports a session"
+
+    def sessions(self, config_dir: str) -> Iterator[FilesOfSession]:
+        for agent in RUNTIME.agents(config_dir):
+            path = RUNTIME.database(config_dir, agent)
+            try:
+                with AgentDatabase(path) as database:
+                    sessions = database.sessions_since(0) if database.is_known else []
+                    ends = [database.next_row(session.id) for session in sessions]
+            except Error as error:
+                raise OSError(f"{path}: {error}") from error
+            for session, end in zip(sessions, ends):
+                if end:
+                    stamp = [end, 0, session.updated * 1_000_000]
+                    file = KeptRows(path, agent, session, stamp)
+                    yield FilesOfSession(session.id, [file])

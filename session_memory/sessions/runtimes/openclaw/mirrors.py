@@ -1,0 +1,220 @@
+"""Brings the mirrors of OpenClaw's sessions up to date by adding new rows.
+
+OpenClaw only adds rows to a session, unless it replaces them; then the session has another
+generation. A mark has the agent, the number of the next row, the generation, and the title. After a
+replacement, the rows from the first changed one on are added again. The records are a tree, and only
+the last record's branch counts, so these replace the earlier ones.
+"""
+
+from __future__ import annotations
+
+from time import time_ns
+
+from ....common.system.files import is_file, make_private_dir, names_in, os, read_whole
+from ....common.text.paths import is_name
+from ....common.text.secrets.redaction import redact
+from ....common.text.timestamps import epoch_seconds
+from ...transcripts._mirrored_files import (
+    RECENT_NANOSECONDS,
+    Source,
+    UnreadableError,
+    refresh_mirrors,
+)
+from ...transcripts.mirror import CompactMirror, Mirror, copies_of, is_mark, mark_of
+from . import AGENTS, RUNTIME
+from .database import AgentDatabase, Error
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._mirrored import Mirrors
+    from .rows import Record, WindowRow
+
+# the most rows of one session that a prompt adds to its mirror; a longer one waits for upkeep
+PROMPT_ROWS = 300
+
+
+def bring_up_to_date(mirrors: Mirrors, everything: bool) -> None:
+    """Add new rows of the agents' databases to the mirrors.
+
+    Do this for the sessions that a prompt may report, or for all. Sessions that cannot be read, or
+    that another process is adding now, are left for the next time."""
+    read: set[str] = set()
+
+    def add(source: Source, most_bytes: int) -> int:
+        if source.key in read:  # the database and its log are files of the same sessions
+            return 0
+        read.add(source.key)
+        return _Agent(mirrors, source.key).add(everything, most_bytes)
+
+    refresh_mirrors(
+        mirrors.root, mirrors.exclusion, everything, lambda: _sources(mirrors.config_dir), add
+    )
+
+
+def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
+    """Return the directories whose listings show new databases, and the files of all databases."""
+    folder = f"{config_dir}/{AGENTS}"
+    listed = [folder, *[f"{folder}/{name}/agent" for name in names_in(folder)]]
+    paths = [
+        (f"{RUNTIME.database(config_dir, agent)}{ending}", agent)
+        for agent in RUNTIME.agents(config_dir)
+        for ending in ("", "-wal")
+    ]
+    return listed, [Source(path, agent) for path, agent in paths if is_file(path)]
+
+
+class _Agent:
+    """Adds the new rows of an agent's sessions to the mirrors."""
+
+    def __init__(self, mirrors: Mirrors, agent: str) -> None:
+        self._path = RUNTIME.database(mirrors.config_dir, agent)
+        self._mirrors = mirrors
+        self._agent = agent
+
+    def add(self, everything: bool, most_bytes: int) -> int:
+        """Add the new rows, and return the number of bytes.
+
+        Raises UnreadableError if the database is of an unknown version, and ValueError if something
+        is left for the next time."""
+        since = 0 if everything else (time_ns() - RECENT_NANOSECONDS) // 1_000_000
+        added, is_whole = 0, True
+        try:
+            with AgentDatabase(self._path) as database:
+                if not database.has_sessions:
+                    return 0
+                if not database.is_known:
+                    raise UnreadableError(
+                        "its tables are of another OpenClaw: update session-memory"
+                    )
+                for session in database.sessions_since(since):
+                    if not is_name(session.id):
+                        continue
+                    if added > most_bytes:
+                        is_whole = False
+                        break
+                    size = self._add_session(database, session, everything)
+                    added, is_whole = added + max(0, size), is_whole and size >= 0
+                if everything:
+                    self._remove_deleted(database)
+        except Error as error:
+            raise ValueError(str(error)) from None
+        if not is_whole:
+            raise ValueError("too much for now")
+        return added
+
+    def _add_session(self, database: AgentDatabase, session: WindowRow, everything: bool) -> int:
+        """Add the new rows of a session; return the number of bytes, or -1 if it must wait."""
+        database.begin()
+        try:
+            addition = _Addition(database, session)
+            return self._append(database, addition, everything) if addition.first else 0
+        finally:
+            database.end()
+
+    def _append(self, database: AgentDatabase, addition: _Addition, everything: bool) -> int:
+        session = addition.session
+        exclusion, directory = self._mirrors.exclusion, addition.directory
+        ids = [addition.parent, session.id] if addition.parent else [session.id]
+        folder = self._mirrors.folder(directory)
+        folder = f"{folder}/{addition.parent}" if addition.parent else folder
+        path = f"{folder}/{session.id}.jsonl"
+        is_excluded = exclusion.hides(directory, *ids, session.title)
+        repeats = self._mirrors.repeats(directory, session.id)
+        forgotten = exclusion.forgotten(directory, *ids)
+        make_private_dir(folder)
+        with CompactMirror(path, is_excluded, repeats) as mirror:
+            end, mark = database.next_row(session.id), mirror.mark
+            if not everything and end - mark.get("next", 0) > PROMPT_ROWS:
+                return -1
+            lines = addition.lines(mirror, is_excluded, forgotten)
+            title = "" if forgotten else redact(session.title.strip())
+            if title != mark.get("title", ""):
+                lines = [*session.title_lines(title), *lines]
+            if not mark:
+                lines.insert(0, session.header(addition.first, addition.parent))
+            after = {
+                **mark,
+                "files": {self._agent: 1},
+                "next": end,
+                "generation": addition.generation,
+                "title": title,
+            }
+            if after == mark:
+                return 0
+            if not database.is_same:
+                raise Error("the database is being changed")
+            return mirror.append(lines, after, session.updated)
+
+    def _remove_deleted(self, database: AgentDatabase) -> None:
+        """Remove the mirrors of sessions that OpenClaw deleted; none if its database was lost."""
+        known = {f"{session_id}.jsonl" for session_id in database.session_ids()}
+        folders = [f"{self._mirrors.root}/{name}" for name in names_in(self._mirrors.root) if known]
+        for folder in folders:
+            for name in names_in(folder):
+                path = f"{folder}/{name}"
+                if not name.endswith(".jsonl"):
+                    folders.append(path)
+                elif (
+                    name not in known
+                    and self._agent in mark_of(path).get("files", ())
+                    and database.is_same
+                ):
+                    os.unlink(path)
+
+
+class _Addition:
+    """The rows of a session that its mirror lacks.
+
+    `first` is the session's first record, empty if it has no rows yet. The `parent` of a sub-agent
+    is the id of the session that started it."""
+
+    def __init__(self, database: AgentDatabase, session: WindowRow) -> None:
+        self.session = session
+        self.generation = database.generation(session.id)
+        self._database = database
+        self.first = database.first(session.id)
+        above = database.parents(session)
+        self.parent, self.directory = "", self._directory(self.first)
+        if session.is_of_subagent:
+            is_there = above is not None and is_name(above.id)
+            self.parent = above.id if above is not None and is_there else session.id
+            self.directory = self._directory(database.first(self.parent)) or self.directory
+
+    @staticmethod
+    def _directory(first: Record) -> str:
+        cwd = first.get("cwd")
+        return cwd if isinstance(cwd, str) and cwd.startswith("/") else ""
+
+    def lines(self, mirror: Mirror, is_excluded: bool, forgotten: float) -> list[Record | bytes]:
+        """Return the lines to add to the mirror, without messages from before `forgotten`."""
+        mark = mirror.mark
+        is_replaced = bool(mark) and self.generation != mark["generation"]
+        begin = 0 if is_replaced or not mark else mark["next"]
+        lines = [
+            self.session.line(record, seq)
+            for seq, record in self._database.records(self.session.id, begin)
+            if record.get("type") != "session" and not _is_forgotten(record, forgotten)
+        ]
+        return _changed(lines, mirror, is_excluded) if is_replaced else lines
+
+
+def _is_forgotten(record: Record, until: float) -> bool:
+    return bool(until) and (epoch_seconds(record.get("timestamp")) or 0.0) <= until
+
+
+def _changed(
+    lines: list[Record | bytes], mirror: Mirror, is_excluded: bool
+) -> list[Record | bytes]:
+    """Return the lines from the first one on that the mirror lacks.
+
+    If only the end was removed, return the new last line, which ends the branch. Raises OSError."""
+    mirrored = [line for line in read_whole(mirror.path).splitlines() if not is_mark(line)]
+    known, copied = set(mirrored), b""
+    for number, line in enumerate(lines):
+        copies: list[Any] = [line] if isinstance(line, bytes) else copies_of([line], is_excluded)
+        copied = mirror.encoded(copies)[0]
+        if copied not in known:
+            return lines[number:]
+    return lines[-1:] if copied != mirrored[-1] else []
