@@ -15,7 +15,7 @@ import pytest
 from openclaw_scene import OpenClawDatabase
 from opencode_scene import OpenCodeDatabase
 from page_scene import ServedPage
-from records import append, atif_exchange, exchange
+from records import append, atif_exchange, droid_exchange, droid_start, exchange, write
 from store_scene import StoreUser
 
 from bench.corpus import FORMATS, Author, texts_of, write_chat
@@ -36,8 +36,10 @@ def write_sessions(home: Path) -> None:
     texts, hour_ago = texts_of(7), time.time() - 3600
     sources = {name: generated_for(7, name, "/srv/agent") for name in FORMATS}
     for number in range(SESSIONS):
-        for name, write in sources.items():
-            path = write(Path(runtime(name).config_dir({"HOME": str(home)})), 20_000, hour_ago)
+        for name, write_source in sources.items():
+            path = write_source(
+                Path(runtime(name).config_dir({"HOME": str(home)})), 20_000, hour_ago
+            )
             os.utime(path, (hour_ago, hour_ago))
         author = Author(texts, f"gemini-{number}", "alpha", 20_000, hour_ago)
         author.cwd = "/srv/agent"
@@ -58,6 +60,11 @@ def write_sessions(home: Path) -> None:
     database = OpenCodeDatabase(Path(runtime("opencode").config_dir({"HOME": str(home)})))
     database.exchange("/srv/agent", "an old question", "an old answer")
     database.exchange("/srv/agent", "a question", "an answer")
+    droid = runtime("droid")
+    path = Path(droid.transcript_path(droid.config_dir({"HOME": str(home)}), "/srv/agent", "d1"))
+    said = droid_exchange("an old question", "an old answer", at=hour_ago)
+    write(path, droid_start("d1", "/srv/agent"), *said)
+    os.utime(path, (hour_ago, hour_ago))
     rows = OpenClawDatabase(home / ".openclaw")
     rows.exchange(rows.session("/srv/agent"), "a question", "an answer")
 

@@ -57,7 +57,7 @@ def test_what_it_did_is_read_found_and_told_to_claude_code(openclaw: OpenClaw) -
     assert "[read notes.txt]" in printed
     assert "[edit notes.txt]" in printed
     [failed] = user.result("errors", "Error: the gate is shut")["seen"]
-    assert failed["runtime"] == "openclaw"
+    assert "the gate is shut" in json.dumps(failed)
     assert {path.name for path in openclaw.project.iterdir()} > WRITTEN_BY_IT
 
 

@@ -8,6 +8,7 @@ from records import (
     atif_exchange,
     codex_exchange,
     copilot_exchange,
+    droid_exchange,
     exchange,
     gemini_exchange,
     line,
@@ -53,6 +54,7 @@ def exchanges(prompt: str) -> dict[str, list[dict[str, object]]]:
         "copilot": copilot_exchange(prompt, "Done."),
         "opencode": opencode_exchange(prompt, "Done."),
         "gemini": gemini_exchange(prompt, "Done."),
+        "droid": droid_exchange(prompt, "Done."),
         "openclaw": pi.records[1:],
         "atif": steps,
     }

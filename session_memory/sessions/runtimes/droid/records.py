@@ -30,7 +30,6 @@ _HOOK = b'"hookEventName":"'
 _TEXT = b'"type":"text"'
 _PATCH = "ApplyPatch"
 _REFUSED = f"Error: {INTRODUCTION}"  # a call that our hook refused
-_REMINDER = "<system-reminder>"
 _CONTEXT = "context-"  # begins the id of a message in which Droid describes its tools
 _KINDS = {
     "Edit": "edit",
@@ -183,7 +182,9 @@ def _entry(record: Record, offset: int) -> Entry | None:
     blocks = [
         block
         for block in _blocks(record)
-        if not as_string(block.get("text")).lstrip().startswith(_REMINDER)
+        if role == "assistant"
+        or typed_by_person(as_string(block.get("text")))
+        or block.get("type") != "text"
     ]
     text, tools = records.said_and_called(blocks, ("tool_use",), "input", _KINDS, _ARGUMENTS)
     if role == "user":
