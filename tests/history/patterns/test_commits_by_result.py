@@ -186,3 +186,6 @@ def test_the_commits_in_the_result_of_a_command_are_hashed_by_id_and_subject() -
     result = "x\n[work 1f2e3d4] Sort the  cart\n 1 file changed\n[detached HEAD 0123456789ab] Two\n[a b] no\n"
     ids = ["commit\0001f2e3d4", "subject\000Sort the cart", "commit\0000123456", "subject\000Two"]
     assert made_commits(result) == ids
+    assert made_commits(f"{'a[b] ' * 20}\n{result}") == ids
+    assert made_commits(result.partition("\n")[2]) == ids
+    assert made_commits(result.replace("\n[", "\n [")) == []
