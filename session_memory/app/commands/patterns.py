@@ -19,7 +19,7 @@ from .arguments import NO_LIMIT, add_common
 from .opened_store import OpenStore, check_names, on_store, refresh, wanted_of
 from .output import brief
 
-SUMMARY = "show which commands fail, what helps, and which files change together"
+SUMMARY = "show which commands fail, what helps, and which instructions you keep repeating"
 LIMIT = 8
 TEXT_CHARACTERS = 110
 _brief = partial(brief, limit=TEXT_CHARACTERS)

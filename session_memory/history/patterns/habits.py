@@ -9,6 +9,7 @@ from itertools import combinations, groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...common.text.shell_commands import LOOKING, family
+from ._instructions import instructions_in, key_of_instruction
 from .failures import ErrorQuery, Failure, failures, is_failure, normalised, what_followed
 from .flows import StepCounts, tool_name
 
@@ -24,6 +25,7 @@ LONGEST_ORDER = 3  # tools
 LEAST_FAILURES = 3  # of a command, to advise about it
 LEAST_HELPED = 2  # times that something helped
 LEAST_CHANGES = 5  # of a file with another one, to advise about them
+LEAST_SESSIONS = 3  # in which a person gave the same instruction, to advise about it
 LEAST_SHARE = 0.8  # of the changes of a file that came with changes of the other one
 _HELPFUL = ("after running ", "with ")  # not an edit, which fixes the code
 FAILED = " ✗"  # marks a tool that failed before the last one of an order
@@ -76,6 +78,13 @@ class Advice(NamedTuple):
     counts: str
 
 
+class RepeatedInstruction(NamedTuple):
+    """An instruction that a person gave in several sessions, and the number of these."""
+
+    sentence: str
+    sessions: int
+
+
 class Habits(NamedTuple):
     """All habits, the most frequent first.
 
@@ -89,13 +98,18 @@ class Habits(NamedTuple):
     orders: list[ToolHabit]
     directories: set[str]
     steps: StepCounts
+    instructions: list[RepeatedInstruction]
 
     def advice(self) -> list[Advice]:
         """Return the sentences that would save agents from these habits.
 
-        They are about commands that keep failing until another one runs, and about files that
-        rarely change alone."""
-        return [*self._of_commands(), *self._of_pairs()]
+        They are instructions that the person keeps repeating, and sentences about commands that
+        keep failing until another one runs, and about files that rarely change alone."""
+        return [*self._of_instructions(), *self._of_commands(), *self._of_pairs()]
+
+    def _of_instructions(self) -> Iterator[Advice]:
+        for each in self.instructions:
+            yield Advice(each.sentence, f"you asked for this in {each.sessions} sessions")
 
     def _of_commands(self) -> Iterator[Advice]:
         for command in self.commands:
@@ -188,6 +202,20 @@ def matching_errors(
     )
 
 
+class _Instruction:
+    """An instruction as it was last given, its sessions, and the requests with it."""
+
+    def __init__(self, sentence: str) -> None:
+        self.sentence = sentence
+        self.sessions: set[str] = set()
+        self.requests: set[str] = set()
+
+    @property
+    def is_repeated(self) -> bool:
+        """Check if a person repeats it; a script sends the same request again and again."""
+        return min(len(self.sessions), len(self.requests)) >= LEAST_SESSIONS
+
+
 class _Counts:
     """The counters."""
 
@@ -207,6 +235,7 @@ class _Counts:
         self._orders: Counter[tuple[str, ...]] = Counter()
         self._failed_orders: Counter[tuple[str, ...]] = Counter()
         self._last: dict[str, tuple[bool, str, int]] = {}
+        self._instructions: dict[str, _Instruction] = {}
 
     def take(self, worked: ConversationSteps) -> None:
         conversation, steps = worked
@@ -217,6 +246,8 @@ class _Counts:
                 self._tool_uses += 1
                 if step.kind == "command":
                     self._take_command(step)
+            else:
+                self._take_request(conversation.session_id, step.text)
         failed = failures(steps)
         self._steps.take_failures(conversation, failed)
         for failure in failed:
@@ -257,6 +288,11 @@ class _Counts:
             ToolHabit(tools, times, self._failed_orders[tools])
             for tools, times in self._orders.most_common()
         ]
+        repeated = [
+            RepeatedInstruction(each.sentence, len(each.sessions))
+            for each in self._instructions.values()
+            if each.is_repeated
+        ]
         tools = [habit for habit in every if len(habit.tools) == 1]
         orders = [habit for habit in every if len(habit.tools) > 1 and habit.times >= LEAST_ORDERS]
         return Habits(
@@ -268,7 +304,15 @@ class _Counts:
             orders,
             self._directories,
             self._steps,
+            sorted(repeated, key=lambda each: (-each.sessions, each.sentence)),
         )
+
+    def _take_request(self, session_id: str, request: str) -> None:
+        for sentence in instructions_in(request):
+            key = key_of_instruction(sentence)
+            known = self._instructions.setdefault(key, _Instruction(sentence))
+            known.sessions.add(session_id)
+            known.requests.add(request)
 
     def _take_command(self, step: StoredEntry) -> None:
         name = family(step.text)

@@ -245,3 +245,48 @@ def test_patterns_begins_with_sentences_for_agents_and_the_commands_that_note_th
 def test_what_an_edit_solved_or_happened_twice_is_no_advice(machine: StoreUser) -> None:
     assert machine.result("patterns")["advice"] == []
     assert "Worth telling" not in machine.run("patterns").stdout
+
+
+RULE = "Never edit the generated files."
+
+
+def asked(machine: StoreUser, *requests: str) -> list[str]:
+    """Return the advice after sessions with these requests."""
+    for number, request in enumerate(requests):
+        machine.session(f"s{number}", user(request, at=MONDAY + number), *called("ls"))
+    return [each["sentence"] for each in machine.result("patterns")["advice"]]
+
+
+def test_an_instruction_of_several_sessions_is_worth_telling(machine: StoreUser) -> None:
+    advice = asked(
+        machine,
+        f"Add a field. {RULE}",
+        "Rename the field.\n- please never edit the generated files",
+        f"Remove the field. {RULE} Then run the tests.",
+    )
+    assert advice == [RULE]
+    said = machine.run("patterns").stdout
+    assert f"{RULE} (you asked for this in 3 sessions)" in said
+    assert f"remember '{RULE}'" in said
+
+
+@pytest.mark.parametrize(
+    "requests",
+    [
+        [f"Add a field. {RULE}", f"Rename the field. {RULE}"],  # twice
+        [f"Add a field. {RULE}"] * 3,  # a script
+        [f"{'log ' * 300}{number}. {RULE}" for number in range(3)],  # pasted
+        [f"Do the task number {number}." for number in range(3)],  # for one task
+        [f"Never mind the failing test. Do {number}." for number in range(3)],
+    ],
+)
+def test_what_a_person_does_not_keep_repeating_is_no_advice(
+    tmp_path: Path, requests: list[str]
+) -> None:
+    assert asked(StoreUser(tmp_path), *requests) == []
+
+
+def test_an_instruction_that_a_rule_hides_is_no_advice(tmp_path: Path) -> None:
+    machine = StoreUser(tmp_path)
+    machine.config("projects: {/srv/agent: {quote: false}}")
+    assert asked(machine, *[f"Do {number}. {RULE}" for number in range(3)]) == []

@@ -18,9 +18,11 @@ _STEPS = """
     SELECT id, 'tool', argument, timestamp, coalesce(cwd, ''), byte_offset, message, name, kind,
         coalesce(outcome, ''), coalesce(error, ''), result_size, result_lines
     FROM memory_tool_uses WHERE id BETWEEN ?1 AND ?2 {shown}
-    UNION ALL SELECT id, 'user', '', timestamp, '', byte_offset, message, '', '', '', '', NULL, NULL
+    UNION ALL SELECT id, 'user', substr(content, 1, {longest}), timestamp, '', byte_offset, message, '', '', '', '',
+        NULL, NULL
     FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2 AND role = 'user' {shown} ORDER BY 1
 """
+_USER_CHARACTERS = 1001  # of a user entry: patterns compare instructions in shorter ones
 _HAS_ITEM = (
     " AND EXISTS (SELECT 1 FROM carray(?) AS item WHERE item.value BETWEEN c.first_item "
     "AND c.last_item)"
@@ -28,7 +30,7 @@ _HAS_ITEM = (
 
 
 class ConversationSteps(NamedTuple):
-    """A conversation and its steps in file order: its tool uses, and its user entries without text.
+    """A conversation and its steps in file order: its tool uses, and how its user entries begin.
 
     Excluded items are left out, and so are items that a fork copied, because they count in the
     original."""
@@ -54,7 +56,8 @@ def conversation_steps(
             condition += _HAS_ITEM
             values.append(ids_of([id for id, error in errors if failing(error or "")]))
     condition += " AND f.id NOT IN (SELECT file_id FROM memory_excluded_files)" if excluding else ""
-    steps_sql = _STEPS.format(shown=f"AND {item_shown('id')}" if excluding else "")
+    shown = f"AND {item_shown('id')}" if excluding else ""
+    steps_sql = _STEPS.format(shown=shown, longest=_USER_CHARACTERS)
     sql = (
         f"SELECT c.first_item, c.last_item, {conversation_columns(excluding)} FROM "
         f"{CONVERSATIONS} WHERE {condition} "
