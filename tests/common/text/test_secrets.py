@@ -18,7 +18,7 @@ from share import some
 from text_scene import RULES, Sample, fill, samples
 
 from session_memory.common.text.sanitize import quotable
-from session_memory.common.text.secrets import redaction, scan
+from session_memory.common.text.secrets import assignments, redaction, scan
 from session_memory.common.text.secrets.redaction import (
     Secret,
     find_secrets,
@@ -332,13 +332,20 @@ class TestTogether:
             assert redact_all(texts) == list(map(redact, texts)), path
 
     def test_what_was_searched_before_changes_nothing(self):
-        texts = [sample.text for sample in SAMPLES]
+        texts = [
+            text
+            for sample in SAMPLES
+            for text in (sample.text[1:], sample.text, f"a=1234567890123%3D{sample.text}")
+        ]
         first = []
         for text in texts:
-            redaction._dull_words.clear()
-            redaction._known_names.clear()
+            for memory in (
+                *(redaction._dull_words, redaction._dull_runs, redaction._known_roots),
+                *(redaction._known_names, assignments._known_names),
+            ):
+                memory.clear()
             first.append(redact(text))
-        assert list(map(redact, texts)) == first
+        assert list(map(redact, texts)) == list(map(redact, texts)) == first
 
 
 class TestProperties:
