@@ -23,6 +23,7 @@ from ...sessions.settings.host_layout import Layout
 from ...sessions.settings.privacy import Privacy
 from ...sessions.settings.rules import Rule, stricter
 from ...sessions.transcripts.pointers import earlier_names
+from ._beginnings import Beginnings
 from .format import TRAILER_BYTES, facts_in, title_in
 
 RECENT_CHARACTERS = 500
@@ -42,9 +43,12 @@ def find_archive(directory: str, session_id: str) -> tuple[str, dict[str, Any]] 
 
 
 class KnownArchives:
-    """A cache of each archive's session, for a run that looks up many sessions."""
+    """A cache of each archive's session, for a run that looks up many sessions.
+
+    It also has the `beginnings` of transcripts that the run has read."""
 
     def __init__(self) -> None:
+        self.beginnings = Beginnings()
         # by folder, independent of the path to it
         self._sessions: dict[tuple[int, int], dict[str, str]] = {}
 

@@ -20,7 +20,7 @@ from ...sessions.settings.compiled import Settings
 from ...sessions.settings.host_layout import Group, Layout, held
 from ...sessions.settings.privacy import Privacy
 from ...sessions.transcripts.entries import Entry
-from ...sessions.transcripts.gate import Family, Gate, describe
+from ...sessions.transcripts.gate import Gate, describe
 from ...sessions.transcripts.lines import first_line
 from ...sessions.transcripts.pointers import SessionManager
 from ...sessions.transcripts.reader import (
@@ -32,6 +32,7 @@ from ...sessions.transcripts.reader import (
 )
 from . import format
 from ._archived import ArchivedEntries
+from ._beginnings import ArchivedFamily, Beginnings
 from .list import (
     KnownArchives,
     free_path,
@@ -207,6 +208,7 @@ class _ArchiveUpdate:
         self._source = source
         self._directory = directory
         self._stack = stack
+        self._known = known
         self._private = stack.enter_context(private_folder_if_there(directory))
         before = known.find(directory, source.session_id) or (
             self._private and known.find(self._private, source.session_id)
@@ -217,7 +219,8 @@ class _ArchiveUpdate:
         """Write the archive; return its path, or None without messages."""
         self._keep_names()
         source = self._source
-        judged = _Judged(source, privacy) if privacy is not None else None
+        beginnings = self._known.beginnings
+        judged = _Judged(source, privacy, beginnings) if privacy is not None else None
         # no word is written in the open folder, not even for a moment
         is_private = judged is not None and judged.has_rules
         folder = self._private_folder() if is_private else self._directory
@@ -273,17 +276,13 @@ class _ArchiveUpdate:
 class _Judged:
     """A transcript after the gate's judgement, ready for archiving. Raises OSError."""
 
-    def __init__(self, source: ArchiveSource, privacy: Privacy) -> None:
+    def __init__(self, source: ArchiveSource, privacy: Privacy, beginnings: Beginnings) -> None:
         described = describe(source.runtime, source.path, privacy)
         path = os.path.abspath(source.path)
         self._source = source
         self._privacy = privacy
-        self._family = Family(
-            privacy,
-            source.runtime,
-            path,
-            {path: [name for name in (source.name, source.title) if name]},
-        )
+        names = {path: [name for name in (source.name, source.title) if name]}
+        self._family = ArchivedFamily(privacy, source.runtime, path, names, beginnings)
         self._kin = self._family.kin(path, described.first_id, described.is_compacted)
         self.has_rules = privacy.has_rules(described.start)
         self.gate = self._family.gate(path, described)

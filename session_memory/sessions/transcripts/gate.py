@@ -312,15 +312,14 @@ class Family:
         kin = [sibling for sibling in self._by_first_id.get(first_id, ()) if sibling != path]
         mark = f'"{first_id}"'.encode("utf-8", "replace")
         limit = OWNER_BYTES if is_compacted else _reach(path, mark)
-        for sibling in self._siblings():
+        for sibling in self.siblings():
             if (
                 sibling != path
                 and (is_compacted or sibling not in self._described)
                 and sibling not in kin
             ):
                 try:
-                    with Opened(sibling) as descriptor:
-                        kin += [sibling] if holds_bytes(descriptor, mark, limit) else []
+                    kin += [sibling] if self.holds(sibling, mark, limit) else []
                 except OSError:
                     continue
         return kin
@@ -337,7 +336,7 @@ class Family:
     def paths_of(self, session_ids: Collection[str]) -> list[str]:
         session_id_of = self._runtime.session_id_of
         return (
-            [path for path in self._siblings() if session_id_of(path) in session_ids]
+            [path for path in self.siblings() if session_id_of(path) in session_ids]
             if session_ids
             else []
         )
@@ -357,16 +356,24 @@ class Family:
         """Return the rule for the session with this id, by its transcript if there is one."""
         if session_id not in self._rule_by_id:
             rule = self._rules.of_names(session_id)
-            for path in self._siblings():
+            for path in self.siblings():
                 if self._runtime.session_id_of(path) == session_id:
                     rule = stricter(rule, self.rule_of_path(path))
             self._rule_by_id[session_id] = rule
         return self._rule_by_id[session_id]
 
-    def _siblings(self) -> list[str]:
+    def siblings(self) -> list[str]:
+        """Return the paths of the transcripts beside this one."""
         if self._paths is None:
             self._paths = [session.path for session in _siblings(self._runtime, self._path)]
         return self._paths
+
+    def holds(self, sibling: str, mark: bytes, limit: int) -> bool:
+        """Return whether a transcript has `mark` in its first bytes: see `holds_bytes`.
+
+        Raises OSError."""
+        with Opened(sibling) as descriptor:
+            return holds_bytes(descriptor, mark, limit)
 
 
 def for_title(text: str) -> str:
