@@ -25,7 +25,7 @@ class Beginnings:
         self._room = _MOST_BYTES
 
     def of(self, path: str) -> bytes | None:
-        """Return the first bytes of a transcript; None if there is no room. Raises OSError."""
+        """Return the first bytes of a transcript; None without room for it. Raises OSError."""
         content = self._content.get(path)
         if content is None and self._room > 0:
             with Opened(path) as descriptor:
@@ -36,7 +36,7 @@ class Beginnings:
 
 
 class ArchivedFamily(Family):
-    """A family that shares what it reads with those of the other archives of a run."""
+    """A family that shares what it reads with a run's other archives."""
 
     def __init__(
         self,
