@@ -3,6 +3,7 @@
 A conversation ends without a hook if its runtime was killed, for example.
 """
 
+import functools
 import math
 import os
 import time
@@ -48,8 +49,11 @@ def due_archives(store: SqliteStore, location: StoreLocation, since: float) -> I
 
 
 def archived_elsewhere(location: StoreLocation) -> Callable[[str], bool]:
-    """Return a function that checks if sessions of a directory are archived in an agent home."""
+    """Return a function that checks if sessions of a directory are archived in an agent home.
 
+    It looks for homes above a directory once: 20,000 sessions are in few directories."""
+
+    @functools.cache
     def is_elsewhere(directory: str) -> bool:
         environ = location.environ
         stop = user_dir(environ)

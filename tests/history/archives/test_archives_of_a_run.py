@@ -12,12 +12,14 @@ from hooks_scene import PlainUser
 from records import exchange
 
 from session_memory.common.system.files import Opened
-from session_memory.history.archives import _beginnings
+from session_memory.history.archives import _beginnings, due
 from session_memory.history.archives.list import KnownArchives
 from session_memory.history.archives.writer import ArchiveSource, archive_transcript
-from session_memory.sessions.runtimes.table import runtime
+from session_memory.history.store.location import find_location
+from session_memory.sessions.runtimes.table import all_runtimes, runtime
 from session_memory.sessions.settings.homes import person_home
 from session_memory.sessions.settings.privacy import Privacy
+from session_memory.sessions.settings.registry import agent_home
 from session_memory.sessions.transcripts import gate
 
 OTHERS = 12
@@ -92,3 +94,22 @@ def test_a_run_opens_a_transcript_as_often_whatever_is_beside_it(
     shared = KnownArchives()
     archived(plain, transcripts, lambda: shared)
     assert opened[str(transcripts[2])] == with_few
+
+
+def test_a_run_looks_for_an_agent_home_once_above_each_directory(
+    plain: PlainUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: Counter[str] = Counter()
+
+    def counted(directory: str, *given: object, **named: str) -> object:
+        asked[directory] += 1
+        return agent_home(directory, *given, **named)
+
+    monkeypatch.setattr(due, "agent_home", counted)
+    plain.session(*exchange("hello", "hi", at=MONDAY))
+    location = find_location(str(plain.place), {"HOME": str(plain.root)})
+    is_elsewhere = due.archived_elsewhere(location)
+    answers = [is_elsewhere(directory) for directory in ("/srv/shop", "/srv/web") * 5]
+    assert answers == [False] * 10
+    folders = {runtime.SESSIONS_FOLDER for runtime in all_runtimes()}
+    assert len(folders) <= asked["/srv/shop"] <= len(all_runtimes())
