@@ -138,6 +138,7 @@ RUNTIMES = {
     "opencode": ("sessions.runtimes.opencode:RUNTIME", ".local/share/opencode", "XDG_DATA_HOME"),
     "gemini": ("sessions.runtimes.gemini:RUNTIME", ".gemini", "GEMINI_CLI_HOME"),
     "droid": ("sessions.runtimes.droid:RUNTIME", ".factory", "FACTORY_HOME_OVERRIDE"),
+    "cline": ("sessions.runtimes.cline:RUNTIME", ".cline/data", "CLINE_DATA_DIR"),
     "openclaw": ("sessions.runtimes.openclaw:RUNTIME", ".openclaw", "OPENCLAW_STATE_DIR"),
     "atif": ("sessions.runtimes.atif:RUNTIME", ".atif", "ATIF_DIR"),
 }

@@ -93,6 +93,14 @@ class Person(StoreUser):
         (self.config_dir / "trajectory.json").write_text(text)
         self.ids = [json.loads(text)["session_id"]]
 
+    def _place_cline(self) -> None:
+        [folder] = (FIXTURES / "cline" / "sessions").glob("*_site1")
+        target = self.config_dir / "sessions" / folder.name
+        target.mkdir(parents=True)
+        for path in folder.iterdir():
+            (target / path.name).write_text(self.told(path.read_text()))
+        self.ids = [folder.name]
+
     def _place_openclaw(self) -> None:
         rows = [
             FIXTURES / "openclaw" / "rows" / f"{name}.jsonl" for name in ("conversation", "fork")

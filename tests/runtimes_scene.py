@@ -43,6 +43,11 @@ TOOLS = {
         EDIT: ("Edit", "file_path"),
         SHELL: ("Bash", "command"),
     },
+    "cline": {
+        READ: ("read_files", "files"),
+        EDIT: ("editor", "path"),
+        SHELL: ("run_commands", "commands"),
+    },
     "copilot": {READ: ("view", "path"), EDIT: ("edit", "path"), SHELL: ("bash", "command")},
     "droid": {
         READ: ("Read", "file_path"),

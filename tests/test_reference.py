@@ -92,12 +92,13 @@ OTHER_TOOLS = {
     "claude-code": "plugin, by hand",
     "pi": "commands",
     "copilot": "plugin",
+    "cline": "by hand",
     "openclaw": "by hand",
     "atif": "by hand",
 }
 UNTRIED_SUB_AGENTS = ("droid",)  # a service of the vendor runs them
 # runtimes whose hooks are not used, with the number of the reason below the table
-WITHOUT_HOOKS = {"openclaw": "no (5)"}
+WITHOUT_HOOKS = {"openclaw": "no (5)", "cline": "no (7)"}
 DECLARED = (ROOT / "hooks" / "hooks.json").read_text()
 
 
@@ -158,7 +159,7 @@ ABILITIES = (
         "read",
         "Its sessions are read, archived and searched.",
         lambda *_: "yes",
-        "test_conformance.py test_codex_client.py test_opencode_client.py test_openclaw_client.py",
+        "test_conformance.py test_codex_client.py test_opencode_client.py test_openclaw_client.py test_cline_client.py",
     ),
     Ability(
         "told",

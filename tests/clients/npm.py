@@ -27,6 +27,7 @@ VERSIONS = {
     "opencode-ai": "1.18.33",
     DROID: "0.225.2",
     "openclaw": "2026.9.2",
+    "cline": "3.0.65",
     "jest": "29.7.0",
 }
 PERSON = Path.home()  # where npm has its settings: HOME is another once tests run

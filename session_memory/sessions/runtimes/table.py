@@ -33,7 +33,7 @@ def runtime(format: str) -> Runtime:
     """Return the runtime of a transcript format.
 
     Formats: `agent-sdk` (Claude Code and claude-agent-sdk), `pi`, `codex`, `qwen`, `copilot`,
-    `opencode`, `gemini`, `droid`, `openclaw`, `atif`, and the names of runtimes in other
+    `opencode`, `gemini`, `droid`, `cline`, `openclaw`, `atif`, and the names of runtimes in other
     packages. Raises ValueError."""
     if format in PREBUILT:
         module, _, attribute = PREBUILT[format][0].partition(":")

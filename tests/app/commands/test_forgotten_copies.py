@@ -44,7 +44,7 @@ def transcripts(person: Person) -> list[Path]:
 def fork(person: Person) -> Iterator[str]:
     """Put a fork of the session beside it, as its runtime does; yield its id."""
     # it already exists, or there is nothing like it
-    if person.other.name in ("openclaw", "opencode", "gemini", "atif"):
+    if person.other.name in ("openclaw", "opencode", "gemini", "cline", "atif"):
         return
     id, text = new_id(), person.told((FIXTURES / person.other.name / "fork.jsonl").read_text())
     text = text.replace(json.loads(text.partition("\n")[0]).get("id", id), id)
@@ -87,7 +87,7 @@ def test_what_repeats_a_forgotten_session_comes_back_nowhere(person: Person) -> 
 
 
 def test_what_is_said_after_a_fork_is_a_session_of_its_own(person: Person) -> None:
-    if person.other.name in ("gemini", "atif"):
+    if person.other.name in ("gemini", "cline", "atif"):
         pytest.skip("the runtime has no forks")
     assert person.run("ingest").returncode == 0
     assert person.run("forget", person.ids[0], "--yes").returncode == 0

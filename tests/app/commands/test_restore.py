@@ -12,6 +12,7 @@ from pathlib import Path
 from shlex import quote
 
 import pytest
+from cline_scene import ClineSession
 from kept_scene import DAY, KeptUser, age, delete
 from openclaw_scene import OpenClawDatabase
 from own_process import ROOT
@@ -231,6 +232,8 @@ class Runtimes:
         app = self.person.app
         self.opencode = self.person.opencode
         self.opencode.turn(self.person.opencode_id, "one in OpenCode?", "Two.")
+        self.cline = ClineSession(root / ".cline" / "data", app)
+        self.cline.exchange("one in Cline?", "Two.")
         self.openclaw = OpenClawDatabase(root / ".openclaw")
         self.openclaw_id = self.openclaw.session(app)
         self.openclaw.exchange(self.openclaw_id, "one in OpenClaw?", "Two.")
@@ -243,6 +246,7 @@ class Runtimes:
             "gemini": [self.person.gemini_session(app, "one in Gemini?")],
             "copilot": [self.person.copilot_session(app, "one in Copilot?")],
             "pi": [pi],
+            "cline": [self.cline.path],
             "atif": [self.person.trajectory(app, *atif_exchange("one in ATIF?", "Two."))],
         }
         talk = PiSession(cwd=str(app))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cline_scene import ClineSession, lists_of
 from openclaw_scene import OpenClawDatabase
 from opencode_scene import tool
 from records import (
@@ -64,6 +65,7 @@ STAMPS = {
     "copilot": {EDIT: (0, 2), SHELL: (-18, 3)},
     "droid": {EDIT: (-60, 4), SHELL: (-43, 12)},
     "gemini": {EDIT: (0, 2), SHELL: (-7, 1)},
+    "cline": {EDIT: (-42, 104), SHELL: (-419, 34)},
     "openclaw": {EDIT: (-42, 104), SHELL: (-419, 34)},
     "opencode": {EDIT: (-5, 6), SHELL: (-5, 10)},
     "pi": {EDIT: (1, 1), SHELL: (-3, 0)},
@@ -362,6 +364,17 @@ class Qwen(Session):
         )
 
 
+class Cline(Session):
+    def begin(self, question: str, at: float) -> None:
+        self.session = ClineSession(self.person.root / ".cline" / "data", self.cwd, at=at)
+        self.id = self.session.id
+        self.session.exchange(question, "Yes.", at=at)
+
+    def calls(self, kind: str, given: str, began: float, ended: float) -> None:
+        name, key = TOOLS[self.runtime.name][kind]
+        self.session.call(name, lists_of(key, given), began, ended)
+
+
 class OpenClaw(Session):
     def begin(self, question: str, at: float) -> None:
         self.database = OpenClawDatabase(self.person.root / ".openclaw")
@@ -395,6 +408,7 @@ class Atif(Session):
 
 SESSIONS = {
     "atif": Atif,
+    "cline": Cline,
     "openclaw": OpenClaw,
     "claude-code": Claude,
     "codex": Codex,

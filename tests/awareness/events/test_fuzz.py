@@ -138,6 +138,7 @@ class Scene:
     def place(self, chance: random.Random) -> None:
         """Puts an odd session in the place of the one before."""
         {
+            "cline": self._place_documents,
             "openclaw": self._place_events,
             "opencode": self._place_rows,
             "gemini": self._place_chats,
@@ -179,6 +180,13 @@ class Scene:
             (chats.parent / ".project_root").write_text(str(self.site))
         projects = {"projects": {str(self.site): chance.choice(["site", *ODD])}}
         (self.config_dir / "projects.json").write_text(json.dumps(projects))
+
+    def _place_documents(self, chance: random.Random) -> None:
+        folder = FIXTURES / "cline" / "sessions"
+        for path in folder.rglob("*.json"):
+            target = self.config_dir / "sessions" / path.relative_to(folder)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(mutated_state(self._here(path.read_bytes()), chance))
 
     def _place_events(self, chance: random.Random) -> None:
         shutil.rmtree(self.config_dir, ignore_errors=True)

@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from cline_scene import ClineSession
 from openclaw_scene import OpenClawDatabase
 from opencode_scene import OpenCodeDatabase
 from page_scene import ServedPage
@@ -65,6 +66,9 @@ def write_sessions(home: Path) -> None:
     said = droid_exchange("an old question", "an old answer", at=hour_ago)
     write(path, droid_start("d1", "/srv/agent"), *said)
     os.utime(path, (hour_ago, hour_ago))
+    cline = ClineSession(home / ".cline" / "data", "/srv/agent", at=hour_ago)
+    cline.exchange("an old question", "an old answer", at=hour_ago)
+    os.utime(cline.path, (hour_ago, hour_ago))
     rows = OpenClawDatabase(home / ".openclaw")
     rows.exchange(rows.session("/srv/agent"), "a question", "an answer")
 

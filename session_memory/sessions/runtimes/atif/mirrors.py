@@ -149,13 +149,13 @@ def _add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
     titles = [{"type": TITLE, "title": title}] if title and not until else []
     repeats = mirrors.repeats(cwd, session_id)
     place = Place(source, is_excluded, repeats)
-    _mirror(f"{above}/{session_id}.jsonl", place, head, titles, _lines(document, session_id, until))
+    place.mirror(f"{above}/{session_id}.jsonl", head, titles, _lines(document, session_id, until))
     for number, trajectory in enumerate(objects_of(document.get("subagent_trajectories"))):
         own_id = _id_of(trajectory, f"{source.key} {number}", "trajectory_id")
         make_private_dir(f"{above}/{session_id}")
         inner_head = {**head, "id": own_id, "parent_id": session_id}
         path = f"{above}/{session_id}/{own_id}.jsonl"
-        _mirror(path, place, inner_head, [], _lines(trajectory, f"{session_id}.{own_id}", until))
+        place.mirror(path, inner_head, [], _lines(trajectory, f"{session_id}.{own_id}", until))
     return size
 
 
@@ -239,39 +239,36 @@ class Place:
         self.is_excluded = is_excluded
         self.repeats = repeats
 
-
-def _mirror(
-    path: str,
-    place: Place,
-    head: Record,
-    titles: list[Record],
-    numbered: Iterator[tuple[int, Record]],
-) -> None:
-    """Add the missing lines to the mirror at `path`, after its `head` and `titles`."""
-    lines: list[Record] = []
-    sums = [0]  # the checksums of the first lines, by their number
-    steps: list[list[int]] = []  # the number of a step, of the lines before it, and their checksum
-    for number, line in numbered:
-        if not steps or steps[-1][0] != number:
-            steps.append([number, len(lines), sums[-1]])
-        lines.append(line)
-        sums.append(crc32(encode(line).encode(), sums[-1]))
-    source = place.source
-    with Mirror(path, place.is_excluded, place.repeats) as mirror:
-        mark = mirror.mark
-        added: list[Record | bytes] = [] if mark else [head]
-        added += titles if titles != mark.get("titles", []) else []
-        count, known = mark.get("end", [0, 0])
-        if sums[count : count + 1] != [known]:
-            same = [step for step in mark["steps"] if sums[step[1] : step[1] + 1] == step[2:]]
-            back, count = same[-1][:2] if same else (1, 0)
-            added.append({"type": "taken_back", "number": back})
-        added += lines[count:]
-        after = {
-            "files": {source.key: source.stamp[1]},
-            "titles": titles,
-            "end": [len(lines), sums[-1]],
-            "steps": steps[-CHECKED_STEPS:],
-        }
-        if added or {**mark, **after} != mark:
-            mirror.append(added, after, source.stamp[2] // 1_000_000)
+    def mirror(
+        self, path: str, head: Record, titles: list[Record], numbered: Iterator[tuple[int, Record]]
+    ) -> None:
+        """Add the missing lines to the mirror at `path`, after its `head` and `titles`."""
+        lines: list[Record] = []
+        sums = [0]  # the checksums of the first lines, by their number
+        steps: list[
+            list[int]
+        ] = []  # the number of a step, of the lines before it, and their checksum
+        for number, line in numbered:
+            if not steps or steps[-1][0] != number:
+                steps.append([number, len(lines), sums[-1]])
+            lines.append(line)
+            sums.append(crc32(encode(line).encode(), sums[-1]))
+        source = self.source
+        with Mirror(path, self.is_excluded, self.repeats) as mirror:
+            mark = mirror.mark
+            added: list[Record | bytes] = [] if mark else [head]
+            added += titles if titles != mark.get("titles", []) else []
+            count, known = mark.get("end", [0, 0])
+            if sums[count : count + 1] != [known]:
+                same = [step for step in mark["steps"] if sums[step[1] : step[1] + 1] == step[2:]]
+                back, count = same[-1][:2] if same else (1, 0)
+                added.append({"type": "taken_back", "number": back})
+            added += lines[count:]
+            after = {
+                "files": {source.key: source.stamp[1]},
+                "titles": titles,
+                "end": [len(lines), sums[-1]],
+                "steps": steps[-CHECKED_STEPS:],
+            }
+            if added or {**mark, **after} != mark:
+                mirror.append(added, after, source.stamp[2] // 1_000_000)
