@@ -18,20 +18,23 @@ if TYPE_CHECKING:
     from .changes import OwnSession
 
 
-def forked_before(path: str, runtime: Runtime, oldest: float, now: float) -> float | None:
-    """Return when a fork continued on its own; `now` if it has only copies so far.
+def forked_before(
+    path: str, runtime: Runtime, oldest: float, now: float
+) -> tuple[float | None, set[str]]:
+    """Return when a fork continued on its own, and the ids of the session's last entries.
 
-    Return None for a session that is not a fork. Copies from before `oldest` do not count."""
+    The time is `now` if the fork has only copies so far, None if the session is not a fork. Entries
+    from before `oldest` do not count."""
     try:
         entries = entries_back_to(runtime, path, oldest)
     except OSError:
-        return None
+        return None, set()
+    ids = _ids_of(entries)
     own_entries = [entry for entry in entries if not entry.is_copy]
     if len(own_entries) == len(entries):
-        return None
-    return min(
-        [entry.timestamp for entry in own_entries if entry.timestamp is not None], default=now
-    )
+        return None, ids
+    times = [entry.timestamp for entry in own_entries if entry.timestamp is not None]
+    return min(times, default=now), ids
 
 
 def drop_copies(
@@ -39,11 +42,13 @@ def drop_copies(
     sessions: Iterable[Session],
     cursors: ReadCursors,
     own_session: OwnSession,
+    own_ids: set[str] | None = None,
 ) -> list[NewEntries]:
     """Remove from `read` the entries that a session at first sight copied from another one.
 
-    The other one is `own_session` or one of `sessions` with a cursor. Sessions for which this fails
-    are left out, because their entries may be copies."""
+    The other one is `own_session`, whose last entries have `own_ids` (None if they were not read
+    yet), or one of `sessions` with a cursor. Sessions for which this fails are left out, because
+    their entries may be copies."""
     first_seen = [new for new in read if new.is_first_sight and new.entries]
     times = [
         entry.timestamp
@@ -52,10 +57,10 @@ def drop_copies(
         if entry.timestamp is not None
     ]
     oldest = min(times, default=0.0)
-    arguments = (own_session.path, _ids, own_session.runtime, own_session.path, oldest)
-    seen: set[str] = (
-        own_session.deadline.attempt(*arguments) if first_seen and own_session.path else None
-    ) or set()
+    if own_ids is None and first_seen and own_session.path:
+        inputs = (own_session.runtime, own_session.path, oldest)
+        own_ids = own_session.deadline.attempt(own_session.path, _ids, *inputs)
+    seen = set(own_ids or ())
     kept = []
     for new in reversed(read):  # the most recently written one is the copy
         if new.is_first_sight and new.entries:
@@ -108,6 +113,10 @@ def _kin(new: NewEntries, sessions: Iterable[Session], cursors: ReadCursors) -> 
 def _ids(runtime: Runtime, path: str, oldest: float) -> set[str]:
     """Return the ids of a transcript's last entries, back to the time `oldest`."""
     try:
-        return {entry.id for entry in entries_back_to(runtime, path, oldest) if entry.id}
+        return _ids_of(entries_back_to(runtime, path, oldest))
     except OSError:
         return set()
+
+
+def _ids_of(entries: list[Entry]) -> set[str]:
+    return {entry.id for entry in entries if entry.id}

@@ -124,7 +124,8 @@ class UpdateContext:
     characters. Entries from before `oldest` were `seen` or are too old. Sessions that are not
     `recent` are reported only if it `is_start` of the work: the first prompt, or one after a long
     pause. `waiting` sessions could not be compared with this session's work at the last prompt;
-    each has how often that was late."""
+    each has how often that was late. `own_ids` are the ids of the last entries of this session if
+    they were read, else None."""
 
     def __init__(
         self,
@@ -141,6 +142,7 @@ class UpdateContext:
         self.limit = limit
         self._form = form
         self.work: OwnWork | None = None
+        self.own_ids: set[str] | None = None
         self._words: PromptWords | None = None
         self.seen = seen_until(state.own, now)
         self.recent = now - OLD_SECONDS
@@ -151,7 +153,9 @@ class UpdateContext:
     def after(self, state: SessionState, limit: int | None = None) -> UpdateContext:
         """Return the context with another state, and another limit if given."""
         limit = self.limit if limit is None else limit
-        return UpdateContext(self.observed, state, self.now, limit, self._form)
+        context = UpdateContext(self.observed, state, self.now, limit, self._form)
+        context.own_ids = self.own_ids
+        return context
 
     @property
     def form(self) -> UpdateForm:
@@ -270,7 +274,11 @@ def _reported_until(context: UpdateContext, known: KnownState) -> float | None:
         from ._forks import forked_before
 
         inputs = (reader.path, reader.runtime, context.oldest, context.now)
-        return reader.deadline.attempt(reader.path, forked_before, *inputs)
+        since, context.own_ids = reader.deadline.attempt(reader.path, forked_before, *inputs) or (
+            None,
+            None,
+        )
+        return since
     return None
 
 
@@ -549,7 +557,7 @@ def _read_reports(
             if new.entries:
                 add_entries(new, edits.get(new.session.key, []))
     if unread < len(sessions):
-        news.read = drop_copies(read, context.observed.sessions, cursors, reader)
+        news.read = drop_copies(read, context.observed.sessions, cursors, reader, context.own_ids)
         news.pairs = reports_of(news.read, reader, context.observed.settings, context.now)
     return news, unread
 

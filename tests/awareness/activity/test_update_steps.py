@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from records import append, assistant, exchange, show_told, tool_result, user, write
 
+from session_memory.awareness.activity import _forks
 from session_memory.awareness.activity._new_entries import NewEntries
 from session_memory.awareness.activity.changes import Observation, OwnSession
 from session_memory.awareness.activity.delivery import resolved, with_last
@@ -27,7 +28,9 @@ from session_memory.awareness.activity.updates import (
     _find_collisions,
     _read_news,
     _select,
+    open_update,
 )
+from session_memory.sessions.runtimes.base import Runtime
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.sessions.settings.compiled import Settings
 from session_memory.sessions.transcripts.entries import Entry, Session, ToolUse
@@ -83,6 +86,27 @@ def news_of(name: str, *entries: Entry, request: str = "") -> tuple[Report, NewE
 
 def edit_of(path: str, at: float) -> Entry:
     return Entry("assistant", "", timestamp=at, id=path, tools=(ToolUse("Edit", path, "edit"),))
+
+
+def test_a_first_prompt_reads_its_own_transcript_once_for_copies(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = []
+    entries_back_to = _forks.entries_back_to
+
+    def noted(runtime: Runtime, path: str, oldest: float) -> list[Entry]:
+        paths.append(path)
+        return entries_back_to(runtime, path, oldest)
+
+    monkeypatch.setattr(_forks, "entries_back_to", noted)
+    copied = scene.own.read_bytes()
+    fork = scene.own.with_name("discord.jsonl")
+    fork.write_bytes(copied + fork.read_bytes())
+    with open_update(scene.context().observed, now=scene.now, limit=LIMIT) as delivery:
+        text = delivery.text
+    assert "ask discord" in text
+    assert "hello" not in text
+    assert paths == [str(scene.own)]
 
 
 def test_resolve_moves_the_cursors_only_if_the_transcript_shows_the_last_update(
