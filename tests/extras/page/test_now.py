@@ -85,11 +85,14 @@ def test_what_a_session_was_told_is_there_after_its_prompt(
 
 
 def collide(plain: PlainUser, other: Path) -> None:
-    """The user's session has read cart.py, and the other one edits it."""
-    cart = plain.root / "cart.py"
+    """The user's session has read cart.py, and the other one edits it.
+
+    Times within 50 ms do not show which came first, so the file and its read are older."""
+    cart, now = plain.root / "cart.py", time.time()
     cart.write_text("1\n")
+    os.utime(cart, (now - 10, now - 10))
     own = plain.project_dir / f"{plain.session_id}.jsonl"
-    append(own, assistant(("Read", {"file_path": str(cart)})))
+    append(own, assistant(("Read", {"file_path": str(cart)}), at=now - 5))
     plain.run()
     edit(plain, other)
 
