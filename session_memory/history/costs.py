@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ..common.system.files import Closing, open_regular, stamp_of
 from ..common.system.quick_json import decode_line
+from ..common.text.format import counted
 from ..common.text.sanitize import for_prompt, for_storage
 from ..common.text.timestamps import local_time
 from ..sessions.confined_files import OutsideGroupError, open_inside
@@ -64,6 +65,11 @@ class Expense(NamedTuple):
     usage: CountedAnswer
     dollars: float | None
     use: str = BY_MAIN_AGENT
+
+    @property
+    def is_for_searches(self) -> bool:
+        """Check if it is only for the web searches of an answer."""
+        return self.use == SEARCHES
 
 
 class SessionFiles:
@@ -419,6 +425,17 @@ class CostSum:
     searches: int = 0
     dollars: float | None = None
     unpriced: set[str] = field(default_factory=set)
+
+    @property
+    def is_by_main_agent(self) -> bool:
+        """Check if it is the sum of the answers of main agents."""
+        return self.name == BY_MAIN_AGENT
+
+    @property
+    def label(self) -> str:
+        """The name; of web searches, with their number."""
+        is_searches = self.name == SEARCHES
+        return counted(self.searches, "web search", SEARCHES) if is_searches else self.name
 
     @property
     def cache_hits(self) -> float | None:

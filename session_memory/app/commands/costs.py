@@ -14,8 +14,6 @@ from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted, enumerated, share_of
 from ...history.costs import (
     BY,
-    BY_MAIN_AGENT,
-    SEARCHES,
     CostSum,
     SessionFiles,
     expenses,
@@ -177,7 +175,7 @@ class Costs(Result):
             (row, terminal.short(row.name) if is_path else row.name)
             for row in self.rows[: self.limit]
         ]
-        others = [] if self.by == "use" else [use for use in self.uses if use.name != BY_MAIN_AGENT]
+        others = [] if self.by == "use" else [use for use in self.uses if not use.is_by_main_agent]
         _show_table(terminal, self.by.upper(), named, self.total, others)
         if len(self.rows) > self.limit:
             terminal.line(
@@ -221,12 +219,8 @@ def _show_table(
     cells = [_cells(costs, brief(name, NAME_CHARACTERS) or _NO_NAME) for costs, name in rows]
     if total:
         cells.append(_cells(total, "all"))
-    cells += [_cells(use, f"  {_named(use)}") for use in others]
+    cells += [_cells(use, f"  {use.label}") for use in others]
     terminal.table([headings, *cells], range(1, 6), _shares([costs for costs, _ in rows]))
-
-
-def _named(use: CostSum) -> str:
-    return counted(use.searches, "web search", SEARCHES) if use.name == SEARCHES else use.name
 
 
 def _shares(rows: list[CostSum]) -> list[float]:

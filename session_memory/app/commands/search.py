@@ -13,7 +13,7 @@ from ...common.text.format import one_line
 from ...common.text.sanitize import for_prompt, name_for_people
 from ...history.search.query import asks_for_last_work, verbatim_form
 from ...history.store.values import ENTRY_ROLES, KINDS, TOOL_ROLE, Conversation, Filter, Hit, Hits
-from ...history.titles import TITLE_CHARACTERS, Titles
+from ...history.titles import Titles
 from .arguments import add_common
 from .opened_store import OpenStore, check_names, options_of, refresh, wanted_of, with_store
 from .output import brief, fields, iso, moment
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "search all messages of all sessions"
 LIMIT = 10
+TITLE_CHARACTERS = 80
 MEMORIES = 3  # shown at most, before the entries
 MOST_CANDIDATES = 30  # by the words of a commit
 _EPISODE = "episode"  # shown after the entries, being the log of a conversation

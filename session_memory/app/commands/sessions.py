@@ -16,7 +16,6 @@ from ...common.text.sanitize import for_people
 from ...common.text.timestamps import age, iso_time
 from ...history.archives.list import former_names
 from ...history.store.values import STATUSES
-from ...history.titles import TITLE_CHARACTERS
 from ...sessions.runtimes.detection import is_started_by_agent
 from ...sessions.transcripts.sessions import (
     AmbiguousSessionError,
@@ -29,6 +28,7 @@ from .arguments import OnlyForPeopleError, add_common
 
 SUMMARY = "list the sessions of this project, or conversations with numbers, latest first"
 LIMIT = 20
+TITLE_CHARACTERS = 80
 SHORT_ID = 8
 COUNTED = 500  # Limit the count of entries, so a session of a gigabyte is listed just as fast.
 _OF_CONVERSATIONS = ("conversations", "status", "project", "session", "since", "until", "shared")

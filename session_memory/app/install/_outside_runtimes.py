@@ -91,8 +91,8 @@ def _points(
     in_variable = [
         os.path.abspath(path) for path in environ.get("PYTHONPATH", "").split(os.pathsep)
     ]
-    for prefix, groups in (scanned(but=["", *in_variable, *added_folders]), *others):
-        by_source[os.path.realpath(prefix)] = groups.get(ENTRY_POINTS, [])
+    for prefix, tables in (scanned(but=["", *in_variable, *added_folders]), *others):
+        by_source[os.path.realpath(prefix)] = tables.get(ENTRY_POINTS, [])
     for source, rows in noted.items():
         if source not in by_source and os.path.isdir(source):
             by_source[source] = [PackagePoint(name, row[0], row[3]) for name, row in rows.items()]
@@ -106,7 +106,7 @@ def _points(
 def _in_settings(environ: Mapping[str, str]) -> Iterator[PackagePoint]:
     """Yield the runtimes that the person's own settings name.
 
-    The file of an agent home, a project or a host does not count."""
+    Files of agent homes and projects do not count."""
     home = person_home(environ)
     named = home.settings().runtimes or []
     for path in [named] if isinstance(named, str) else named:

@@ -15,7 +15,7 @@ from ...common.system.files import user_dir
 from ...common.system.git import find_worktree
 from ...common.text.timestamps import local_time
 from ...common.text.tokens import CHARACTERS_PER_TOKEN
-from ...history.costs import EVERY, SEARCHES, Expense, SessionFiles, expenses
+from ...history.costs import EVERY, Expense, SessionFiles, expenses
 from ...history.store.sqlite.counted_files import CountedFiles
 from ...history.store.sqlite.engine import SqliteStore
 from ...history.store.sqlite.tool_uses import conversation_steps
@@ -342,7 +342,7 @@ def _sums(
     )
     again = 0
     for expense in filter(files.shows, expenses_spent):
-        if expense.use == SEARCHES:  # its answer is counted already
+        if expense.is_for_searches:  # its answer is counted already
             continue
         sums.tokens += expense.usage.tokens
         before = texts_by_session.get((expense.session.home, expense.session.source_file), ())

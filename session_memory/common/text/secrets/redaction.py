@@ -290,6 +290,20 @@ def _find_tokens(
             rows.update(dict.fromkeys(rows_of_word))
         elif len(word) <= LONGEST_WORD:
             _dull_words.add(word)
+    _note_dull_runs(suspects, signs, first_words)
+    joined = b" ".join(runs) if rows else b""
+    for number, keyword in rows:
+        if keyword in joined:
+            is_inside = rule(number).form == "inside"
+            candidates.rules += [
+                (number, at)
+                for at in _places(shadow, keyword)
+                if is_inside or _begins_word(shadow, at)
+            ]
+
+
+def _note_dull_runs(suspects: list[bytes], signs: list[bytes], first_words: set[bytes]) -> None:
+    """Remember the runs that have neither one of the signs nor a first word of a token."""
     if len(_dull_words) > MOST_WORDS:
         _dull_words.clear()
     if len(_dull_runs) > MOST_RUNS:
@@ -303,15 +317,6 @@ def _find_tokens(
             and (not first_words or first_words.isdisjoint(_words_of([run])))
         ]
     )
-    joined = b" ".join(runs) if rows else b""
-    for number, keyword in rows:
-        if keyword in joined:
-            is_inside = rule(number).form == "inside"
-            candidates.rules += [
-                (number, at)
-                for at in _places(shadow, keyword)
-                if is_inside or _begins_word(shadow, at)
-            ]
 
 
 def _words_of(runs: list[bytes], *, behind_escapes: bool = False) -> list[bytes]:

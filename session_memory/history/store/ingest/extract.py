@@ -84,6 +84,20 @@ def _outcome(is_error: bool, text: str) -> ToolOutcome:
     )
 
 
+class _Part:
+    """A part of a transcript as it was read.
+
+    `written` and `ended` have the hashes of lines and the outcome of each call, by the number of
+    its entry and its id. `outcomes` and `commits` are of calls before this part, by `key_of`."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.written: dict[tuple[int, str], tuple[int, ...]] = {}
+        self.ended: dict[tuple[int, str], ToolOutcome] = {}
+        self.outcomes: list[tuple[int, ToolOutcome]] = []
+        self.commits: list[tuple[int, int]] = []
+
+
 class Extractor:
     """Reads one transcript part by part; its session belongs to the group `home`."""
 
@@ -122,49 +136,50 @@ class Extractor:
         """Read the records that begin in the `limit` bytes from `start` and end before `end`."""
         reader = self._reader()
         stop = start + limit
-        lines = lines_forward(self._descriptor, start, end, stop)
-        read_entries: list[Entry] = []
-        written: dict[tuple[int, str], tuple[int, ...]] = {}
+        part = self._part(reader, start, end, stop)
+        reached = max(start, reader.reached)
+        cwd = self._safe(
+            self._project or next((entry.cwd for entry in part.entries if entry.cwd), "")
+        )
+        self._clean(part.entries, [*part.ended.values(), *[each for _, each in part.outcomes]])
+        ended = {call: self._with_line(outcome) for call, outcome in part.ended.items()}
+        outcomes = [(key, self._with_line(outcome)) for key, outcome in part.outcomes]
+        entries = [
+            self._new_entry(number, entry, ended, part.written)
+            for number, entry in enumerate(part.entries)
+        ]
+        inode = os.fstat(self._descriptor).st_ino
+        rank, title = self._shown_title(reader.title)
+        is_last = reached < stop or reached == end
+        of_file = cwd, reader.unreadable, is_last, tuple(part.commits)
+        return Extract(inode, end, reached, entries, outcomes, (rank, for_people(title)), *of_file)
+
+    def _part(self, reader: TranscriptReader, start: int, end: int, stop: int) -> _Part:
+        """Return what the lines say, with the hashes of the lines that their calls write."""
+        part, lines = _Part(), lines_forward(self._descriptor, start, end, stop)
         called: dict[str, int] = {}  # the latest entry whose call with this id has no result yet
-        ended: dict[tuple[int, str], ToolOutcome] = {}
-        outcomes: list[tuple[int, ToolOutcome]] = []
-        commits: list[tuple[int, int]] = []
         for event in reader.forward(lines, with_results=True, left_out=self._left_out(end)):
             if isinstance(event, Entry):
                 if self._forgotten and self._forgotten.holds(event, self._session_id):
                     continue
-                called.update([(tool.call_id, len(read_entries)) for tool in event.tools])
+                number = len(part.entries)
+                called.update([(tool.call_id, number) for tool in event.tools])
                 for tool in event.tools if self._line_key else ():
                     if lines_of_call := written_by(self._runtime, tool, reader.record):
-                        written[len(read_entries), tool.call_id] = tuple(
-                            line_hashes(lines_of_call, self._line_key)
-                        )
-                read_entries.append(event)
+                        hashes = tuple(line_hashes(lines_of_call, self._line_key))
+                        part.written[number, tool.call_id] = hashes
+                part.entries.append(event)
             elif isinstance(event, CallResult):
                 output = result_text(event.content)
                 result, made = _outcome(event.has_failed, output), self._commits_in(output)
                 if event.call_id in called:
                     call = called.pop(event.call_id), event.call_id
-                    ended[call], written[call] = result, (*written.get(call, ()), *made)
+                    part.ended[call] = result
+                    part.written[call] = (*part.written.get(call, ()), *made)
                 else:
-                    outcomes.append((key_of(event.call_id), result))
-                    commits += [(key_of(event.call_id), line) for line in made]
-        reached = max(start, reader.reached)
-        cwd = self._safe(
-            self._project or next((entry.cwd for entry in read_entries if entry.cwd), "")
-        )
-        self._clean(read_entries, [*ended.values(), *[outcome for _, outcome in outcomes]])
-        ended = {call: self._with_line(outcome) for call, outcome in ended.items()}
-        outcomes = [(key, self._with_line(outcome)) for key, outcome in outcomes]
-        entries = [
-            self._new_entry(number, entry, ended, written)
-            for number, entry in enumerate(read_entries)
-        ]
-        inode = os.fstat(self._descriptor).st_ino
-        rank, title = self._shown_title(reader.title)
-        is_last = reached < stop or reached == end
-        of_file = cwd, reader.unreadable, is_last, tuple(commits)
-        return Extract(inode, end, reached, entries, outcomes, (rank, for_people(title)), *of_file)
+                    part.outcomes.append((key_of(event.call_id), result))
+                    part.commits += [(key_of(event.call_id), line) for line in made]
+        return part
 
     def _clean(self, entries: list[Entry], outcomes: list[ToolOutcome]) -> None:
         """Clean the texts of entries, calls and errors together, which is quicker than each alone."""
