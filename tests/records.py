@@ -256,6 +256,30 @@ def droid_hook(event: str, printed: dict[str, Any]) -> dict[str, Any]:
     return droid_message("user", **shown, hookResults=[result])
 
 
+def kimi_start(cwd: str, *, at: float) -> list[dict[str, Any]]:
+    """What a session of Kimi Code begins with."""
+    place = {"cwd": cwd}
+    bound = {"type": "profile.bind", "agentId": "main", "environmentDisclosure": place}
+    binding = {"type": "runtime.set_binding", "agentId": "main", "time": int(at * 1000)}
+    created = {"protocol_version": "1.5", "created_at": int(at * 1000)}
+    return [{"type": "metadata", **created}, binding, {**bound, "time": int(at * 1000)}]
+
+
+def kimi_event(kind: str, *, at: float | None = None, **fields: Any) -> dict[str, Any]:
+    """An event of the loop in a log of Kimi Code."""
+    when = int((time.time() if at is None else at) * 1000)
+    event = {"type": kind, "uuid": new_id(), "stepUuid": new_id(), **fields}
+    return {"type": "context.append_loop_event", "agentId": "main", "event": event, "time": when}
+
+
+def kimi_exchange(question: str, answer: str, *, at: float | None = None) -> list[dict[str, Any]]:
+    when = int((time.time() if at is None else at) * 1000)
+    said = {"input": [{"type": "text", "text": question}], "origin": {"kind": "user"}}
+    prompt = {"type": "turn.prompt", "agentId": "main", **said, "promptId": f"msg_{new_id()}"}
+    part = {"type": "text", "text": answer}
+    return [{**prompt, "time": when}, kimi_event("content.part", at=at, part=part)]
+
+
 def copilot_message(
     role: str, text: str, *, told: str = "", at: float | None = None, **fields: Any
 ) -> dict[str, Any]:

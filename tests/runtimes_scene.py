@@ -25,6 +25,8 @@ from records import (
     exchange,
     gemini_exchange,
     gemini_message,
+    kimi_exchange,
+    kimi_start,
     lines,
     new_id,
     qwen_exchange,
@@ -60,6 +62,7 @@ TOOLS = {
         SHELL: ("run_shell_command", "command"),
     },
     "openclaw": {READ: ("read", "path"), EDIT: ("edit", "path"), SHELL: ("exec", "command")},
+    "kimi": {READ: ("Read", "path"), EDIT: ("Edit", "path"), SHELL: ("Bash", "command")},
     "opencode": {
         READ: ("read", "filePath"),
         EDIT: ("edit", "filePath"),
@@ -308,6 +311,17 @@ class Person:
         talk = droid_exchange(question, "Done.", at=time.time() - 60)
         start = droid_start(session_id, str(directory))
         return write(self.droid_file(directory, session_id), start, *talk)
+
+    def kimi_file(self, session_id: str) -> Path:
+        folder = self.root / ".kimi-code" / "sessions" / "wd_app_3a1f5e0c9b27"
+        return folder / session_id / "agents" / "main" / "wire.jsonl"
+
+    def kimi_session(self, directory: Path, question: str) -> Path:
+        at = time.time() - 60
+        path = self.kimi_file(f"session_{new_id()}")
+        path.parent.mkdir(parents=True)
+        talk = kimi_exchange(question, "Done.", at=at)
+        return write(path, *kimi_start(str(directory), at=at), *talk)
 
     def trajectory(self, directory: Path, *steps: dict[str, Any], name: str = "") -> Path:
         """Write a trajectory anew, as its agent does when it grows."""

@@ -480,7 +480,7 @@ class TestUsage:
         for line in fixture.lines():
             for odd in (b'"many"', b"-5", b"true", b"null", b"[]", b"1e9", b"9" * 400):
                 [record] = decode_line(
-                    re.sub(rb"(?i)(tokens|count|put)\": ?\d+", rb'\1":' + odd, line)
+                    re.sub(rb"(?i)(tokens|count|put|putOther)\": ?\d+", rb'\1":' + odd, line)
                 )[0]
                 assert not any(
                     usage.input + usage.output for usage in fixture.found_in(record, ModelUsage)

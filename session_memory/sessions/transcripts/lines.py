@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 # Codex's first line contains its instructions, 15 KB and more
 FIRST_LINE_BYTES = (8 * 1024, 64 * 1024, 512 * 1024)
+# A first line with this key among its first bytes does not name the session's directory, but one of
+# the lines after it does, in Kimi Code's logs.
+HEAD_KEY = b'"protocol_version"'
+HEAD_KEY_BYTES = 128
+HEAD_LINES = 3
 FIRST_WINDOW_BYTES = 128 * 1024
 WINDOW_GROWTH = 2
 LARGEST_WINDOW_BYTES = 512 * 1024
@@ -141,11 +146,19 @@ def holds_bytes(descriptor: int, wanted: bytes, limit: int) -> bool:
 
 
 def first_line(descriptor: int) -> bytes:
-    """Return the first line of a file, without its line feed, at most FIRST_LINE_BYTES."""
+    """Return the first line of a file, without its line feed, at most FIRST_LINE_BYTES.
+
+    If it has the HEAD_KEY, return the first HEAD_LINES."""
     line = b""
     for limit in FIRST_LINE_BYTES:
-        line, end, _ = read_at(descriptor, 0, limit).partition(b"\n")
-        if end or len(line) < limit:
+        content = read_at(descriptor, 0, limit)
+        if HEAD_KEY in content[:HEAD_KEY_BYTES]:
+            line = b"\n".join(content.split(b"\n", HEAD_LINES)[:HEAD_LINES])
+            is_whole = line != content
+        else:
+            line, end, _ = content.partition(b"\n")
+            is_whole = bool(end)
+        if is_whole or len(content) < limit:
             break
     return line
 

@@ -50,9 +50,9 @@ def fork(person: Person) -> Iterator[str]:
     text = text.replace(json.loads(text.partition("\n")[0]).get("id", id), id)
     # Pi's ids are random
     text = text.replace('"a1b2000c"', '"b1b2000c"').replace('"a1b2000d"', '"b1b2000d"')
-    for path in transcripts(person)[:1]:
+    for path in [path for path in transcripts(person) if path.suffix == ".jsonl"][:1]:
         target = Path(str(path).replace(person.ids[0], id))
-        target.parent.mkdir(exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
         yield id
 
@@ -64,7 +64,7 @@ def copies(person: Person) -> Iterator[Path]:
         target = Path(str(path).replace(person.ids[0], id))
         if target == path:
             target = path.with_name(f"{path.stem}-{id[:8]}{path.suffix}")
-        target.parent.mkdir(exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(path, target)
         yield target
 

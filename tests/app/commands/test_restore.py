@@ -243,6 +243,7 @@ class Runtimes:
             "codex": [self.person.codex_session(app, "one in Codex?")],
             "qwen-code": [self.person.qwen_session(app, "one in Qwen?")],
             "droid": [self.person.droid_session(app, "one in Droid?")],
+            "kimi": [self.person.kimi_session(app, "one in Kimi?")],
             "gemini": [self.person.gemini_session(app, "one in Gemini?")],
             "copilot": [self.person.copilot_session(app, "one in Copilot?")],
             "pi": [pi],

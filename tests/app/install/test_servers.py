@@ -136,6 +136,7 @@ def test_every_runtime_that_an_install_adds_tools_to_names_the_file_and_the_key(
     assert named == {
         "codex": ("config.toml", "mcp_servers"),
         "copilot": ("mcp-config.json", "mcpServers"),
+        "droid": ("mcp.json", "mcpServers"),
         "gemini": ("settings.json", "mcpServers"),
         "opencode": ("opencode.json", "mcp"),
         "qwen-code": ("settings.json", "mcpServers"),

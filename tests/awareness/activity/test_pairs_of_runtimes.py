@@ -34,6 +34,9 @@ from records import (
     exchange,
     gemini_exchange,
     gemini_message,
+    kimi_event,
+    kimi_exchange,
+    kimi_start,
     new_id,
     qwen_exchange,
     qwen_record,
@@ -55,7 +58,7 @@ from session_memory.sessions.settings.homes import environment
 # When the records of a call say that it was made and that it ended, in milliseconds after the mtime
 # of the file: the latest begin and the earliest end of five runs of each real client with no hook,
 # on ext4, 2026-11-23 (Codex 0.169.0, OpenCode 1.18.33, Gemini CLI 0.61.0, Pi 0.87.1, Copilot CLI
-# 1.0.102, Qwen Code 0.24.4; Droid 0.225.2 on 2026-11-30, and OpenClaw 2026.9.2 on a busy machine). The shell's are those of a command that writes at once. Of Codex the
+# 1.0.102, Qwen Code 0.24.4; Droid 0.225.2 and Kimi Code 2.1.0 on 2026-11-30, and OpenClaw 2026.9.2 on a busy machine). The shell's are those of a command that writes at once. Of Codex the
 # latest end: the item, by which the call is known, has no other time. Claude Code was not measured:
 # its records come in the same order.
 STAMPS = {
@@ -67,6 +70,7 @@ STAMPS = {
     "gemini": {EDIT: (0, 2), SHELL: (-7, 1)},
     "cline": {EDIT: (-42, 104), SHELL: (-419, 34)},
     "openclaw": {EDIT: (-42, 104), SHELL: (-419, 34)},
+    "kimi": {EDIT: (4, 6), SHELL: (-8, 2)},
     "opencode": {EDIT: (-5, 6), SHELL: (-5, 10)},
     "pi": {EDIT: (1, 1), SHELL: (-3, 0)},
     "qwen-code": {EDIT: (-7, 2), SHELL: (-11, 1)},
@@ -272,6 +276,23 @@ class Droid(Session):
         )
 
 
+class Kimi(Session):
+    @property
+    def path(self) -> Path:
+        return self.person.kimi_file(f"session_{self.id}")
+
+    def begin(self, question: str, at: float) -> None:
+        self.path.parent.mkdir(parents=True)
+        start = kimi_start(self.cwd, at=at)
+        write(self.path, *start, *kimi_exchange(question, "Yes.", at=at))
+
+    def calls(self, kind: str, given: str, began: float, ended: float) -> None:
+        name, arguments, id = self.used(kind, given)
+        call = kimi_event("tool.call", at=began, toolCallId=id, name=name, args=arguments)
+        result = kimi_event("tool.result", at=ended, toolCallId=id, result={"output": "ok"})
+        append(self.path, call, result)
+
+
 class Gemini(Session):
     @property
     def path(self) -> Path:
@@ -415,6 +436,7 @@ SESSIONS = {
     "copilot": Copilot,
     "droid": Droid,
     "gemini": Gemini,
+    "kimi": Kimi,
     "opencode": OpenCode,
     "pi": Pi,
     "qwen-code": Qwen,

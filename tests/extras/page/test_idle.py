@@ -16,7 +16,16 @@ from cline_scene import ClineSession
 from openclaw_scene import OpenClawDatabase
 from opencode_scene import OpenCodeDatabase
 from page_scene import ServedPage
-from records import append, atif_exchange, droid_exchange, droid_start, exchange, write
+from records import (
+    append,
+    atif_exchange,
+    droid_exchange,
+    droid_start,
+    exchange,
+    kimi_exchange,
+    kimi_start,
+    write,
+)
 from store_scene import StoreUser
 
 from bench.corpus import FORMATS, Author, texts_of, write_chat
@@ -69,6 +78,11 @@ def write_sessions(home: Path) -> None:
     cline = ClineSession(home / ".cline" / "data", "/srv/agent", at=hour_ago)
     cline.exchange("an old question", "an old answer", at=hour_ago)
     os.utime(cline.path, (hour_ago, hour_ago))
+    path = home / ".kimi-code/sessions/wd_agent_1/session_1/agents/main/wire.jsonl"
+    path.parent.mkdir(parents=True)
+    said = kimi_exchange("an old question", "an old answer", at=hour_ago)
+    write(path, *kimi_start("/srv/agent", at=hour_ago), *said)
+    os.utime(path, (hour_ago, hour_ago))
     rows = OpenClawDatabase(home / ".openclaw")
     rows.exchange(rows.session("/srv/agent"), "a question", "an answer")
 

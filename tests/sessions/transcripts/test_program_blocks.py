@@ -11,6 +11,7 @@ from records import (
     droid_exchange,
     exchange,
     gemini_exchange,
+    kimi_exchange,
     line,
     opencode_exchange,
     qwen_exchange,
@@ -57,6 +58,7 @@ def exchanges(prompt: str) -> dict[str, list[dict[str, object]]]:
         "droid": droid_exchange(prompt, "Done."),
         "openclaw": pi.records[1:],
         "cline": steps,
+        "kimi": kimi_exchange(prompt, "Done."),
         "atif": steps,
     }
 
