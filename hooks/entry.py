@@ -34,7 +34,7 @@ def run(name):  # type: (str) -> None
         from marshal import loads
 
         bundle = open(root + "/prompt.bundle", "rb", 0)  # noqa: SIM115  open to the end: imports read it
-        head = bundle.read(20480)
+        head = bundle.read(24576)
         if head.startswith(MAGIC_NUMBER):
             finder, groups = loads(head[len(MAGIC_NUMBER) :])
             names = {"groups": groups}

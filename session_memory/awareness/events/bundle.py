@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # in the program's directory; the entries in `hooks/` also use the name and HEAD_BYTES
 FILE = "prompt.bundle"
-HEAD_BYTES = 20 * 1024
+HEAD_BYTES = 24 * 1024
 _PACKAGE = "session_memory"
 # Modules that prompts load, each with the imports that no earlier part has. One part is for every
 # prompt, another for nearly every prompt with news. Modules that several of these import come

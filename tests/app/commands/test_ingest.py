@@ -54,8 +54,8 @@ class TestIngest:
             "No transcripts in ~/.claude/projects, ~/.pi/agent/sessions, ~/.codex/sessions, "
             "~/.qwen/projects, "
             "~/.copilot/session-state, ~/.session-memory/state/opencode, "
-            "~/.session-memory/state/gemini, ~/.factory/sessions, ~/.kimi-code/sessions, "
-            "~/.session-memory/state/atif.\n",
+            "~/.session-memory/state/gemini, ~/.factory/sessions, "
+            "~/.session-memory/state/openclaw, ~/.kimi-code/sessions, ~/.session-memory/state/atif.\n",
         )
 
     def test_the_sessions_of_all_runtimes_are_taken_in(self, machine):

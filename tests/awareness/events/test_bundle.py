@@ -16,6 +16,8 @@ import pytest
 from hooks_scene import ROOT, PlainUser, told
 from records import assistant, exchange, user, write
 
+from session_memory.awareness.events.bundle import HEAD_BYTES
+
 WORDS = "A record of your other sessions"
 OTHER_WORDS = "B record of your other sessions"
 
@@ -69,7 +71,7 @@ class Program:
 
 def groups_of(program: Program) -> tuple[tuple[int, int, tuple[tuple[str, ...], ...]], ...]:
     """The offset, the length and the modules of each group in the bundle."""
-    head = program.bundle.read_bytes()[len(MAGIC_NUMBER) : 20 * 1024]
+    head = program.bundle.read_bytes()[len(MAGIC_NUMBER) : HEAD_BYTES]
     return marshal.loads(head)[1]
 
 
@@ -176,7 +178,7 @@ def test_what_has_another_size_is_loaded_from_its_source(program, plain):
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("length", [0, 2, 100, 20 * 1024, -1])
+@pytest.mark.parametrize("length", [0, 2, 100, HEAD_BYTES, -1])
 def test_a_bundle_that_is_cut_off_is_not_loaded(program, plain, length):
     program.bundle.write_bytes(program.bundle.read_bytes()[:length])
     assert program.words_told(plain) == WORDS
