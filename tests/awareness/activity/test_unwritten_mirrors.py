@@ -325,7 +325,7 @@ def test_a_deadline_leaves_no_half_of_an_end(desk: Desk, monkeypatch: pytest.Mon
         raise DeadlineError
 
     with monkeypatch.context() as patch, suppress(DeadlineError):
-        patch.setattr(mirror, "_encoded", late)
+        patch.setattr(mirror.Mirror, "encoded", late)
         desk.left_by_a_prompt()
     assert not files.UNFINISHED
     assert desk.left_by_a_prompt()
