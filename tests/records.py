@@ -131,7 +131,9 @@ def show_told(path: Path, printed: bytes, *, is_answered: bool = True) -> None:
         text = output["additionalContext"].replace("<", "&lt;").replace(">", "&gt;")
         told = {"displayText": "go on", "hookContext": text}
         shown = [qwen_record("user", "go on", systemPayload=told), qwen_record("assistant", "hm")]
-    elif output.get("hookEventName") == "UserPromptSubmit" and ".factory" in path.parts:
+    elif output.get("hookEventName") == "UserPromptSubmit" and path.read_bytes().startswith(
+        (b'{"type":"session_start"', b'{"type":"message"')
+    ):
         thought = droid_message("assistant", thinking)
         shown = [droid_hook("UserPromptSubmit", answer), thought]
     elif output.get("hookEventName") == "UserPromptSubmit":
