@@ -181,13 +181,18 @@ def test_the_archive_of_a_session_that_goes_on_has_no_more_of_it(person: Person)
     assert [name for name in person.holds("quince") if name.endswith("-what-about-quince.md")]
 
 
-@pytest.mark.parametrize("words", [(), ("no-such-session",), ("--before", "2020-01-01")])
-def test_where_nothing_fits_that_is_said(person: Person, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "no session was named"),
+        (("no-such-session",), "no session is called 'no-such-session'"),
+        (("--before", "2020-01-01"), "nothing"),
+    ],
+)
+def test_where_nothing_fits_that_is_said(person: Person, words: tuple[str, ...], said: str) -> None:
     done = person.run("forget", *words, "--yes")
     assert done.returncode == (1 if words else 2)
-    assert (
-        "no session is called 'no-such-session'" if "no-such-session" in words else "nothing"
-    ) in done.stderr
+    assert said in done.stderr
 
 
 def test_what_is_kept_of_it_is_nothing_that_anybody_can_read(person: Person) -> None:

@@ -192,7 +192,7 @@ class TestReading:
         class Watched(statements.DatabaseReader):
             def __enter__(self) -> Any:
                 super().__enter__()
-                self._connection.set_trace_callback(asked.append)
+                self.connection.set_trace_callback(asked.append)
                 return self
 
         session = user.database.exchange("/srv/app", "one", "first")

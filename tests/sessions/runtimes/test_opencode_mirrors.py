@@ -15,8 +15,8 @@ from opencode_scene import OpenCodeUser, text, tool
 from opencode_story import write_story
 
 from session_memory.common.system import files as system
+from session_memory.sessions.runtimes import _database
 from session_memory.sessions.runtimes.opencode import RUNTIME as OPENCODE
-from session_memory.sessions.runtimes.opencode import database
 
 FIXTURES = Path(__file__).parent / "fixtures" / "opencode"
 SHARED = Path(__file__).resolve().parents[4] / "shared"
@@ -264,14 +264,14 @@ class TestForks:
     @pytest.mark.parametrize("turns", [30, 120])
     def test_what_copies_of_many_sessions_cost_grows_as_they_do(self, user, monkeypatch, turns):
         steps = []
-        connect = database.connect
+        connect = _database.connect
 
         def counted(*words, **options):
             connection = connect(*words, **options)
             connection.set_progress_handler(lambda: steps.append(100), 100)
             return connection
 
-        monkeypatch.setattr(database, "connect", counted)
+        monkeypatch.setattr(_database, "connect", counted)
         merged = user.database.merge("/srv/app", turns)
         user.refresh(everything=True)
         assert sum(steps) < 500 * turns
