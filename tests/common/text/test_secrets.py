@@ -347,6 +347,16 @@ class TestTogether:
             first.append(redact(text))
         assert list(map(redact, texts)) == list(map(redact, texts)) == first
 
+    def test_another_thread_may_clear_what_is_remembered(self, monkeypatch):
+        class Cleared(dict):
+            def __setitem__(self, key, value):
+                """Forget the value at once."""
+
+        expected = [redact(sample.text) for sample in SAMPLES]
+        for module in (redaction, assignments):
+            monkeypatch.setattr(module, "_known_names", Cleared())
+        assert [redact(sample.text) for sample in SAMPLES] == expected
+
 
 class TestProperties:
     @settings(max_examples=some(1000), deadline=None)

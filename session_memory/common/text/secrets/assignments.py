@@ -186,7 +186,8 @@ def flag_value(text: str, end: int) -> AssignedValue | None:
 
 def _word_of(name: str) -> tuple[str, str]:
     """Return a name's last word, in the spelling of WORDS, and the word before it, or ''."""
-    if name not in _known_names:
+    known = _known_names.get(name)  # once, because another thread may clear them
+    if known is None:
         if len(_known_names) > MOST_NAMES:
             _known_names.clear()
         words = words_of(name)
@@ -196,8 +197,8 @@ def _word_of(name: str) -> tuple[str, str]:
             word = ""
         else:
             word = WORDS.get(last) or next((GLUED[end] for end in GLUED if last.endswith(end)), "")
-        _known_names[name] = word, qualifier
-    return _known_names[name]
+        known = _known_names[name] = word, qualifier
+    return known
 
 
 def words_of(name: str) -> list[str]:

@@ -354,11 +354,12 @@ def _names_rule(shadow: bytes, sign: int) -> bool:
         return False
     before = shadow[max(0, sign - NAME_WITHIN) : sign].rstrip(BEHIND_NAME)
     name = before[len(before.rstrip(NAME_CHARACTERS)) :]
-    if name not in _known_names:
+    is_known = _known_names.get(name)  # once, because another thread may clear them
+    if is_known is None:
         if len(_known_names) > MOST_NAMES:
             _known_names.clear()
-        _known_names[name] = _is_of_rule(name)
-    return _known_names[name]
+        is_known = _known_names[name] = _is_of_rule(name)
+    return is_known
 
 
 def _is_of_rule(name: bytes) -> bool:
