@@ -42,7 +42,10 @@ _NETWORK_THERE = (
     "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; "
     "SET tcp_user_timeout = 20000"
 )
-_NO_TEAM = "the database administrator must run `session-memory team init URL` first"
+_NO_TEAM = (
+    "the database administrator must run `session-memory team init URL` first, and add you with "
+    "--member NAME"
+)
 _NO_MEMBER = (
     "only members may: the database administrator adds them with session-memory team "
     "init URL --member NAME"
@@ -140,7 +143,7 @@ def explained(
             f"{place_of(url)}: another member keeps its tables locked", "try again soon"
         ) from error
     except (errors.UndefinedTable, errors.InvalidSchemaName) as error:
-        raise TeamError(f"{place_of(url)} has no team store", _NO_TEAM) from error
+        raise TeamError(f"{place_of(url)} has no team store that you may read", _NO_TEAM) from error
     except errors.InsufficientPrivilege as error:
         raise TeamError(f"{place_of(url)}: {_first_line(error)}", forbidden) from error
     except psycopg.OperationalError as error:
