@@ -55,7 +55,15 @@ def archived(
     return {path.relative_to(place).as_posix(): path.read_text() for path in place.rglob("*.md")}
 
 
-@pytest.mark.parametrize("rule", ["", "sessions: {Secret plans: {ignore: true}}\n"])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "",
+        "sessions: {Secret plans: {ignore: true}}\n",
+        "sessions: {HIDDEN: {ignore: true}}\n",
+        "sessions: {HIDDEN: {text: false}}\n",
+    ],
+)
 @pytest.mark.parametrize("most_bytes", [_beginnings._MOST_BYTES, 0])
 def test_archives_are_the_same_however_many_a_run_writes(
     plain: PlainUser,
@@ -65,7 +73,7 @@ def test_archives_are_the_same_however_many_a_run_writes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(_beginnings, "_MOST_BYTES", most_bytes)
-    plain.config(rule)
+    plain.config(rule.replace("HIDDEN", transcripts[0].stem))
     shared = KnownArchives()
     texts = archived(plain, transcripts, lambda: shared)
     assert texts == archived(plain, transcripts, KnownArchives)
