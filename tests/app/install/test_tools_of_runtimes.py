@@ -16,13 +16,16 @@ from install_machine import REPOSITORY, Machine, copy_repository
 from skills_scene import link_packages
 
 from session_memory.app.tools.definitions import TOOLS
-from session_memory.sessions.runtimes.table import runtime
+from session_memory.sessions.runtimes.table import all_runtimes, runtime
+
+INSTALLS = {one.name: one.install for one in all_runtimes()}
 
 # The names by which each offers a tool of ours to its model.
 NAMES = {
     "claude-code": "mcp__session-memory__{}",
     "codex": "mcp__session_memory__{}",
     "copilot": "session-memory-{}",
+    "droid": "session-memory___{}",
     "gemini": "mcp_session-memory_{}",
     "opencode": "session-memory_{}",
     "qwen-code": "mcp__session-memory__{}",
@@ -54,7 +57,7 @@ REFUSALS = (
 def test_an_agent_remembers_and_another_session_finds_it(
     tmp_path: Path, npm_place: NpmPlace, name: str
 ) -> None:
-    has_bom = runtime(name).install.HAS_BOM
+    has_bom = INSTALLS[name].HAS_BOM
     with user_with_tools(tmp_path, npm_place, name, has_bom=has_bom) as (user, machine, before):
         assert CALLS["remember"][1] in answer_of(user, "remember")
         user.has_begun = False
@@ -100,7 +103,7 @@ def user_with_tools(
     client = CLIENTS[name]
     with client.model() as model:
         user = User(name, client.program(tmp_path, npm_place(client.package), model), model)
-        for folder in (".codex", ".qwen"):
+        for folder in (".codex", ".factory", ".qwen"):
             (tmp_path / "home" / folder).mkdir(exist_ok=True)
         machine = (
             Machine(tmp_path / "home", copy_repository(tmp_path / "copy"))
@@ -109,7 +112,7 @@ def user_with_tools(
         )
         link_packages(machine.program_dir / "env")
         if has_bom:
-            install = runtime(name).install
+            install = INSTALLS[name]
             file = Path(install.mcp_files(install.settings_dir(machine.environ))[0])
             file.write_text("\ufeff" + (file.read_text() if file.exists() else "{}"))
         before = settings(machine.home)
@@ -133,7 +136,9 @@ def answer_of(user: User, tool: str) -> str:
         script = f"text(JSON.stringify(await tools.{called}({json.dumps(arguments)})))"
         user.orders(prompt, ("exec", {"script": script}))
     else:
-        user.orders(prompt, (called, arguments))
+        # Droid's model gets a tool once it has asked for it
+        first = [("ToolSearch", {"query": f"select:{called}"})] if user.name == "droid" else []
+        user.orders(prompt, *first, (called, arguments))
     user.ask(prompt)
     with user.model.lock:
         results = [results_in(request.body) for request in user.model.requests]
