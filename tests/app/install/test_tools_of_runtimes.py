@@ -114,7 +114,9 @@ def user_with_tools(
         if has_bom:
             install = INSTALLS[name]
             file = Path(install.mcp_files(install.settings_dir(machine.environ))[0])
-            file.write_text("\ufeff" + (file.read_text() if file.exists() else "{}"))
+            # the version that Qwen Code would add by itself
+            usual = '{\n  "$version": 4\n}'
+            file.write_text("\ufeff" + (file.read_text() if file.exists() else usual))
         before = settings(machine.home)
         machine.installed("--runtime", name)
         command = str(machine.program_dir / "bin/session-memory")
