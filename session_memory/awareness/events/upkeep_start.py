@@ -109,7 +109,13 @@ def detach() -> bool:
     nothing = os.open("/dev/null", os.O_RDWR)
     for descriptor in (0, 1, 2):  # before the fork: a runtime waits until nobody has its pipes
         os.dup2(nothing, descriptor)
+    reading, writing = os.pipe()
     if os.fork():
+        os.close(writing)
+        os.read(reading, 1)  # a runtime may kill the process group as soon as its hook ends
+        os.close(reading)
         return False
     os.setsid()
+    os.close(reading)
+    os.close(writing)
     return True

@@ -189,6 +189,19 @@ class TestSessionEnd:
             os.killpg(hook.pid, 9)
         wait_for(lambda: archives(plain))
 
+    def test_a_hook_ends_only_when_its_work_has_left_the_process_group(self):
+        code = (
+            f"import sys, time; sys.path.insert(0, {str(ROOT)!r})\n"
+            "from session_memory.awareness.events import upkeep_start\n"
+            "leave = upkeep_start.os.setsid\n"
+            "upkeep_start.os.setsid = lambda: (time.sleep(0.3), leave())\n"
+            "upkeep_start.detach()\n"
+        )
+        hook = subprocess.Popen([sys.executable, "-I", "-c", code], start_new_session=True)
+        assert hook.wait(60) == 0
+        with pytest.raises(ProcessLookupError):
+            os.killpg(hook.pid, 9)
+
     def test_a_session_that_is_left_for_an_older_one_is_not_archived(self, plain):
         assert plain.run("session_end", reason="resume") == b""
         time.sleep(0.3)

@@ -99,9 +99,9 @@ class KimiCode(Runtime):
         """Return the user's title of the session, from the file beside its agents."""
         session = self.folder_beside(path)
         content = read_end(f"{session}/{_STATE}", _STATE_BYTES) if session else b""
-        state = next(iter(objects_in(content)), {})
-        is_given = state.get("isCustomTitle") is True
-        return as_string(state.get("title")).strip() if is_given else ""
+        document = next(iter(objects_in(content)), {})
+        is_given = document.get("isCustomTitle") is True
+        return as_string(document.get("title")).strip() if is_given else ""
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
         return False
