@@ -36,6 +36,7 @@ def recover(runtime: Runtime, transcript: str, prompt_ids: Collection[str]) -> R
     """Return the state of the prompts with these ids; nothing without a transcript."""
     recovered = Recovered([], set())
     final_id, text = "", ""
+    message_id, parts = "", list[str]()  # of a message whose end may be a record without text
     for record in _records(runtime, transcript, prompt_ids):
         turn = runtime.records.events(record, 0, TURNS)
         prompt_id = next((event.id for event in turn if isinstance(event, PromptId)), "")
@@ -45,9 +46,15 @@ def recover(runtime: Runtime, transcript: str, prompt_ids: Collection[str]) -> R
             final_id, text = "", ""
         if prompt_id in prompt_ids:
             recovered.begun.add(prompt_id)
-        elif reply is not None and reply.ends_turn and recovered.begun:
-            final_id = reply.message_id
-            text = "\n\n".join([part for part in (text, reply.text) if part])
+        elif reply is not None and recovered.begun:
+            if reply.message_id != message_id:
+                message_id, parts = reply.message_id, []
+            if reply.ends_turn:
+                final_id = message_id
+                parts = [reply.text] if reply.text else parts
+                text, parts = "\n\n".join([part for part in (text, *parts) if part]), []
+            else:
+                parts.append(reply.text)
     if final_id:
         _close(recovered, text)
     return recovered
