@@ -26,12 +26,20 @@ def search_packages(environment: Environment, environ: Mapping[str, str]) -> lis
     Return the errors, [] if it succeeded."""
     try:
         scans = [scanned(environment.python)] if environment.state != "missing" else []
-        for scan in scans:
-            note_strategies(environ, scan)
-        noted = note_runtimes(environ, scans)
     except _FAILURES as error:
         return [f"{_UNSEARCHED.format('strategies and runtimes')}: {error}"]
-    return [f"the runtime {name} is not used: {text}" for name, text in noted.problems.items()]
+    problems = []
+    try:
+        for scan in scans:
+            note_strategies(environ, scan)
+    except _FAILURES as error:
+        problems.append(f"{_UNSEARCHED.format('strategies')}: {error}")
+    try:
+        noted = note_runtimes(environ, scans)
+    except _FAILURES as error:
+        return [*problems, f"{_UNSEARCHED.format('runtimes')}: {error}"]
+    unused = [f"the runtime {name} is not used: {text}" for name, text in noted.problems.items()]
+    return [*problems, *unused]
 
 
 def check_packages(paths: ProgramPaths, environ: Mapping[str, str]) -> list[Finding]:
