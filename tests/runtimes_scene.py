@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from datetime import datetime
 from pathlib import Path
@@ -86,6 +87,14 @@ class ClaudeReader:
         self.path = home / ".claude" / "projects" / encode_cwd(str(project)) / f"{self.id}.jsonl"
         read = ("Read", {"file_path": str(file)})
         write(self.path, *exchange("look at it", read, cwd=str(project), at=time.time() - 600))
+
+    @classmethod
+    def two_of_notes(cls, home: Path, project: Path) -> tuple[ClaudeReader, ClaudeReader]:
+        """Two sessions that have read `notes.txt`, which is long unchanged."""
+        notes = project / "notes.txt"
+        notes.write_text("alpha\nbeta\n")
+        os.utime(notes, (1_700_000_000, 1_700_000_000))
+        return cls(home, project, notes), cls(home, project, notes)
 
     def prompt(self) -> str:
         """What it is told with a prompt, as JSON."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -26,10 +25,8 @@ def cline(tmp_path: Path, npm_place: NpmPlace) -> Iterator[Cline]:
 
 def test_what_it_did_is_read_found_and_told_to_claude_code(cline: Cline) -> None:
     user = StoreUser(cline.home)
-    notes = cline.project / "notes.txt"
-    notes.write_text("alpha\nbeta\n")
-    os.utime(notes, (1_700_000_000, 1_700_000_000))
-    claude, other = (ClaudeReader(cline.home, cline.project, notes) for _ in range(2))
+    claude, other = ClaudeReader.two_of_notes(cline.home, cline.project)
+    notes = claude.file
     orders: list[tuple[str, dict[str, object]]] = [
         ("read_files", {"files": [{"path": str(notes)}]}),
         ("editor", {"path": str(notes), "old_text": "alpha", "new_text": "gamma"}),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -28,10 +27,8 @@ def openclaw(tmp_path: Path, npm_place: NpmPlace) -> Iterator[OpenClaw]:
 
 def test_what_it_did_is_read_found_and_told_to_claude_code(openclaw: OpenClaw) -> None:
     user = StoreUser(openclaw.home)
-    notes = openclaw.project / "notes.txt"
-    notes.write_text("alpha\nbeta\n")
-    os.utime(notes, (1_700_000_000, 1_700_000_000))
-    claude, other = (ClaudeReader(openclaw.home, openclaw.project, notes) for _ in range(2))
+    claude, other = ClaudeReader.two_of_notes(openclaw.home, openclaw.project)
+    notes = claude.file
     edit = {"path": "notes.txt", "edits": [{"oldText": "alpha", "newText": "gamma"}]}
     orders: list[tuple[str, dict[str, object]]] = [
         ("read", {"path": "notes.txt"}),
