@@ -177,19 +177,7 @@ def _with_searches_apart(expense: Expense) -> Iterator[Expense]:
         return
     if usage.tokens:
         yield expense._replace(usage=usage._replace(searches=0))
-    searches = CountedAnswer(
-        usage.answer,
-        usage.timestamp,
-        usage.model,
-        input=0,
-        output=0,
-        cached=0,
-        written=0,
-        written_for_an_hour=0,
-        dollars=None,
-        searches=usage.searches,
-        is_copy=usage.is_copy,
-    )
+    searches = usage._replace(input=0, output=0, cached=0, written=0, written_for_an_hour=0)
     yield expense._replace(usage=searches, dollars=SEARCH_DOLLARS * usage.searches, use=SEARCHES)
 
 

@@ -12,14 +12,7 @@ from typing import Any
 from ...common.system.garbage import without_collection
 from ...common.system.terminal import Result, Terminal
 from ...common.text.format import counted, enumerated, share_of
-from ...history.costs import (
-    BY,
-    CostSum,
-    SessionFiles,
-    expenses,
-    of_memories,
-    sums_of,
-)
+from ...history.costs import BY, CostSum, SessionFiles, expenses, of_memories, sums_of
 from ...history.prices import SOURCE, Prices, all_prices, update_prices
 from ...history.store.sqlite.counted_files import CountedFiles
 from ...history.store.sqlite.queue_file import UnreadableQueueError
