@@ -13,6 +13,9 @@ from .base import CopiedSessions, ProjectFolders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..transcripts._mirrored_files import Listing, Source
     from ..transcripts.mirror import Repeats
     from .base import Event
 
@@ -83,6 +86,26 @@ class Mirrors:
         self.config_dir = config_dir
         self.root = runtime.copies_root(config_dir)
         self.exclusion = Exclusion(runtime.home_of(config_dir))
+
+    def refresh(
+        self,
+        everything: bool,
+        find: Callable[[str], Listing],
+        add: Callable[[Source, Mirrors, int], int],
+    ) -> None:
+        """Add new content of the runtime's files (see `refresh_mirrors`).
+
+        `find` gets the runtime's directory. `add` gets a file, these mirrors, and how many bytes it
+        may read."""
+        from ..transcripts._mirrored_files import refresh_mirrors
+
+        refresh_mirrors(
+            self.root,
+            self.exclusion,
+            everything,
+            lambda: find(self.config_dir),
+            lambda source, most_bytes: add(source, self, most_bytes),
+        )
 
     def folder(self, directory: str) -> str:
         """Return the folder for the mirrors of sessions that were started in `directory`."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from time import time_ns
 
-from ...common.system.files import names_in, path_stamp
+from ...common.system.files import names_in, os, path_stamp, read_at
+from ...common.system.json import as_object, decode
 from .lines import settled_stamp
 from .mirror import (
     COMMAND_LOCK_SECONDS,
@@ -22,6 +23,7 @@ from .mirror import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 
 WATCHED_FILES = 60  # the most recently written; a prompt checks only these for changes
@@ -48,6 +50,21 @@ class Source:
 
 class UnreadableError(ValueError):
     """A file cannot be read until it changes."""
+
+
+def read_document(descriptor: int, most_bytes: int) -> tuple[dict[str, Any], int]:
+    """Return the JSON object in a file, empty for another value, and the file's size.
+
+    Raises OSError; ValueError if it is longer than `most_bytes`; UnreadableError if it can never be
+    read."""
+    size = os.fstat(descriptor).st_size
+    if size > most_bytes:
+        raise (UnreadableError if size > MOST_BYTES else ValueError)("it is too long")
+    content = read_at(descriptor, 0, size)
+    try:
+        return as_object(decode(content.decode("utf-8", "replace"))), size
+    except ValueError:
+        raise UnreadableError("its JSON is cut off or damaged") from None
 
 
 if TYPE_CHECKING:

@@ -16,14 +16,13 @@ from ....common.system.files import (
     is_file,
     make_private_dir,
     names_in,
-    os,
     read_at,
 )
-from ....common.system.json import as_list, as_object, as_string, decode, encode, objects_of
+from ....common.system.json import as_list, as_object, as_string, encode, objects_of
 from ....common.text.paths import is_name
 from ....common.text.secrets.redaction import redact
 from ....common.text.timestamps import epoch_seconds
-from ...transcripts._mirrored_files import MOST_BYTES, Source, UnreadableError, refresh_mirrors
+from ...transcripts._mirrored_files import MOST_BYTES, Source, read_document
 from ...transcripts.mirror import Mirror, mark_of
 from .records import SESSION, STEP, TITLE
 
@@ -54,16 +53,7 @@ def bring_up_to_date(mirrors: Mirrors, everything: bool) -> None:
 
     It does so for all trajectories, or for those that a prompt may report."""
 
-    def add(source: Source, most_bytes: int) -> int:
-        return _add(source, mirrors, most_bytes)
-
-    refresh_mirrors(
-        mirrors.root,
-        mirrors.exclusion,
-        everything,
-        lambda: find_trajectories(mirrors.config_dir),
-        add,
-    )
+    mirrors.refresh(everything, find_trajectories, _add)
 
 
 def find_trajectories(config_dir: str) -> tuple[list[str], list[Source]]:
@@ -97,16 +87,9 @@ def _document(source: Source, most_bytes: int) -> tuple[Record, int]:
     Raises OSError; KeyError if it is not a trajectory; ValueError if it is longer than
     `most_bytes`; UnreadableError if it can never be read."""
     with Opened(source.path) as descriptor:
-        size = os.fstat(descriptor).st_size
         if VERSION.encode() not in read_at(descriptor, 0, HEAD_BYTES):
             raise KeyError(VERSION)
-        if size > most_bytes:
-            raise (UnreadableError if size > MOST_BYTES else ValueError)("it is too long")
-        content = read_at(descriptor, 0, size)
-    try:
-        document = as_object(decode(content.decode("utf-8", "replace")))
-    except ValueError:
-        raise UnreadableError("its JSON is cut off or damaged") from None
+        document, size = read_document(descriptor, most_bytes)
     if not as_string(document.get("schema_version")).startswith(VERSION[1:]):
         raise KeyError(VERSION)
     return document, size

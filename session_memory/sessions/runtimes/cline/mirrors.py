@@ -7,12 +7,11 @@ ones and takes back changed ones. Messages that Cline made itself have a `displa
 
 from __future__ import annotations
 
-from ....common.system.files import Opened, make_private_dir, names_in, os, read_at
+from ....common.system.files import Opened, make_private_dir, names_in
 from ....common.system.json import (
     as_list,
     as_object,
     as_string,
-    decode,
     encode,
     objects_in,
     objects_of,
@@ -20,7 +19,7 @@ from ....common.system.json import (
 from ....common.text.paths import is_name
 from ....common.text.secrets.redaction import redact
 from ....common.text.timestamps import iso_time
-from ...transcripts._mirrored_files import MOST_BYTES, Source, UnreadableError, refresh_mirrors
+from ...transcripts._mirrored_files import MOST_BYTES, Source, read_document
 from ...transcripts.edits import part_id
 from ..atif.mirrors import Place
 from ..atif.records import STEP, TITLE
@@ -49,12 +48,7 @@ def bring_up_to_date(mirrors: Mirrors, everything: bool) -> None:
 
     Do this for the sessions that a prompt may report, or for all."""
 
-    def add(source: Source, most_bytes: int) -> int:
-        return _add(source, mirrors, most_bytes)
-
-    refresh_mirrors(
-        mirrors.root, mirrors.exclusion, everything, lambda: _sources(mirrors.config_dir), add
-    )
+    mirrors.refresh(everything, _sources, _add)
 
 
 def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
@@ -78,14 +72,7 @@ def _decoded(path: str, most_bytes: int) -> tuple[Record, int]:
     Raises OSError; ValueError if it is longer than `most_bytes`; UnreadableError if it can never be
     read."""
     with Opened(path) as descriptor:
-        size = os.fstat(descriptor).st_size
-        if size > most_bytes:
-            raise (UnreadableError if size > MOST_BYTES else ValueError)("it is too long")
-        content = read_at(descriptor, 0, size)
-    try:
-        return as_object(decode(content.decode("utf-8", "replace"))), size
-    except ValueError:
-        raise UnreadableError("its JSON is cut off or damaged") from None
+        return read_document(descriptor, most_bytes)
 
 
 def _manifest(source: Source, session_id: str) -> Record:

@@ -23,7 +23,7 @@ from ....common.system.json import as_string, decode, objects_in, objects_of
 from ....common.text.paths import is_name
 from ....common.text.secrets.redaction import redact
 from ....common.text.timestamps import epoch_seconds
-from ...transcripts._mirrored_files import Source, refresh_mirrors
+from ...transcripts._mirrored_files import Source
 from ...transcripts.lines import id_checksum
 from ...transcripts.mirror import Mirror, mark_of
 from . import CHATS
@@ -52,12 +52,7 @@ def bring_up_to_date(mirrors: Mirrors, everything: bool) -> None:
     Do this for the chats that a prompt may report, or for all. Chats that cannot be read, or that
     another process is adding now, are left for the next time."""
 
-    def add(source: Source, most_bytes: int) -> int:
-        return _add(source, mirrors, most_bytes)
-
-    refresh_mirrors(
-        mirrors.root, mirrors.exclusion, everything, lambda: _sources(mirrors.config_dir), add
-    )
+    mirrors.refresh(everything, _sources, _add)
 
 
 def _sources(config_dir: str) -> tuple[list[str], list[Source]]:

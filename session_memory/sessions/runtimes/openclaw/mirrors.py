@@ -14,12 +14,7 @@ from ....common.system.files import is_file, make_private_dir, names_in, os, rea
 from ....common.text.paths import is_name
 from ....common.text.secrets.redaction import redact
 from ....common.text.timestamps import epoch_seconds
-from ...transcripts._mirrored_files import (
-    RECENT_NANOSECONDS,
-    Source,
-    UnreadableError,
-    refresh_mirrors,
-)
+from ...transcripts._mirrored_files import RECENT_NANOSECONDS, Source, UnreadableError
 from ...transcripts.mirror import CompactMirror, Mirror, copies_of, is_mark, mark_of
 from . import AGENTS, RUNTIME
 from .database import AgentDatabase, Error
@@ -42,15 +37,13 @@ def bring_up_to_date(mirrors: Mirrors, everything: bool) -> None:
     that another process is adding now, are left for the next time."""
     read: set[str] = set()
 
-    def add(source: Source, most_bytes: int) -> int:
+    def add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
         if source.key in read:  # the database and its log are files of the same sessions
             return 0
         read.add(source.key)
         return _Agent(mirrors, source.key).add(everything, most_bytes)
 
-    refresh_mirrors(
-        mirrors.root, mirrors.exclusion, everything, lambda: _sources(mirrors.config_dir), add
-    )
+    mirrors.refresh(everything, _sources, add)
 
 
 def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
