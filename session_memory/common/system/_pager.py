@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 
-from ._wrapping import width_of, words_wrapped
+from ._wrapping import width_of, without_styles, words_wrapped
 from .plain_output import plain_text
 
 # quit on one screen, colours, keep the screen; start no program
@@ -25,7 +25,8 @@ def broken_at_words(text: str, width: int) -> str:
         if is_code or is_fence or width_of(line) <= width:
             shown.append(line)
             continue
-        indent = line[: len(line) - len(line.lstrip())][: width // 2]
+        unstyled = without_styles(line)
+        indent = unstyled[: len(unstyled) - len(unstyled.lstrip())][: width // 2]
         shown += words_wrapped(line, width, indent)
     return "\n".join(shown)
 

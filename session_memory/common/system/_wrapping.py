@@ -13,12 +13,17 @@ def width_of(text: str) -> int:
     """Return how many columns of a terminal a line takes: wide characters take two, styles none."""
     if text.isascii():
         return len(text)
-    text = text.translate(_WITHOUT_MARKS)
+    text = without_styles(text)
     try:
         from rich.cells import cell_len
     except ImportError:  # an incomplete install
         return len(text)
     return cell_len(text)
+
+
+def without_styles(text: str) -> str:
+    """Return a line without the marks of its styles."""
+    return text.translate(_WITHOUT_MARKS)
 
 
 def words_wrapped(text: str, width: int, indent: str = "") -> list[str]:

@@ -11,6 +11,7 @@ from store_scene import StoreUser
 from terminal_scene import STYLES
 
 from session_memory.common.system._pager import broken_at_words
+from session_memory.common.system.plain_output import painted, plain_text
 
 LONG = " ".join(f"word{number:04}" for number in range(400))
 
@@ -84,6 +85,16 @@ def test_code_and_indents_stay() -> None:
     shown = broken_at_words(text, 40).split("\n")
     assert shown[1] == "x " * 50
     assert all(line.startswith("  ") and len(line) <= 40 for line in shown[3:])
+
+
+def test_the_indent_of_a_line_in_a_style_stays() -> None:
+    line = painted("dim", "  claude-code, in /srv/shop, session " + "word " * 20)
+    shown = [plain_text(part) for part in broken_at_words(line, 40).split("\n")]
+    assert len(shown) > 2
+    for part in shown:
+        assert STYLES.sub("", part).startswith("  ")
+        assert len(STYLES.sub("", part)) <= 40
+        assert part.endswith("\x1b[0m")
 
 
 def test_lists_and_hits_break_no_word_on_a_terminal(person: StoreUser) -> None:
