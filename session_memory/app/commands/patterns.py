@@ -34,11 +34,11 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     wanted = wanted_of(opened, arguments)._replace(limit=NO_LIMIT)
     habits = find_habits(conversation_steps(opened.store, wanted))
-    if not habits.tool_uses:
+    result = FoundHabits(habits, arguments.limit, wanted != Filter(limit=NO_LIMIT))
+    if result.is_empty:
         check_names(opened, wanted)
-    is_limited = wanted != Filter(limit=NO_LIMIT)
-    opened.terminal.show(FoundHabits(habits, arguments.limit, is_limited))
-    return 0 if habits.tool_uses or not is_limited else 1
+    opened.terminal.show(result)
+    return int(result.is_empty and result.is_limited)
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,14 @@ class FoundHabits(Result):
     limit: int
     is_limited: bool
 
+    @property
+    def is_empty(self) -> bool:
+        """Check if there is nothing to show; instructions need no tool use."""
+        return not (self.habits.tool_uses or self.habits.instructions)
+
     def show(self, terminal: Terminal) -> None:
         habits = self.habits
-        if not habits.tool_uses:
+        if self.is_empty:
             terminal.line(
                 "No tool use matches. Try fewer options."
                 if self.is_limited

@@ -29,14 +29,14 @@ _GENERAL = (
 
 
 def instructions_in(request: str) -> Iterator[str]:
-    """Yield the sentences of a request that begin like a general instruction."""
+    """Yield the sentences of a request that begin like a general instruction, except questions."""
     if len(request) > LONGEST_REQUEST or not is_request(request):
         return
     for sentence in map(one_line, _ENDS.split(request)):
         sentence = sentence.lstrip(_BULLET)
         words = sentence.casefold().replace("’", "'")
         is_general = words.startswith(_GENERAL) and not words.startswith("never mind")
-        if is_general and len(sentence) in LENGTHS:
+        if is_general and len(sentence) in LENGTHS and not sentence.endswith("?"):
             yield sentence
 
 

@@ -278,12 +278,23 @@ def test_an_instruction_of_several_sessions_is_worth_telling(machine: StoreUser)
         [f"{'log ' * 300}{number}. {RULE}" for number in range(3)],  # pasted
         [f"Do the task number {number}." for number in range(3)],  # for one task
         [f"Never mind the failing test. Do {number}." for number in range(3)],
+        [f"Look at part {number}. Don't we need a lock here?" for number in range(3)],
     ],
 )
 def test_what_a_person_does_not_keep_repeating_is_no_advice(
     tmp_path: Path, requests: list[str]
 ) -> None:
     assert asked(StoreUser(tmp_path), *requests) == []
+
+
+def test_instructions_are_shown_before_any_tool_was_used(tmp_path: Path) -> None:
+    machine = StoreUser(tmp_path)
+    for number in range(3):
+        machine.session(f"s{number}", user(f"Explain part {number}. {RULE}", at=MONDAY + number))
+    for words in ((), ("--since", "2020-01-01")):
+        shown = machine.run("patterns", *words)
+        assert f"remember '{RULE}'" in shown.stdout
+        assert shown.returncode == 0
 
 
 def test_an_instruction_that_a_rule_hides_is_no_advice(tmp_path: Path) -> None:

@@ -57,6 +57,16 @@ def test_the_numbers_are_those_of_the_command_patterns(machine: StoreUser) -> No
         )
 
 
+def test_instructions_are_shown_before_any_tool_was_used(tmp_path: Path) -> None:
+    machine = StoreUser(tmp_path)
+    rule = "Never edit the generated files."
+    for number in range(3):
+        machine.session(f"s{number}", user(f"Explain part {number}. {rule}", at=MONDAY + number))
+    machine.run("ingest")
+    with ServedPage(machine) as page:
+        assert rule in page.view("/patterns/counted?since=all").text
+
+
 def test_tools_are_counted_in_their_order_with_how_often_the_last_one_succeeds(
     machine: StoreUser,
 ) -> None:
