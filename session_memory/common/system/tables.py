@@ -71,6 +71,7 @@ def fitted(text: str, room: int) -> str:
 
 
 def _fitted(text: str, room: int, cut: Callable[[str, int], str]) -> str:
+    """Return a text in at most `room` columns; `cut` shortens one without THEN."""
     if width_of(text) <= room:
         return text
     first, _, then = text.partition(THEN)
@@ -78,9 +79,9 @@ def _fitted(text: str, room: int, cut: Callable[[str, int], str]) -> str:
         return cut(text, room)
     left = room - width_of(THEN)
     if room < _LEAST_OF_TWO:
-        return cut(then, room)
-    then = cut(then, max(left * 3 // 5, left - width_of(first)))
-    return f"{cut(first, left - width_of(then))}{THEN}{then}"
+        return _shortened(then, room)
+    then = _shortened(then, max(left * 3 // 5, left - width_of(first)))
+    return f"{_shortened(first, left - width_of(then))}{THEN}{then}"
 
 
 def _shortened(text: str, room: int) -> str:
@@ -116,7 +117,7 @@ def _padded(
 def _widths(cells: Sequence[Sequence[str]], room: int) -> list[int]:
     """Return the widths of the columns: the widest ones give way until all fit.
 
-    None is narrower than its heading or the first word of a cell."""
+    None is narrower than its heading or the first word of a cell without THEN."""
     widths = [max(map(width_of, column)) for column in zip(*cells)]
     least = [
         max(width_of(heading), *[width_of(_fitted(cell, 1, _cut)) for cell in column])

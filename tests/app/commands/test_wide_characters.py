@@ -9,7 +9,8 @@ import pytest
 from records import exchange
 from store_scene import StoreUser
 
-from session_memory.common.system.tables import width_of
+from session_memory.common.system.tables import HeadedRows, width_of
+from session_memory.common.text.format import THEN
 
 REQUESTS = {
     "/srv/店": "店の営業時間をフッターに表示して、休日も表示してください",
@@ -40,3 +41,22 @@ def test_lines_fit_and_columns_are_aligned(owner: StoreUser, words: list[str]) -
         assert line.endswith(("…", '…"'))
     ends = [re.search(r"(店|shop):? +", line) for line in listed]
     assert len({width_of(line[: end.end()]) for line, end in zip(listed, ends) if end}) == 1
+
+
+PATH = "/srv/shop/packages/checkout/src/components/CartSummaryTable.tsx"
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        f"{PATH} fails{THEN}Add a factor for large orders",
+        f"Add a factor for large orders{THEN}{PATH} fails",
+        f"{PATH}{THEN}{PATH}",
+    ],
+)
+@pytest.mark.parametrize("room", [40, 60, 80])
+def test_two_requests_fit_if_one_begins_with_a_long_path(title: str, room: int) -> None:
+    other = "Show me how the cart works today please"
+    rows = [("ID", "PROJECT", "TITLE"), ("1", "shop", title), ("2", "shop", other)]
+    for line in HeadedRows(rows).lines(room):
+        assert width_of(line) <= room, line
