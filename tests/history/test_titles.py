@@ -50,6 +50,17 @@ def test_a_single_request_is_not_repeated(scene: Scene) -> None:
     assert shown(scene, *exchange(FIRST, "Like this."), *exchange("go on", "Done.")) == [FIRST]
 
 
+def test_a_request_that_begins_like_the_first_one_is_another(scene: Scene) -> None:
+    more = f"{FIRST}, and why it is empty after a reload"
+    [title] = shown(scene, *exchange(FIRST, "Like this."), *exchange(more, "So."))
+    assert title == f"{FIRST} → Show me how the cart works, and why it is empty…"
+
+
+def test_the_first_request_again_is_not_repeated(scene: Scene) -> None:
+    talk = [*exchange(FIRST, "Like this."), *exchange(f"{FIRST}!\n", "Like this again.")]
+    assert shown(scene, *talk) == [FIRST]
+
+
 def test_a_title_that_a_person_gave_stays_alone(scene: Scene) -> None:
     given = {"type": "custom-title", "customTitle": "Cart", "sessionId": "s1"}
     talk = [*exchange(FIRST, "Like this."), *exchange(LAST, "Done.")]

@@ -439,9 +439,16 @@ def later_request(title: str, texts: Iterable[str]) -> str:
 
     `texts` are the user's, the latest first."""
     request = title_of(telling_request(filter(is_request, texts)))
+    return request if says_enough(request) and not is_title_of(title, request) else ""
+
+
+def is_title_of(title: str, request: str) -> bool:
+    """Check if a title is this request, perhaps shortened or without its last punctuation."""
     start = title.rstrip(ELLIPSIS)
-    is_first = one_line(request[: 2 * len(start)]).startswith(start)
-    return request if says_enough(request) and not is_first else ""
+    words = one_line(request[: 2 * len(start) + 1])
+    if start == title and any([character.isalnum() for character in words[len(start) :]]):
+        return False
+    return words.startswith(start)
 
 
 def _title_of_successor(page: str) -> str:

@@ -236,6 +236,14 @@ def test_what_was_said_last_is_quoted_without_the_marks_of_markdown(
     assert ">why is __init__ slow?<" in shown
 
 
+def test_a_request_that_begins_with_the_session_s_name_is_shown(
+    plain: PlainUser, other: Path, page: ServedPage
+) -> None:
+    given = {"type": "custom-title", "customTitle": "plan a trip", "sessionId": other.stem}
+    append(other, given, *exchange("plan a trip to the coast instead", "Gladly."))
+    page.until('title="its last request">plan a trip to the coast instead<')
+
+
 def test_what_an_agent_does_is_said_where_sessions_are_listed(
     plain: PlainUser, other: Path, page: ServedPage
 ) -> None:
