@@ -163,12 +163,12 @@ class Costs(Result):
             reason = "try fewer options" if self.is_limited else "not every runtime records tokens"
             terminal.line(f"No transcript contains costs: {reason}.")
             return
-        is_path = self.by == "project"
+        is_path, is_use = self.by == "project", self.by == "use"
         named = [
-            (row, terminal.short(row.name) if is_path else row.name)
+            (row, terminal.short(row.name) if is_path else row.label if is_use else row.name)
             for row in self.rows[: self.limit]
         ]
-        others = [] if self.by == "use" else [use for use in self.uses if not use.is_by_main_agent]
+        others = [] if is_use else [use for use in self.uses if not use.is_by_main_agent]
         _show_table(terminal, self.by.upper(), named, self.total, others)
         if len(self.rows) > self.limit:
             terminal.line(

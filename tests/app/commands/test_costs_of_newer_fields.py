@@ -188,6 +188,8 @@ def test_sub_agents_workflows_the_advisor_and_searches_have_a_row_each(machine):
     assert uses(machine) == expected
     assert uses(machine) == expected, "as they were counted the first time"
     assert total(machine)["dollars"] == 70.12
+    for words in ((), ("--by", "use")):
+        assert "12 web searches " in machine.run("costs", *words).stdout
     shown = machine.run("costs").stdout.splitlines()
     names = [line.rpartition("  1,000,000")[0].split("  ")[:2] for line in shown]
     assert ["", "sub-agents"] in names
