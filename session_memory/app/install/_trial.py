@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...common.system.files import user_dir
+from ...sessions.runtimes.table import runtime
 from ...sessions.settings.homes import ENV_DIR, ENV_HOME, Home, home_at, person_home, runtime_home
 from ...sessions.settings.registry import agent_home
 from ...sessions.transcripts.entries import Session
@@ -78,13 +79,15 @@ def fault_at_start(target: Target, command: str, environ: Mapping[str, str]) -> 
     """Return why a hook's `command` does not start, '' if it does.
 
     The hook gets input that is not an event, so it only logs that, in a throw-away directory. Hooks
-    fail open: a broken one also ends with 0, but leaves no line in the log."""
+    fail open: a broken one also ends with 0, but leaves no line in the log. Without an event, a
+    hook logs for Claude Code's directory, and only if that exists."""
     command = command.removesuffix(target.runtime.install.FAIL_OPEN)
     with tempfile.TemporaryDirectory(
         prefix="session-memory-", ignore_cleanup_errors=True
     ) as directory:
         variables = {key: environ[key] for key in _SHARED_VARIABLES if key in environ}
         variables |= {**target.runtime.install.hook_variables("", directory), ENV_DIR: directory}
+        variables[runtime("agent-sdk").CONFIG_VARIABLE] = directory
         variables.pop(ENV_HOME, None)
         try:
             done = _started(command, b"no event\n", variables, directory)

@@ -288,6 +288,14 @@ def test_a_home_that_may_not_be_used(machine: Machine, place: str, mode: int, sa
     assert (code, any(said in text for text in wrong)) == (1, True)
 
 
+def test_hooks_start_also_if_claude_code_was_never_used(machine: Machine) -> None:
+    (machine.home / ".factory").mkdir()
+    machine.installed("--runtime", "droid")
+    remove_tree(machine.claude)
+    _, wrong = machine.doctor("--home", str(machine.home / ".factory"))
+    assert wrong == {}
+
+
 def test_a_state_directory_that_cannot_be_made(machine: Machine) -> None:
     (machine.home / ".session-memory").write_text("in the way")
     code, wrong = machine.doctor()
