@@ -38,14 +38,25 @@ class Source:
     """A file of a session.
 
     It has its stamp, the `key` that names it in marks, the directory of its project ('' if
-    unknown), and the id of the parent session if it is a sub-agent's ('' otherwise)."""
+    unknown), and the id of the parent session if it is a sub-agent's ('' otherwise). `beside` is
+    the path of a file that is read with it ('' if there is none), such as a database's log."""
 
-    def __init__(self, path: str, key: str, directory: str = "", parent: str = "") -> None:
+    HAS_OLDER = False  # whether it has sessions that a prompt leaves out because of their age
+
+    def __init__(
+        self, path: str, key: str, directory: str = "", parent: str = "", beside: str = ""
+    ) -> None:
         self.path = path
         self.key = key
         self.stamp = path_stamp(path)
         self.directory = directory
         self.parent = parent
+        self.watched = [(path, self.stamp)]
+        if beside:
+            self.watched.append((beside, path_stamp(beside)))
+        # of both files
+        self.stamps = [part for _, stamp in self.watched for part in stamp]
+        self.modified = max([stamp[2] for _, stamp in self.watched])
 
 
 class UnreadableError(ValueError):
@@ -101,7 +112,7 @@ def _refresh(
     before = read_state(f"{root}/{_READ}")
     known = before.read if before.rules == exclusion.stamps else {}
     listed, sources = find()
-    sources.sort(key=lambda source: source.stamp[2], reverse=True)
+    sources.sort(key=lambda source: source.modified, reverse=True)
     oldest = time_ns() - RECENT_NANOSECONDS
     room = PROMPT_BYTES
     kept, state, read_files = read_state(root), MirrorState(), MirrorState()
@@ -110,22 +121,24 @@ def _refresh(
     }
     unread, read, left = state.unread, read_files.read, set()
     for number, source in enumerate(sources):
-        if known.get(source.path) == source.stamp:
-            read[source.path] = source.stamp
-        elif everything or (number < WATCHED_FILES and source.stamp[2] > oldest):
+        if known.get(source.path) == source.stamps:
+            read[source.path] = source.stamps
+        elif everything or (number < WATCHED_FILES and source.modified > oldest):
             unread.pop(source.key, None)
             try:
                 room -= add(source, MOST_BYTES if everything else room)
-                read[source.path] = source.stamp
+                if everything or not source.HAS_OLDER:
+                    read[source.path] = source.stamps
             except UnreadableError as error:
-                read[source.path] = source.stamp
+                read[source.path] = source.stamps
                 unread[source.key] = source.stamp, f"{source.path}: {error}"
             except Exception:  # an odd file fails alone, for now
                 left.add(source.path)
     state.watched = [(path, settled_stamp(path)) for path in listed]
     state.watched += [
-        (source.path, source.stamp if source.path not in left else [])
+        (path, stamp if source.path not in left else [])
         for source in sources[:WATCHED_FILES]
+        for path, stamp in source.watched
     ]
     if read != known:
         read_files.rules = exclusion.stamps

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -208,11 +209,82 @@ def test_a_prompt_leaves_a_long_session_to_upkeep(
     assert len(agents.told(session)) == 6
 
 
-def test_a_database_of_another_version_is_named(agents: Agents) -> None:
+def test_sessions_that_a_prompt_leaves_out_because_they_are_old_are_read_by_upkeep(
+    agents: Agents,
+) -> None:
+    then = time.time() - 9 * 86400
+    old = agents.database.session("/srv/app", at=then)
+    agents.database.exchange(old, "old", "older", at=then)
+    agents.exchange()
+    agents.refresh()
+    assert list(Path(OPENCLAW.transcripts_dir(str(agents.directory))).rglob(f"{old}*")) == []
+    agents.refresh(everything=True)
+    assert agents.told(old) == ["old", "older"]
+
+
+def test_a_session_whose_mirror_cannot_be_written_fails_alone(agents: Agents) -> None:
+    other, odd = agents.exchange(), agents.exchange("two", "second")
+    agents.refresh()
+    path = agents.mirror(odd)
+    path.unlink()
+    path.mkdir()
+    agents.database.exchange(other, "three", "third")
+    agents.database.exchange(odd, "four", "fourth")
+    assert agents.told(other) == ["one", "first", "three", "third"]
+    path.rmdir()
+    assert agents.told(odd) == ["two", "second", "four", "fourth"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"provenance": {"kind": "inter_session", "sourceTool": "subagent_announce"}},
+        {"provenance": {"kind": "internal_system"}},
+        {"display": False},
+    ],
+)
+def test_a_prompt_that_no_person_wrote_is_nobody_s(agents: Agents, more: dict[str, Any]) -> None:
+    session = agents.exchange()
+    agents.database.message(session, "user", "A task is done.", **more)
+    agents.database.message(session, "user", [{"type": "text", "text": "A task is done."}], **more)
+    agents.database.exchange(session, "two", "second")
+    assert agents.told(session) == ["one", "first", "two", "second"]
+
+
+def test_the_prompt_of_a_timer_is_nobody_s_and_a_word_from_a_channel_is(agents: Agents) -> None:
+    session = agents.exchange()
+    agents.database.exchange(session, "[OpenClaw heartbeat poll]", "HEARTBEAT_OK")
+    person = {"provenance": {"kind": "external_user"}}
+    agents.database.message(session, "user", "from my phone", **person)
+    assert agents.told(session) == ["one", "first", "HEARTBEAT_OK", "from my phone"]
+
+
+def test_the_mirror_of_a_sub_agent_has_no_text_if_its_session_s_title_is_hidden(
+    agents: Agents, tmp_path: Path
+) -> None:
+    (tmp_path / ".session-memory").mkdir()
+    rules = "sessions:\n  Plan the garden: {ignore: true}\n"
+    (tmp_path / ".session-memory" / "config.yaml").write_text(rules)
+    session = agents.database.session("/srv/app", title="Plan the garden")
+    key = f"agent:main:explicit:{session}"
+    agents.database.add_session("helper", "agent:main:subagent:1", parent=key)
+    head = {"type": "session", "version": 3, "id": "helper", "cwd": "/srv/app"}
+    agents.database.add("helper", head)
+    agents.database.exchange("helper", "count the apples", "three apples")
+    agents.refresh(everything=True)
+    assert "apples" not in agents.mirror("helper").read_text()
+
+
+@pytest.mark.parametrize("has_log", [True, False])
+def test_a_database_of_another_version_is_named(agents: Agents, *, has_log: bool) -> None:
     agents.exchange()
     with closing(sqlite3.connect(agents.database.path)) as connection:
         connection.execute("ALTER TABLE session_windows RENAME TO session_episodes")
-    agents.refresh(everything=True)
+        connection.commit()
+        if has_log:
+            agents.refresh(everything=True)
+    if not has_log:
+        agents.refresh(everything=True)
     root = OPENCLAW.transcripts_dir(str(agents.directory))
     ((name, why),) = set(unread(root))
     assert name == "main"

@@ -48,3 +48,24 @@ def test_a_refused_edit_and_a_command_with_an_exit_code_have_failed(lines: list[
     events = [event for line in lines for event in records.events(json.loads(line), 0, RESULTS)]
     failed = [event.has_failed for event in events if isinstance(event, CallResult)]
     assert failed == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("details", "is_error", "has_run"),
+    [
+        ({"status": "failed", "exitCode": None, "exitReason": "signal"}, True, True),
+        ({"status": "failed", "exitCode": 127, "exitReason": "exit"}, True, True),
+        ({"status": "failed", "exitCode": None, "exitReason": "manual-cancel"}, True, False),
+        ({"status": "failed", "exitCode": None}, True, False),  # it did not start
+        ({"status": "error", "tool": "exec"}, False, False),  # its arguments were refused
+    ],
+)
+def test_a_command_that_failed_has_run_unless_it_could_not_start_or_was_stopped(
+    details: dict[str, object], is_error: bool, has_run: bool
+) -> None:
+    text = [{"type": "text", "text": "Command aborted by signal SIGKILL"}]
+    message = {"role": "toolResult", "toolCallId": "call_1", "toolName": "exec", "content": text}
+    record = {"type": "message", "message": {**message, "details": details, "isError": is_error}}
+    [result] = runtime("openclaw").records.events(record, 0, RESULTS)
+    assert isinstance(result, CallResult)
+    assert (result.has_failed, result.has_run) == (True, has_run)

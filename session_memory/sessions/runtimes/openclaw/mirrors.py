@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from time import time_ns
 
-from ....common.system.files import is_file, make_private_dir, names_in, os, read_whole
+from ....common.system.files import make_private_dir, names_in, os, read_whole
 from ....common.text.paths import is_name
 from ....common.text.secrets.redaction import redact
 from ....common.text.timestamps import epoch_seconds
@@ -35,27 +35,23 @@ def bring_up_to_date(mirrors: Mirrors, everything: bool) -> None:
 
     Do this for the sessions that a prompt may report, or for all. Sessions that cannot be read, or
     that another process is adding now, are left for the next time."""
-    read: set[str] = set()
 
     def add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
-        if source.key in read:  # the database and its log are files of the same sessions
-            return 0
-        read.add(source.key)
         return _Agent(mirrors, source.key).add(everything, most_bytes)
 
     mirrors.refresh(everything, _sources, add)
 
 
 def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
-    """Return the directories whose listings show new databases, and the files of all databases."""
+    """Return the directories whose listings show new databases, and the databases."""
     folder = f"{config_dir}/{AGENTS}"
     listed = [folder, *[f"{folder}/{name}/agent" for name in names_in(folder)]]
-    paths = [
-        (f"{RUNTIME.database(config_dir, agent)}{ending}", agent)
-        for agent in RUNTIME.agents(config_dir)
-        for ending in ("", "-wal")
-    ]
-    return listed, [Source(path, agent) for path, agent in paths if is_file(path)]
+    paths = {agent: RUNTIME.database(config_dir, agent) for agent in RUNTIME.agents(config_dir)}
+    return listed, [_Database(path, agent, beside=f"{path}-wal") for agent, path in paths.items()]
+
+
+class _Database(Source):
+    HAS_OLDER = True
 
 
 class _Agent:
@@ -87,7 +83,10 @@ class _Agent:
                     if added > most_bytes:
                         is_whole = False
                         break
-                    size = self._add_session(database, session, everything)
+                    try:
+                        size = self._add_session(database, session, everything)
+                    except Exception:  # an odd session fails alone, for now
+                        size = -1
                     added, is_whole = added + max(0, size), is_whole and size >= 0
                 if everything:
                     self._remove_deleted(database)
@@ -113,7 +112,7 @@ class _Agent:
         folder = self._mirrors.folder(directory)
         folder = f"{folder}/{addition.parent}" if addition.parent else folder
         path = f"{folder}/{session.id}.jsonl"
-        is_excluded = exclusion.hides(directory, *ids, session.title)
+        is_excluded = exclusion.hides(directory, *ids, session.title, addition.parent_title)
         repeats = self._mirrors.repeats(directory, session.id)
         forgotten = exclusion.forgotten(directory, *ids)
         make_private_dir(folder)
@@ -161,7 +160,7 @@ class _Addition:
     """The rows of a session that its mirror lacks.
 
     `first` is the session's first record, empty if it has no rows yet. The `parent` of a sub-agent
-    is the id of the session that started it."""
+    is the id of the session that started it, with its title."""
 
     def __init__(self, database: AgentDatabase, session: WindowRow) -> None:
         self.session = session
@@ -169,10 +168,12 @@ class _Addition:
         self._database = database
         self.first = database.first(session.id)
         above = database.parents(session)
-        self.parent, self.directory = "", self._directory(self.first)
+        self.parent = self.parent_title = ""
+        self.directory = self._directory(self.first)
         if session.is_of_subagent:
             is_there = above is not None and is_name(above.id)
             self.parent = above.id if above is not None and is_there else session.id
+            self.parent_title = above.title if above is not None else ""
             self.directory = self._directory(database.first(self.parent)) or self.directory
 
     @staticmethod

@@ -21,6 +21,9 @@ SESSION = "openclaw_session"  # the type of a mirror's first record
 KEY = "openclawKey"  # in the first record of a kept copy
 # Parts of a result's details that repeat its text or the call
 _REPEATED = ("aggregated", "content", "diff", "patch")
+# how the provenance of a prompt calls one that OpenClaw wrote, or that comes from another session
+_OF_PROGRAM = ("inter_session", "internal_system")
+_TIMER = "[OpenClaw heartbeat poll]"  # ends the prompt of a timer
 _LEFT_OUT = ("data", "textSignature", "thinkingSignature", "thoughtSignature")  # of a block
 
 
@@ -73,12 +76,15 @@ class WindowRow:
     def line(record: Record, seq: int) -> Record | bytes:
         """Return the line of a record in row `seq`; one that is counted as unreadable for no record.
 
-        A `leaf` says where the conversation goes on, so this becomes its parent."""
+        A `leaf` says where the conversation goes on, so this becomes its parent. A prompt that no
+        person wrote becomes a message of the system."""
         kind = record.get("type")
         if not isinstance(kind, str):
             return encode_compactly({"type": "message", "row": seq}).encode()[:-1]
         if kind == "message":
-            return {**record, "message": _message(as_object(record.get("message")))}
+            message = _message(as_object(record.get("message")))
+            role = {"role": "system"} if _is_of_program(message) else {}
+            return {**record, "message": {**message, **role}}
         if kind == "custom":
             return {key: value for key, value in record.items() if key != "data"}
         return {**record, "parentId": record.get("targetId")} if kind == "leaf" else record
@@ -101,6 +107,16 @@ class WindowRow:
             *titles,
             *[cls.line(record, seq) for seq, record in enumerate(rows, 1)],
         ]
+
+
+def _is_of_program(message: Record) -> bool:
+    """Return whether a message is a prompt that no person wrote (forms of 2026.9)."""
+    if message.get("role") != "user":
+        return False
+    content, kind = message.get("content"), as_object(message.get("provenance")).get("kind")
+    blocks = [{"text": content}] if isinstance(content, str) else objects_of(content)
+    is_of_timer = bool(blocks) and as_string(blocks[-1].get("text")).rstrip().endswith(_TIMER)
+    return message.get("display") is False or kind in _OF_PROGRAM or is_of_timer
 
 
 def _message(message: Record) -> Record:

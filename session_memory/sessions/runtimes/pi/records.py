@@ -227,6 +227,7 @@ class PiBranch(records.Branch):
 
 
 _RUN = ("Command exited with code ", "Command timed out")  # end the output of a command that failed
+_CANCELLED = "manual-cancel"  # why a command of OpenClaw ended, if a person stopped it
 
 
 def _entry_of(message: Record, record: Record, offset: int) -> Entry | None:
@@ -262,16 +263,14 @@ def _results(message: Record) -> list[Event]:
 
 
 def _result(message: Record) -> records.CallResult:
-    call_id, code = as_string(message.get("toolCallId")), _exit_code(message)
-    # OpenClaw 2026.9, which writes Pi's records, does not call a failed command an error
-    has_failed = message.get("isError") is True or (type(code) is int and code != 0)
+    call_id, details = as_string(message.get("toolCallId")), as_object(message.get("details"))
+    # OpenClaw 2026.9, which writes Pi's records, does not call each failure an error
+    is_error = message.get("isError") is True or details.get("status") == "error"
+    code, ended = details.get("exitCode"), details.get("exitReason", _CANCELLED)
+    has_failed = is_error or (type(code) is int and code != 0)
     content = _without_injected(message)
-    has_run = not message.get("isError") or any([sign in str(content) for sign in _RUN])
+    has_run = not is_error or ended != _CANCELLED or any([sign in str(content) for sign in _RUN])
     return records.CallResult(call_id, has_failed, content, has_run)
-
-
-def _exit_code(message: Record) -> object:
-    return as_object(message.get("details")).get("exitCode")
 
 
 def _nested_uses(call: Record) -> tuple[ToolUse, ...]:
