@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cline_scene import ClineSession
@@ -12,9 +15,11 @@ from cline_scene import ClineSession
 from session_memory.common.system import files
 from session_memory.extras.conformance.fixture import said
 from session_memory.sessions.runtimes.cline import RUNTIME as CLINE
+from session_memory.sessions.runtimes.records import RESULTS, USAGE, CallResult
 from session_memory.sessions.transcripts.lines import first_line
-from session_memory.sessions.transcripts.mirror import unread
+from session_memory.sessions.transcripts.mirror import Exclusion, unread
 from session_memory.sessions.transcripts.reader import TranscriptReader
+from session_memory.sessions.transcripts.usage import ModelUsage
 
 FIXTURES = Path(__file__).parent / "fixtures" / "cline"
 
@@ -69,6 +74,101 @@ def test_a_message_that_the_program_replaces_is_taken_back(data_dir: Path) -> No
     del session.messages[2:]
     session.exchange("three", "third")
     assert told(data_dir, session.id) == ["one", "first", "three", "third"]
+
+
+def test_a_prompt_that_the_program_wrote_is_nobody_s(data_dir: Path) -> None:
+    session = ClineSession(data_dir, "/srv/app")
+    session.exchange("one", "first")
+    notice = "<mode_notice>The user switched from plan mode to act mode.</mode_notice>\n"
+    go_on = "The user approved switching to act mode. Continue with the approved plan now."
+    session.exchange(go_on, "second")
+    session.exchange(notice + go_on, "third")
+    session.exchange(f"{notice}four", "fourth")
+    assert told(data_dir, session.id) == ["one", "first", "second", "third", "four", "fourth"]
+
+
+def results(data_dir: Path, session: ClineSession, content: Any, **more: Any) -> list[CallResult]:
+    """The results of a call that ended with `content`."""
+    block = {"type": "tool_result", "tool_use_id": "call_1", "name": "fetch", "content": content}
+    session.add("user", {**block, **more})
+    records = [json.loads(line) for line in mirror(data_dir, session.id).read_text().splitlines()]
+    events = [event for record in records for event in CLINE.records.events(record, 0, RESULTS)]
+    return [event for event in events if isinstance(event, CallResult)]
+
+
+def test_a_result_without_success_is_one_and_failed_if_its_block_says_so(data_dir: Path) -> None:
+    session = ClineSession(data_dir, "/srv/app")
+    picture = {"type": "image", "data": "aGVsbG8=", "mediaType": "image/png"}
+    text = {"type": "text", "text": "the page"}
+    [first] = results(data_dir, session, [text, picture, {**text, "text": "its end"}])
+    assert (first.content, first.has_failed) == ("the page\n\nits end", False)
+    *_, failed = results(data_dir, session, "no such tool \ud800", is_error=True)
+    assert failed.has_failed
+    shown = [{"query": "a.png", "result": [text, picture], "success": True}]
+    *_, last = results(data_dir, session, shown)
+    assert (last.content, last.has_failed) == ("the page", False)
+    assert "aGVsbG8=" not in mirror(data_dir, session.id).read_text()
+
+
+def test_tokens_of_a_cache_are_among_those_of_the_prompt(data_dir: Path) -> None:
+    session = ClineSession(data_dir, "/srv/app")
+    counts = {"inputTokens": 100, "outputTokens": 5, "cacheReadTokens": 60, "cacheWriteTokens": 30}
+    answer = {"type": "text", "text": "first"}
+    session.add("assistant", answer, modelInfo={"id": "big-1"}, metrics={**counts, "cost": 0.25})
+    records = [json.loads(line) for line in mirror(data_dir, session.id).read_text().splitlines()]
+    [usage] = [each for record in records for each in CLINE.records.events(record, 0, USAGE)]
+    assert isinstance(usage, ModelUsage)
+    assert (usage.input, usage.cached, usage.written, usage.output) == (10, 60, 30, 5)
+    assert usage.dollars == 0.25
+
+
+def test_a_session_without_a_manifest_is_named_and_read_once_that_is_there(data_dir: Path) -> None:
+    """Only the manifest has the directory, by which the session may be hidden."""
+    session = ClineSession(data_dir, "/srv/app")
+    session.exchange("one", "first")
+    manifest = session.path.with_name(f"{session.id}.json")
+    whole, root = manifest.read_text(), Path(CLINE.transcripts_dir(str(data_dir)))
+    for content in (None, "", whole[:40]):
+        manifest.unlink(missing_ok=True)
+        if content is not None:
+            manifest.write_text(content)
+        CLINE.refresh(str(data_dir))
+        assert list(root.rglob("*.jsonl")) == []
+        [(_, why)] = unread(str(root))
+        assert why.endswith("its session's manifest is missing or damaged")
+    manifest.write_text(whole)
+    assert told(data_dir, session.id) == ["one", "first"]
+    assert mirror(data_dir, session.id).parent.name == "-srv-app"
+    assert unread(str(root)) == []
+
+
+def test_a_title_that_is_given_later_hides_the_session_and_its_sub_agents(data_dir: Path) -> None:
+    place = data_dir.parents[1] / ".session-memory"
+    place.mkdir()
+    (place / "config.yaml").write_text("sessions:\n  Plan the garden: {ignore: true}\n")
+    session = ClineSession(data_dir, "/srv/app")
+    session.exchange("count the apples", "three apples")
+    helper = session.path.with_name("agent_1.messages.json")
+    helper.write_text(session.path.read_text())
+    assert "apples" in mirror(data_dir, session.id).read_text()
+    manifest = session.path.with_name(f"{session.id}.json")
+    named = {**json.loads(manifest.read_text()), "metadata": {"title": "Plan the garden"}}
+    manifest.write_text(json.dumps(named))
+    for id in (session.id, "agent_1"):
+        assert "apples" not in mirror(data_dir, id).read_text()
+
+
+def test_a_forgotten_message_without_a_time_is_not_added_again(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A prompt without an answer has no time."""
+    session = ClineSession(data_dir, "/srv/app", at=time.time() - 3600)
+    session.exchange("one", "first")
+    del session.messages[0]["ts"]
+    session.messages[1]["ts"] += 60_000
+    session.write()
+    monkeypatch.setattr(Exclusion, "forgotten", lambda *_: time.time())
+    assert told(data_dir, session.id) == ["first"]
 
 
 def test_a_document_that_is_cut_off_is_named(data_dir: Path) -> None:

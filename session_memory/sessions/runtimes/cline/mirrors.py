@@ -18,8 +18,8 @@ from ....common.system.json import (
 )
 from ....common.text.paths import is_name
 from ....common.text.secrets.redaction import redact
-from ....common.text.timestamps import iso_time
-from ...transcripts._mirrored_files import MOST_BYTES, Source, read_document
+from ....common.text.timestamps import epoch_seconds, iso_time
+from ...transcripts._mirrored_files import MOST_BYTES, Source, UnreadableError, read_document
 from ...transcripts.edits import part_id
 from ..atif.mirrors import Place
 from ..atif.records import STEP, TITLE
@@ -40,6 +40,9 @@ _SUMMARIES = ("compaction", "compaction_summary")  # kinds of messages
 # The tools that do several things in one call: the key of the list, the key in its objects, and the
 # kind of each thing.
 _LISTS = {"read_files": ("files", "path", "read"), "run_commands": ("commands", "", "command")}
+_MEDIA = ("image", "media")  # kinds of blocks in a result
+# sent as a prompt once the model has left plan mode
+_CONTINUATION = "The user approved switching to act mode. Continue with the approved plan now."
 _TEXTS = {"old_text": "old_string", "new_text": "new_string"}  # as other runtimes call them
 
 
@@ -60,9 +63,9 @@ def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
         listed.append(folder)
         for name in names_in(folder):
             if name.endswith(ENDING):
-                is_main = name == session_id + ENDING
-                key, parent = f"{session_id}/{name}", "" if is_main else session_id
-                sources.append(Source(f"{folder}/{name}", key, parent=parent))
+                parent = "" if name == session_id + ENDING else session_id
+                path, manifest = f"{folder}/{name}", f"{folder}/{session_id}.json"
+                sources.append(Source(path, f"{session_id}/{name}", "", parent, manifest))
     return listed, sources
 
 
@@ -76,12 +79,15 @@ def _decoded(path: str, most_bytes: int) -> tuple[Record, int]:
 
 
 def _manifest(source: Source, session_id: str) -> Record:
-    """Return the manifest of a document's session; empty if it cannot be read."""
+    """Return the manifest of a document's session.
+
+    Raises UnreadableError if it cannot be read, because only it has the directory, which rules may
+    name."""
     path = f"{source.path.rpartition('/')[0]}/{session_id}.json"
     try:
         return _decoded(path, MOST_BYTES)[0]
     except (OSError, ValueError):
-        return {}
+        raise UnreadableError("its session's manifest is missing or damaged") from None
 
 
 def _add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
@@ -96,10 +102,10 @@ def _add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
     manifest = _manifest(source, session_id)
     cwd, prompt = as_string(manifest.get("cwd")), as_string(manifest.get("prompt"))
     title = redact(as_string(as_object(manifest.get("metadata")).get("title")).strip())
+    exclusion = mirrors.exclusion
+    is_excluded = exclusion.hides(cwd, session_id, own_id, title)
     if source.parent or title in _typed(prompt):  # else a person gave it
         title = ""
-    exclusion = mirrors.exclusion
-    is_excluded = exclusion.hides(cwd, session_id, title)
     until = exclusion.forgotten(cwd, session_id)
     folder = mirrors.folder(cwd) + (f"/{session_id}" if source.parent else "")
     make_private_dir(folder)
@@ -120,8 +126,8 @@ def _lines(document: Record, until: float, began: str) -> Iterator[tuple[int, Re
         at = message.get("ts")
         if isinstance(at, (int, float)) and 0 < at < 253_402_300_800_000:
             began = iso_time(at / 1000)
-            if until and at / 1000 <= until:
-                continue
+        if until and (epoch_seconds(began) or 0.0) <= until:
+            continue
         metadata = as_object(message.get("metadata"))
         step = {"type": STEP, "id": as_string(message.get("id")), "number": number}
         step["timestamp"] = began
@@ -137,7 +143,7 @@ def _lines_of(message: Record, blocks: list[Record], step: Record) -> Iterator[t
     """Yield the step of a message, if it says or calls something, and the results in it."""
     texts = [as_string(block.get("text")) for block in blocks if block.get("type") == "text"]
     if message.get("role") == "user":
-        if text := "\n\n".join([_typed(text) for text in texts if text]):
+        if text := "\n\n".join(filter(None, [_typed(text) for text in texts])):
             yield step["number"], {**step, "source": "user", "message": text}
     else:
         used = [block for block in blocks if block.get("type") == "tool_use"]
@@ -161,22 +167,24 @@ def _lines_of(message: Record, blocks: list[Record], step: Record) -> Iterator[t
 
 
 def _typed(text: str) -> str:
-    """Return a prompt without the tag that Cline puts around it."""
+    """Return a prompt without the tag that Cline puts around it; '' if Cline wrote it."""
     if text.startswith(_INPUT) and text.rstrip().endswith(_INPUT_END):
-        return text.partition(">")[2].rstrip().removesuffix(_INPUT_END)
-    return text
+        text = text.partition(">")[2].rstrip().removesuffix(_INPUT_END)
+    return "" if text.rpartition(">")[2].strip() == _CONTINUATION else text
 
 
 def _metrics(metrics: Record) -> Record:
+    """Return the usage as ATIF has it: in both, the prompt's tokens include those of a cache."""
     counts = {
-        name: metrics.get(key)
-        for name, key in (
-            ("prompt_tokens", "inputTokens"),
-            ("completion_tokens", "outputTokens"),
-            ("cached_tokens", "cacheReadTokens"),
-        )
+        "prompt_tokens": metrics.get("inputTokens"),
+        "completion_tokens": metrics.get("outputTokens"),
+        "cached_tokens": metrics.get("cacheReadTokens"),
+        "cost_usd": metrics.get("cost"),
     }
-    return {name: count for name, count in counts.items() if count is not None}
+    usage = {name: count for name, count in counts.items() if count is not None}
+    if metrics.get("cacheWriteTokens"):
+        usage["extra"] = {"cache_creation_input_tokens": metrics["cacheWriteTokens"]}
+    return usage
 
 
 def _calls(block: Record) -> Iterator[Record]:
@@ -200,16 +208,32 @@ def _calls(block: Record) -> Iterator[Record]:
 
 
 def _results(block: Record) -> Iterator[Record]:
-    """Yield the results in a block: `success` in the content says whether a call failed."""
+    """Yield the results in a block: `success` in the content says whether a call failed.
+
+    Content without it belongs to one call, which failed if the block says so."""
     call_id, content = as_string(block.get("tool_use_id")), block.get("content")
-    if isinstance(content, str):
-        parts = objects_in(content.encode())
-        content = parts if parts and "success" in parts[0] else content
-    for number, part in enumerate(content if isinstance(content, list) else [content]):
-        result: Record = {"id": part_id(call_id, number), "content": part}
-        if isinstance(part, dict) and "success" in part:
-            text = part.get("result") or part.get("error")
-            result["content"] = text if isinstance(text, str) else encode(text)
-            if part["success"] is False:
-                result["extra"] = {"is_error": True}
+    parts = (
+        objects_in(content.encode("utf-8", "replace"))
+        if isinstance(content, str)
+        else objects_of(content)
+    )
+    if not any(["success" in part for part in parts]):
+        text = content if isinstance(content, str) else _text_in(parts)
+        parts = [{"result": text, "success": block.get("is_error") is not True}]
+    for number, part in enumerate(parts):
+        given = part.get("result") or part.get("error")
+        given = _text_in(given) if isinstance(given, list) else given
+        shown = given if isinstance(given, str) else encode(given)
+        result: Record = {"id": part_id(call_id, number), "content": shown}
+        if part.get("success") is False:
+            result["extra"] = {"is_error": True}
         yield result
+
+
+def _text_in(content: list[Any]) -> str:
+    """Return the text of blocks in a result, without pictures and other media."""
+    parts = [part for part in content if as_object(part).get("type") not in _MEDIA]
+    texts = [as_object(part).get("text") or as_object(part).get("content") for part in parts]
+    return "\n\n".join(
+        [text if isinstance(text, str) else encode(part) for part, text in zip(parts, texts)]
+    )
