@@ -6,7 +6,7 @@ sessions that their runtime will delete later make room for those that it will d
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from typing import NamedTuple
@@ -119,12 +119,7 @@ def _candidates(
             for directory in location.watched
             if directory.home == home and directory.origin
         }.items():
-            try:
-                sessions = list(runtime.backup.sessions(config_dir))
-            except OSError as error:
-                problems.append(f"{config_dir}: its sessions could not be kept: {described(error)}")
-                continue
-            for files in sessions:
+            for files in _sessions_of(runtime, config_dir, problems):
                 state = states.get(files.session_id)
                 if state is None or not files.files[0].stamp[2]:
                     continue
@@ -132,6 +127,16 @@ def _candidates(
                 is_forgotten = privacy.forgotten_until(files.session_id, state.cwd) is not None
                 (may_not if state.id in with_excluded or is_forgotten else may).append(candidate)
     return sorted(may, key=lambda candidate: candidate.modified), may_not
+
+
+def _sessions_of(
+    runtime: Runtime, config_dir: str, problems: list[str]
+) -> Iterator[FilesOfSession]:
+    """Yield the sessions of a runtime, up to the first that cannot be read."""
+    try:
+        yield from runtime.backup.sessions(config_dir)
+    except OSError as error:
+        problems.append(f"{config_dir}: its sessions could not be kept: {described(error)}")
 
 
 def _repeats_forgotten(location: StoreLocation, candidate: Candidate) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from kept_scene import KeptUser, age, delete
+from openclaw_scene import OpenClawDatabase
 from own_process import ROOT
 from records import append, exchange, lines, new_id, user
 
@@ -323,6 +324,21 @@ def test_a_run_of_upkeep_keeps_what_is_new_and_says_what_it_could_not(person: Ke
     assert (
         "disk_bytes is reached" in person.result("doctor", "status", code=1)["runs"][-1]["problem"]
     )
+
+
+def test_a_database_that_cannot_be_read_leaves_the_other_agents_sessions(person: KeptUser) -> None:
+    config_dir = person.home / ".openclaw"
+    for agent in ("broken", "main", "other"):
+        database = OpenClawDatabase(config_dir, agent)
+        session = database.session("/srv/app")
+        database.exchange(session, "one", "first")
+    location, store = person.ingested()
+    broken = OpenClawDatabase(config_dir, "broken").path
+    broken.write_bytes(b"no database")
+    report = person.keep_in(location, store)
+    assert len(person.kept()) == 2
+    [problem] = report.problems
+    assert f"{broken}: file is not a database" in problem
 
 
 def test_a_group_cannot_make_a_host_keep_what_a_symlink_leads_to(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from session_memory.common.system import files
 from session_memory.extras.conformance.fixture import said
 from session_memory.sessions.runtimes.openclaw import RUNTIME as OPENCLAW
 from session_memory.sessions.runtimes.openclaw import mirrors
+from session_memory.sessions.transcripts import _mirrored_files
 from session_memory.sessions.transcripts.gate import describe
 from session_memory.sessions.transcripts.lines import first_line
 from session_memory.sessions.transcripts.mirror import unread
@@ -220,6 +221,15 @@ def test_sessions_that_a_prompt_leaves_out_because_they_are_old_are_read_by_upke
     assert list(Path(OPENCLAW.transcripts_dir(str(agents.directory))).rglob(f"{old}*")) == []
     agents.refresh(everything=True)
     assert agents.told(old) == ["old", "older"]
+
+
+def test_upkeep_reads_all_sessions_however_large_the_database_is(
+    agents: Agents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_mirrored_files, "MOST_BYTES", 10)
+    sessions = [agents.exchange() for _ in range(3)]
+    agents.refresh(everything=True)
+    assert [agents.mirror(session).stem for session in sessions] == sessions
 
 
 def test_a_session_whose_mirror_cannot_be_written_fails_alone(agents: Agents) -> None:

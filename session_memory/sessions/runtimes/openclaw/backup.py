@@ -48,6 +48,8 @@ class OpenClawBackup(Backup):
     CANNOT_PUT_BACK = "OpenClaw has no command that imports a session"
 
     def sessions(self, config_dir: str) -> Iterator[FilesOfSession]:
+        """Yield the sessions of all agents; a database that cannot be read is raised at the end."""
+        unreadable = []
         for agent in RUNTIME.agents(config_dir):
             path = RUNTIME.database(config_dir, agent)
             try:
@@ -55,9 +57,12 @@ class OpenClawBackup(Backup):
                     sessions = database.sessions_since(0) if database.is_known else []
                     ends = [database.next_row(session.id) for session in sessions]
             except Error as error:
-                raise OSError(f"{path}: {error}") from error
+                unreadable.append(f"{path}: {error}")
+                continue
             for session, end in zip(sessions, ends):
                 if end:
                     stamp = [end, 0, session.updated * 1_000_000]
                     file = KeptRows(path, agent, session, stamp)
                     yield FilesOfSession(session.id, [file])
+        if unreadable:
+            raise OSError("; ".join(unreadable))

@@ -80,7 +80,7 @@ class _Agent:
                 for session in database.sessions_since(since):
                     if not is_name(session.id):
                         continue
-                    if added > most_bytes:
+                    if added > most_bytes and not everything:
                         is_whole = False
                         break
                     try:
