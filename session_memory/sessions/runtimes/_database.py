@@ -14,7 +14,14 @@ if TYPE_CHECKING:
 
     Reader = TypeVar("Reader", bound="DatabaseOfSessions")
 
-__all__ = ["DatabaseOfSessions", "Error"]
+__all__ = ["DatabaseOfSessions", "Error", "is_damaged"]
+
+
+def is_damaged(error: Exception) -> bool:
+    """Check if an error of SQLite says that a file is damaged or is no database.
+
+    It is of the class itself then; an error that may pass, such as a lock, is of a subclass."""
+    return type(error).__name__ == "DatabaseError"
 
 
 class DatabaseOfSessions:

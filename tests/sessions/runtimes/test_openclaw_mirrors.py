@@ -306,6 +306,35 @@ def test_a_file_that_is_no_database_has_no_sessions(agents: Agents, content: byt
     agents.database.path.write_bytes(content)
     agents.refresh(everything=True)
     assert list(OPENCLAW.folders_below(str(agents.directory), "/srv/app")) == []
+    problems = [why for _, why in unread(OPENCLAW.transcripts_dir(str(agents.directory)))]
+    assert problems == ([f"{agents.database.path}: file is not a database"] if content else [])
+
+
+def test_of_a_damaged_database_what_can_be_read_is_read_and_the_file_is_named(
+    agents: Agents,
+) -> None:
+    agents.exchange("apple " * 3000, "first")
+    others = [agents.exchange(f"question {number}", "answer") for number in range(3)]
+    path = agents.database.path
+    with path.open("r+b") as file:
+        file.seek(path.read_bytes().index(b"apple apple") // 4096 * 4096)
+        file.write(bytes(4096))  # a page of the long text
+    agents.refresh(everything=True)
+    for number, session in enumerate(others):
+        assert agents.told(session) == [f"question {number}", "answer"]
+    [(_, why)] = unread(OPENCLAW.transcripts_dir(str(agents.directory)))
+    assert why == f"{path}: database disk image is malformed"
+
+
+def test_a_locked_database_is_read_once_it_is_free(agents: Agents) -> None:
+    session = agents.exchange()
+    agents.database.run("PRAGMA journal_mode = delete")
+    with closing(sqlite3.connect(agents.database.path, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        agents.refresh(everything=True)
+        assert unread(OPENCLAW.transcripts_dir(str(agents.directory))) == []
+        connection.execute("ROLLBACK")
+    assert agents.told(session) == ["one", "first"]
 
 
 def test_sub_agents_whose_starter_is_gone_or_that_start_each_other_are_no_sessions(

@@ -16,6 +16,7 @@ from ....common.text.secrets.redaction import redact
 from ....common.text.timestamps import epoch_seconds
 from ...transcripts._mirrored_files import RECENT_NANOSECONDS, Source, UnreadableError
 from ...transcripts.mirror import CompactMirror, Mirror, copies_of, is_mark, mark_of
+from .._database import is_damaged
 from . import AGENTS, RUNTIME
 from .database import AgentDatabase, Error
 
@@ -65,10 +66,8 @@ class _Agent:
     def add(self, everything: bool, most_bytes: int) -> int:
         """Add the new rows, and return the number of bytes.
 
-        Raises UnreadableError if the database is of an unknown version, and ValueError if something
-        is left for the next time."""
-        since = 0 if everything else (time_ns() - RECENT_NANOSECONDS) // 1_000_000
-        added, is_whole = 0, True
+        Raises UnreadableError if the database is damaged or of an unknown version, and ValueError
+        if something is left for the next time."""
         try:
             with AgentDatabase(self._path) as database:
                 if not database.has_sessions:
@@ -77,27 +76,34 @@ class _Agent:
                     raise UnreadableError(
                         "its tables are of another OpenClaw: update session-memory"
                     )
-                for session in database.sessions_since(since):
-                    if not is_name(session.id):
-                        continue
-                    if added > most_bytes and not everything:
-                        is_whole = False
-                        break
-                    try:
-                        size = self._add_session(database, session, everything)
-                    except Exception:  # an odd session fails alone, for now
-                        size = -1
-                    added, is_whole = added + max(0, size), is_whole and size >= 0
+                added, problem = self._add_sessions(database, everything, most_bytes)
                 if everything:
                     self._remove_deleted(database)
         except Error as error:
-            raise ValueError(str(error)) from None
-        if not is_whole:
-            raise ValueError("too much for now")
+            problem = error
+        if problem is not None:
+            raise (UnreadableError if is_damaged(problem) else ValueError)(str(problem))
         return added
 
+    def _add_sessions(
+        self, database: AgentDatabase, everything: bool, most_bytes: int
+    ) -> tuple[int, Exception | None]:
+        """Add the new rows of the sessions; return the number of bytes, and why some are left."""
+        since = 0 if everything else (time_ns() - RECENT_NANOSECONDS) // 1_000_000
+        added, problem = 0, None
+        for session in database.sessions_since(since):
+            try:
+                if added > most_bytes and not everything:
+                    raise ValueError("too much for now")
+                if is_name(session.id):
+                    added += self._add_session(database, session, everything)
+            except Exception as error:  # an odd session fails alone, for now
+                problem = error if problem is None or is_damaged(error) else problem
+        return added, problem
+
     def _add_session(self, database: AgentDatabase, session: WindowRow, everything: bool) -> int:
-        """Add the new rows of a session; return the number of bytes, or -1 if it must wait."""
+        """Add the new rows of a session; return the number of bytes. Raises ValueError if it must
+        wait."""
         database.begin()
         try:
             addition = _Addition(database, session)
@@ -119,7 +125,7 @@ class _Agent:
         with CompactMirror(path, is_excluded, repeats) as mirror:
             end, mark = database.next_row(session.id), mirror.mark
             if not everything and end - mark.get("next", 0) > PROMPT_ROWS:
-                return -1
+                raise ValueError("its session is too long for now")
             lines = addition.lines(mirror, is_excluded, forgotten)
             title = "" if forgotten else redact(session.title.strip())
             if title != mark.get("title", ""):
