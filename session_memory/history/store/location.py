@@ -154,21 +154,33 @@ def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple
 
     Without `directory`, yield the runtime of the agent that asks. If no agent asks, yield the
     runtimes for which the environment names an unusual directory."""
-    asking = (
-        []
-        if directory
-        else [runtime for runtime in all_runtimes() if environ.get(runtime.OWN_ID_VARIABLE)]
-    )
+    if directory:
+        for runtime in _by_directory(directory, environ):
+            yield runtime, homes.runtime_home(directory, runtime.USUAL_DIR, environ)
+        return
+    asking = [runtime for runtime in all_runtimes() if environ.get(runtime.OWN_ID_VARIABLE)]
     for runtime in asking or all_runtimes():
-        config_dir = directory or runtime.config_dir(environ)
-        home = homes.runtime_home(config_dir, runtime.USUAL_DIR, environ)
-        is_meant = (
-            os.path.isdir(runtime.transcripts_dir(config_dir))
-            if directory
-            else bool(home.rules_files)
-        )
-        if asking or is_meant:
+        home = homes.runtime_home(runtime.config_dir(environ), runtime.USUAL_DIR, environ)
+        if asking or home.rules_files:
             yield runtime, home
+
+
+def _by_directory(directory: str, environ: Mapping[str, str]) -> list[Runtime]:
+    """Return the runtimes whose own directory may be `directory`, the most likely one first.
+
+    Several have a folder `sessions` in theirs, so the place tells more, and then the name."""
+    user, real = homes.user_dir(environ), os.path.realpath(directory)
+
+    def rank(runtime: Runtime) -> int:
+        places = (runtime.config_dir(environ), f"{user}/{runtime.USUAL_DIR}")
+        if real in [os.path.realpath(place) for place in places]:
+            return 0
+        if f"{real}/".endswith(f"/{runtime.USUAL_DIR}/"):
+            return 1
+        return 2 if os.path.isdir(runtime.transcripts_dir(directory)) else 3
+
+    ranks = {runtime: rank(runtime) for runtime in all_runtimes() if os.path.isdir(real)}
+    return sorted([runtime for runtime in ranks if ranks[runtime] < 3], key=ranks.__getitem__)
 
 
 def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:

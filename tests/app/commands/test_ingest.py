@@ -17,7 +17,10 @@ from store_scene import MONDAY, StoreUser, trip
 from bench.scratch import remove_tree
 from session_memory.app.commands import progress
 from session_memory.history.archives.format import render_trailer
+from session_memory.history.store.location import find_location
 from session_memory.history.store.sqlite.engine import SqliteStore
+from session_memory.sessions.runtimes.base import Runtime
+from session_memory.sessions.runtimes.table import all_runtimes
 
 
 @pytest.fixture
@@ -348,3 +351,19 @@ def test_an_archive_without_times_brings_back_what_a_transcript_had(tmp_path: Pa
     person.session("8f3a-trip", *trip())
     person.run("ingest")
     assert len([text for text in person.stored() if "plan a trip" in text]) == 1
+
+
+@pytest.mark.parametrize("known", all_runtimes(), ids=lambda one: one.name)
+def test_a_runtime_s_directory_is_that_of_this_runtime_wherever_it_is(
+    known: Runtime, tmp_path: Path
+) -> None:
+    """Several have a folder of the same name for their sessions."""
+    home, elsewhere = tmp_path / "home", tmp_path / "old" / known.USUAL_DIR
+    for directory in (home / known.USUAL_DIR, elsewhere):
+        for name in ("projects", "sessions"):
+            (directory / name).mkdir(parents=True)
+    environ = {"HOME": str(home)}
+    own = find_location(str(home / known.USUAL_DIR), environ)
+    assert own.database == find_location(str(home), environ).database
+    moved = find_location(str(elsewhere), environ)
+    assert {place.origin[0].name for place in moved.watched if place.origin} == {known.name}
