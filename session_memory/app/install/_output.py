@@ -105,7 +105,8 @@ def _show_installed(done: Installed, terminal: Terminal, called_as: str) -> None
             )
     if done.is_sample:
         terminal.note(
-            "You have not used an agent here yet, so this is a sample with three sessions to look at."
+            "No agent that runs hooks was used here yet, so this is a sample with three sessions to "
+            "look at."
         )
     for error in done.refused:
         terminal.note(

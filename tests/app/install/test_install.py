@@ -343,7 +343,7 @@ def test_a_machine_without_any_home_is_shown_a_sample_of_one(bare_machine: Machi
     assert (done.returncode, done.stderr) == (0, "")
     assert "For example: Codex edits a file" in done.stdout
     assert "would have got" not in done.stdout
-    assert "You have not used an agent here yet" in done.stdout
+    assert "No agent that runs hooks was used here yet" in done.stdout
     assert "archives" not in done.stdout, "there is nothing to archive yet"
     assert not bare_machine.claude.exists()
     commands = [
