@@ -166,7 +166,7 @@ def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple
 
 
 def _by_directory(directory: str, environ: Mapping[str, str]) -> list[Runtime]:
-    """Return the runtimes whose own directory may be `directory`, the most likely one first.
+    """Return the runtimes whose own directory may be `directory`, the most likely first.
 
     Several have a folder `sessions` in theirs, so the place tells more, and then the name."""
     user, real = homes.user_dir(environ), os.path.realpath(directory)

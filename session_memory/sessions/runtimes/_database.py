@@ -18,9 +18,9 @@ __all__ = ["DatabaseOfSessions", "Error", "is_damaged"]
 
 
 def is_damaged(error: Exception) -> bool:
-    """Check if an error of SQLite says that a file is damaged or is no database.
+    """Check if an error of SQLite says that a file is damaged or not a database.
 
-    It is of the class itself then; an error that may pass, such as a lock, is of a subclass."""
+    An error that may pass, such as a lock, is of a subclass of this class."""
     return type(error).__name__ == "DatabaseError"
 
 

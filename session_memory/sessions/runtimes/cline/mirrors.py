@@ -174,7 +174,7 @@ def _typed(text: str) -> str:
 
 
 def _metrics(metrics: Record) -> Record:
-    """Return the usage as ATIF has it: in both, the prompt's tokens include those of a cache."""
+    """Return the usage as ATIF has it: in both, cached tokens belong to the prompt."""
     counts = {
         "prompt_tokens": metrics.get("inputTokens"),
         "completion_tokens": metrics.get("outputTokens"),
@@ -210,7 +210,7 @@ def _calls(block: Record) -> Iterator[Record]:
 def _results(block: Record) -> Iterator[Record]:
     """Yield the results in a block: `success` in the content says whether a call failed.
 
-    Content without it belongs to one call, which failed if the block says so."""
+    Content without it is a single result, and the block may say that the call failed."""
     call_id, content = as_string(block.get("tool_use_id")), block.get("content")
     parts = (
         objects_in(content.encode("utf-8", "replace"))

@@ -21,7 +21,7 @@ SESSION = "openclaw_session"  # the type of a mirror's first record
 KEY = "openclawKey"  # in the first record of a kept copy
 # Parts of a result's details that repeat its text or the call
 _REPEATED = ("aggregated", "content", "diff", "patch")
-# how the provenance of a prompt calls one that OpenClaw wrote, or that comes from another session
+# the provenance of a prompt that OpenClaw wrote, or that comes from another session
 _OF_PROGRAM = ("inter_session", "internal_system")
 _TIMER = "[OpenClaw heartbeat poll]"  # ends the prompt of a timer
 _LEFT_OUT = ("data", "textSignature", "thinkingSignature", "thoughtSignature")  # of a block
