@@ -248,7 +248,11 @@ def open_regular(path: str) -> int:
 
 
 class Closing:
-    """A descriptor that is closed at the end of a `with` block."""
+    """A descriptor that is closed at the end of a `with` block.
+
+    A deadline may interrupt the block at either end, so it is also closed once nothing uses it."""
+
+    _descriptor = -1  # of one that could not be opened
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -257,7 +261,12 @@ class Closing:
         return self._descriptor
 
     def __exit__(self, *_: object) -> None:
-        os.close(self._descriptor)
+        descriptor, self._descriptor = self._descriptor, -1
+        os.close(descriptor)
+
+    def __del__(self) -> None:
+        if self._descriptor >= 0:
+            self.__exit__()
 
 
 class Opened(Closing):

@@ -23,7 +23,8 @@ from .mirror import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+
+    from .mirror import Record
 
 
 WATCHED_FILES = 60  # the most recently written; a prompt checks only these for changes
@@ -63,7 +64,7 @@ class UnreadableError(ValueError):
     """A file cannot be read until it changes."""
 
 
-def read_document(descriptor: int, most_bytes: int) -> tuple[dict[str, Any], int]:
+def read_document(descriptor: int, most_bytes: int) -> tuple[Record, int]:
     """Return the JSON object in a file, empty for another value, and the file's size.
 
     Raises OSError; ValueError if it is longer than `most_bytes`; UnreadableError if it can never be
