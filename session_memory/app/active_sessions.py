@@ -20,7 +20,7 @@ from ..common.text.paths import relative
 from ..common.text.sanitize import for_people
 from ..sessions.states import State
 from ..sessions.transcripts.entries import Entry
-from ..sessions.transcripts.reader import is_request, later_request
+from ..sessions.transcripts.reader import is_request, is_title_of
 from .labels import project_of, quoted
 from .session_counts import NIGHT_HOURS as NIGHT_HOURS
 from .session_counts import active_since as active_since
@@ -89,8 +89,8 @@ class ActiveSession(NamedTuple):
 
     @property
     def shown_request(self) -> str:
-        """The last request; '' if it is the name, or says too little."""
-        return self.request if later_request(self.name, [self.request]) else ""
+        """The last request; '' if it is the name."""
+        return "" if is_title_of(self.name, self.request) else self.request
 
     @property
     def place(self) -> str:

@@ -23,7 +23,6 @@ from ...sessions.runtimes.outside import (
     added_folders,
     faults,
     load,
-    problem_beside,
 )
 from ...sessions.runtimes.records import CALLS, MESSAGES, RESULTS
 from ...sessions.runtimes.table import PREBUILT, built_in_runtimes, outside_file, read_outside_again
@@ -121,9 +120,7 @@ def _tried(point: PackagePoint, others: list[Runtime], environ: Mapping[str, str
         raise OutsideRuntimeError(
             f"{point.place} is not there" + (f": {point.folder}" if point.folder else "")
         )
-    runtime = load(point.place, point.folder)
-    if problem := problem_beside(runtime, others, PREBUILT):
-        raise OutsideRuntimeError(f"{point.place} {problem}")
+    runtime = load(point.place, point.folder, others, PREBUILT)
     faults.pop(runtime.name, None)
     for what, ask in _TRIALS.items():
         try:

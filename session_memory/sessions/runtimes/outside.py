@@ -14,7 +14,7 @@ from .base import Runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
     from typing import Any
 
     from .table import Row
@@ -131,8 +131,10 @@ class NotedRuntimes:
         return outcome
 
 
-def load(place: str, folder: str) -> Runtime:
-    """Return the runtime that "module:attribute" names.
+def load(
+    place: str, folder: str, others: Sequence[Runtime] = (), formats: Collection[str] = ()
+) -> Runtime:
+    """Return the runtime that "module:attribute" names, different from `others` and our `formats`.
 
     If one of its members that are asked about all sessions or events raises, a harmless answer counts
     and `faults` has the first fault. Raises OutsideRuntimeError."""
@@ -148,7 +150,7 @@ def load(place: str, folder: str) -> Runtime:
     if folder and not origin.startswith(f"{folder}/"):
         raise OutsideRuntimeError(f"another module is called {module} too: {origin}")
     try:
-        problem = _problem_with(runtime)
+        problem = _problem_with(runtime) or _problem_beside(runtime, others, formats)
         if not problem:
             _guard_members(runtime)
     except FAILURES as error:
@@ -158,7 +160,7 @@ def load(place: str, folder: str) -> Runtime:
     return runtime  # type: ignore[no-any-return]
 
 
-def problem_beside(runtime: Runtime, others: list[Runtime], formats: Collection[str]) -> str:
+def _problem_beside(runtime: Runtime, others: Sequence[Runtime], formats: Collection[str]) -> str:
     """Return why the runtime cannot be told from one of `others` or from our formats, or ''."""
     for other in others:
         for member in ("name", "TITLE", "SESSIONS_FOLDER", "OWN_ID_VARIABLE", "PROGRAM"):

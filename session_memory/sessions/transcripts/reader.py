@@ -439,10 +439,10 @@ def later_request(title: str, texts: Iterable[str]) -> str:
 
     `texts` are the user's, the latest first."""
     request = title_of(telling_request(filter(is_request, texts)))
-    return request if says_enough(request) and not _is_title_of(title, request) else ""
+    return request if says_enough(request) and not is_title_of(title, request) else ""
 
 
-def _is_title_of(title: str, request: str) -> bool:
+def is_title_of(title: str, request: str) -> bool:
     """Check if a title is this request, perhaps shortened or without its last punctuation."""
     start = title.rstrip(ELLIPSIS)
     words = one_line(request[: 2 * len(start) + 1])
