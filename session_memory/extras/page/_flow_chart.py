@@ -11,7 +11,7 @@ from ...history.patterns.flows import StepFlow
 
 Step = TypeVar("Step", bound=Hashable)
 
-NAME_CHARACTERS = 24
+NAME_CHARACTERS = 19  # what a phone has room for
 _LEAST_HEIGHT = 18  # of a step, enough for its name
 _GAP = 6
 _CURVES_HEIGHT = 240  # of all curves of a side together, at most

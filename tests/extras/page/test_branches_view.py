@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,3 +91,14 @@ def test_without_a_session_in_a_repository_it_says_so(tmp_path: Path) -> None:
             "No session from the last day is in a git repository"
             in page.view("/branches/judged").text
         )
+
+
+def test_a_branch_whose_repository_is_damaged_is_not_said_to_have_no_conflicts(
+    served: ServedPage, tmp_path: Path
+) -> None:
+    assert "not judged" not in served.view("/branches/judged").text
+    shutil.rmtree(tmp_path / "shop" / ".git" / "objects")
+    text = served.view("/branches/judged").text
+    assert "Not judged: main: " in text
+    assert text.count(">not judged<") == 2
+    assert ">none<" not in text

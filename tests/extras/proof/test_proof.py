@@ -372,6 +372,7 @@ def test_the_page_says_what_the_command_says(heeding: StoreUser) -> None:
         text = page.view("/proof/counted").text
     assert "40 of 40" in text
     assert "0 of 40" in text
+    assert "with <code>!</code> arrived" in text
     assert "prevent" not in text
 
 

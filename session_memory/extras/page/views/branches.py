@@ -44,10 +44,12 @@ def _judged(request: PageRequest) -> dict[str, Any]:
         if pair not in seen:
             seen.add(pair)
             repositories[clash.own.common_dir]["files"].append(_file(clash))
+    alone = [id(pairs.own) for pairs in unjudged if pairs.other is None and not pairs.paths]
     for pairs in unjudged[:SHOWN_FILES]:
         repositories[pairs.own.common_dir]["not_judged"].append(pairs.line)
     for repository in repositories.values():
         for branch in repository["branches"]:
+            branch["is_judged"] = branch["side"] not in alone
             branch["files"] = sum(
                 branch["label"] in (file["own"], file["other"]) for file in repository["files"]
             )
@@ -66,6 +68,7 @@ def _branch(side: Side) -> dict[str, Any]:
         for session in side.sessions
     ]
     return {
+        "side": id(side),
         "label": _label(side),
         "root": for_people(side.root),
         "sessions": sessions,
