@@ -18,17 +18,15 @@ if TYPE_CHECKING:
     from .changes import OwnSession
 
 
-def forked_before(
-    path: str, runtime: Runtime, oldest: float, now: float
-) -> tuple[float | None, set[str]]:
+def forked_before(read: NewEntries, oldest: float, now: float) -> tuple[float | None, set[str]]:
     """Return when a fork continued on its own, and the ids of the session's last entries.
 
-    The time is `now` if the fork has only copies so far, None if the session is not a fork. Entries
-    from before `oldest` do not count."""
-    try:
-        entries = entries_back_to(runtime, path, oldest)
-    except OSError:
-        return None, set()
+    `read` are its entries at first sight, which are read again if they do not reach back to
+    `oldest`. The time is `now` if the fork has only copies so far, None if the session is not a
+    fork. Raises OSError."""
+    entries = read.parsed
+    if read.is_partial:
+        entries = entries_back_to(read.runtime, read.session.path, oldest)
     ids = _ids_of(entries)
     own_entries = [entry for entry in entries if not entry.is_copy]
     if len(own_entries) == len(entries):

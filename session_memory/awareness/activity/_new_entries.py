@@ -66,12 +66,13 @@ class Budget:
 class NewEntries:
     """New `entries` of `session` in file order.
 
-    `title` is a pair of rank and text ('' if there is none). `cursor` is after the entries if a
-    whole line was read (`is_read`). `runtime` is the session's. Bytes before the offset `lowest`
-    were not read now; bytes before `titled` were searched for titles. `is_partial` means that older
-    entries were left unread, which the cursor notes for the next time; `is_first_sight` means that
-    there was no cursor. `bytes_read` counts the bytes read, `unreadable` the records that could not
-    be decoded."""
+    `parsed` has them too, and older entries in the bytes that were read. `title` is a pair of rank
+    and text ('' if there is none). `cursor` is after the entries if a whole line was read
+    (`is_read`). `runtime` is the session's. Bytes before the offset `lowest` were not read now;
+    bytes before `titled` were searched for titles. `is_partial` means that older entries were left
+    unread, which the cursor notes for the next time; `is_first_sight` means that there was no
+    cursor. `bytes_read` counts the bytes read, `unreadable` the records that could not be
+    decoded."""
 
     def __init__(self, session: Session, runtime: Runtime) -> None:
         self.session = session
@@ -81,6 +82,7 @@ class NewEntries:
         self.cursor = ReadCursor()
         self.is_read = False
         self.entries: list[Entry] = []
+        self.parsed: list[Entry] = []
         self.title: tuple[int, str] = (FIRST_PROMPT_RANK, "")
         self.is_partial = False
         self.is_first_sight = False
@@ -303,6 +305,7 @@ class _Reader:
             parsed = self.read_back(0, end, oldest, first_sight)
             new.entries = _not_before(oldest, parsed)
         new.is_partial = new.is_partial and len(new.entries) == len(parsed)
+        new.parsed = parsed
         new.cursor = behind
         new.cursor.unread = self._few_unread()
         self._remember(parsed, cursor or ReadCursor())

@@ -12,6 +12,7 @@ from .session_state import OwnState, SessionState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from ._new_entries import NewEntries
     from .actions import FileAction
     from .changes import OwnSession
     from .collisions._working_set import CollisionState
@@ -28,11 +29,19 @@ class OwnWork:
     `notes` belong to its repository. `sub_agents` are the offsets in the sub-agents' transcripts at
     the last update."""
 
-    def __init__(self, session: OwnSession, kept: SessionState, now: float, oldest: float) -> None:
+    def __init__(
+        self,
+        session: OwnSession,
+        kept: SessionState,
+        now: float,
+        oldest: float,
+        first: NewEntries | None = None,
+    ) -> None:
         """Read on in the transcript.
 
-        `kept` is the session's state. The first time, the transcript is read back to `oldest`.
-        Raises OSError if the transcript cannot be read."""
+        `kept` is the session's state. The first time, the transcript is read back to `oldest`,
+        unless its `first` entries were read already. Raises OSError if the transcript cannot be
+        read."""
         before = kept.own or OwnState()
         self.worktree = find_worktree(session.directory, session.user_dir)
         git_dir = self.worktree.git_dir if self.worktree else ""
@@ -51,22 +60,22 @@ class OwnWork:
         self.sub_agents: dict[str, int] = {}
         self._content = kept.collisions or ""
         if is_file(session.path):  # at first it has not said anything yet
-            self.state = self._read_on(session, before, now, oldest)
+            new = first if before.cursor is None else None
+            if new is None:
+                from ._new_entries import read_own
 
-    def _read_on(
-        self,
-        session: OwnSession,
-        before: OwnState,
-        now: float,
-        oldest: float,
+                new = read_own(session, before.cursor, now, oldest)
+            self.state = self._with(new, session, before, oldest)
+
+    def _with(
+        self, new: NewEntries, session: OwnSession, before: OwnState, oldest: float
     ) -> CollisionState:
-        from ._new_entries import read_own
+        """Return the state with the actions in the new entries and of the sub-agents."""
         from .actions import actions_of, sub_agent_actions
         from .collisions._working_set import CollisionState, resolve_symlinks
 
         state = CollisionState.load(self._content, before.updated)
         self.sub_agents = dict(state.sub_agents)
-        new = read_own(session, before.cursor, now, oldest)
         actions = actions_of(new.entries)
         actions += sub_agent_actions(
             session.sub_agents(), session.runtime, state.sub_agents, oldest

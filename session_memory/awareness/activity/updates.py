@@ -124,8 +124,8 @@ class UpdateContext:
     characters. Entries from before `oldest` were `seen` or are too old. Sessions that are not
     `recent` are reported only if it `is_start` of the work: the first prompt, or one after a long
     pause. `waiting` sessions could not be compared with this session's work at the last prompt;
-    each has how often that was late. `own_ids` are the ids of the last entries of this session if
-    they were read, else None."""
+    each has how often that was late. `own_read` are this session's entries if they were read at its
+    first prompt, and `own_ids` the ids of its last entries, else None."""
 
     def __init__(
         self,
@@ -142,6 +142,7 @@ class UpdateContext:
         self.limit = limit
         self._form = form
         self.work: OwnWork | None = None
+        self.own_read: NewEntries | None = None
         self.own_ids: set[str] | None = None
         self._words: PromptWords | None = None
         self.seen = seen_until(state.own, now)
@@ -154,7 +155,7 @@ class UpdateContext:
         """Return the context with another state, and another limit if given."""
         limit = self.limit if limit is None else limit
         context = UpdateContext(self.observed, state, self.now, limit, self._form)
-        context.own_ids = self.own_ids
+        context.own_read, context.own_ids = self.own_read, self.own_ids
         return context
 
     @property
@@ -188,7 +189,7 @@ class UpdateContext:
         if self.work is None:
             from ._own_work import OwnWork
 
-            inputs = (self.reader, self.state, self.now, self.oldest)
+            inputs = (self.reader, self.state, self.now, self.oldest, self.own_read)
             self.work = self.reader.deadline.attempt("collisions", OwnWork, *inputs)
         return self.work
 
@@ -271,15 +272,24 @@ def _reported_until(context: UpdateContext, known: KnownState) -> float | None:
         )
         return known.written
     if known.is_new(reader.key) and reader.path:
-        from ._forks import forked_before
-
-        inputs = (reader.path, reader.runtime, context.oldest, context.now)
-        since, context.own_ids = reader.deadline.attempt(reader.path, forked_before, *inputs) or (
-            None,
-            None,
-        )
-        return since
+        return reader.deadline.attempt(reader.path, _fork_time, context)
     return None
+
+
+def _fork_time(context: UpdateContext) -> float | None:
+    """Return when a fork continued on its own, after reading this session for the first time."""
+    from ._forks import forked_before
+    from ._new_entries import read_own
+
+    reader, oldest = context.reader, context.oldest
+    try:
+        read = read_own(reader, None, context.now, oldest)
+        since, context.own_ids = forked_before(read, oldest, context.now)
+    except OSError:
+        context.own_ids = set()
+        return None
+    context.own_read = read
+    return since
 
 
 class UpdateParts:

@@ -9,12 +9,14 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from records import append, assistant, exchange, show_told, tool_result, user, write
 
-from session_memory.awareness.activity import _forks
-from session_memory.awareness.activity._new_entries import NewEntries
+from session_memory.awareness.activity import _new_entries
+from session_memory.awareness.activity._forks import forked_before
+from session_memory.awareness.activity._new_entries import NewEntries, read_own
 from session_memory.awareness.activity.changes import Observation, OwnSession
 from session_memory.awareness.activity.delivery import resolved, with_last
 from session_memory.awareness.activity.report import Report, reports_of, summarize
@@ -30,8 +32,8 @@ from session_memory.awareness.activity.updates import (
     _select,
     open_update,
 )
-from session_memory.sessions.runtimes.base import Runtime
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
+from session_memory.sessions.runtimes.qwen import RUNTIME as QWEN
 from session_memory.sessions.settings.compiled import Settings
 from session_memory.sessions.transcripts.entries import Entry, Session, ToolUse
 
@@ -88,17 +90,17 @@ def edit_of(path: str, at: float) -> Entry:
     return Entry("assistant", "", timestamp=at, id=path, tools=(ToolUse("Edit", path, "edit"),))
 
 
-def test_a_first_prompt_reads_its_own_transcript_once_for_copies(
+def test_a_first_prompt_reads_its_own_transcript_once(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paths = []
-    entries_back_to = _forks.entries_back_to
+    read_back = _new_entries._Reader.read_back
 
-    def noted(runtime: Runtime, path: str, oldest: float) -> list[Entry]:
-        paths.append(path)
-        return entries_back_to(runtime, path, oldest)
+    def noted(reader: _new_entries._Reader, *inputs: Any, **options: Any) -> list[Entry]:
+        paths.append(reader._new.session.path)
+        return read_back(reader, *inputs, **options)
 
-    monkeypatch.setattr(_forks, "entries_back_to", noted)
+    monkeypatch.setattr(_new_entries._Reader, "read_back", noted)
     copied = scene.own.read_bytes()
     fork = scene.own.with_name("discord.jsonl")
     fork.write_bytes(copied + fork.read_bytes())
@@ -106,7 +108,29 @@ def test_a_first_prompt_reads_its_own_transcript_once_for_copies(
         text = delivery.text
     assert "ask discord" in text
     assert "hello" not in text
-    assert paths == [str(scene.own)]
+    assert paths.count(str(scene.own)) == 1
+
+
+def test_a_fork_is_known_by_copies_far_before_its_end(scene: Scene) -> None:
+    def line(number: int, role: str, kind: str, **more: object) -> str:
+        at = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(scene.now - 2000 + number))
+        message = {"role": role, "parts": [{"text": f"{number} " + "word " * 2000}]}
+        record = {"uuid": f"u{number}", "parentUuid": None, "sessionId": "own", "timestamp": at}
+        return json.dumps({**record, "type": kind, "cwd": "/app", **more, "message": message})
+
+    copied = line(0, "user", "user", forkedFrom={"sessionId": "other"})
+    own = [
+        line(number, *(("user", "user"), ("model", "assistant"))[number % 2])
+        for number in range(1, 120)
+    ]
+    scene.own.write_text("\n".join([copied, *own, ""]))
+    reader = OwnSession("own", QWEN, scene.state_file, str(scene.own), str(scene.app))
+    read = read_own(reader, None, scene.now, scene.now - 9000)
+    assert read.is_partial
+    assert not any(entry.is_copy for entry in read.parsed)
+    since, ids = forked_before(read, scene.now - 9000, scene.now)
+    assert since == pytest.approx(scene.now - 1999, abs=1)
+    assert ids == {f"u{number}" for number in range(120)}
 
 
 def test_resolve_moves_the_cursors_only_if_the_transcript_shows_the_last_update(
