@@ -90,7 +90,6 @@ OTHER_INSTALLS = {
 }
 OTHER_TOOLS = {
     "claude-code": "plugin, by hand",
-    "pi": "commands",
     "copilot": "plugin",
     "cline": "by hand",
     "openclaw": "by hand",

@@ -45,7 +45,8 @@ def with_server(content: bytes | None, path: Path, install: Install, launcher: s
     ):
         return content
     old, wanted = servers.get(NAME, {}), install.wanted_server(launcher)
-    new = {**wanted, **old, "command": wanted["command"]}  # a person may have switched it off
+    # a person may have switched it off
+    new = {**wanted, **(old or install.SERVER_DEFAULTS), "command": wanted["command"]}
     if new == old:
         return content
     if path.suffix == ".toml":

@@ -66,6 +66,8 @@ class Install:
     MCP_FILES: tuple[str, ...] = ()
     # the key in the first of MCP_FILES for our server; '' if an install adds none
     MCP_KEY = ""
+    # values of our server's first entry that its user may take away again
+    SERVER_DEFAULTS: Mapping[str, Any] = {}
     # The keys in STATUS_LINE_FILE that lead to the status line's command; () if the runtime runs
     # none
     STATUS_LINE: tuple[str, ...] = ()

@@ -107,6 +107,7 @@ def test_a_comment_stays_beside_the_value_that_it_is_about() -> None:
         (".qwen", "settings.json", BOM + MARKED),
         (".claude", "settings.json", BOM + '{"theme": "dark"}'),
         (".copilot", "mcp-config.json", BOM + "{}\r\n"),
+        (".pi/agent", "mcp.json", BOM + '{"autoEnableCodemode": false}\r\n'),
         (".config/opencode", "opencode.json", BOM + "{\n}\n"),
     ],
 )

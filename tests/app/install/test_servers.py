@@ -104,6 +104,17 @@ def test_what_a_user_adds_to_our_entry_stays_until_it_goes() -> None:
     )
 
 
+def test_a_way_to_offer_the_tools_that_a_user_chose_in_pi_stays() -> None:
+    """Pi removes `exposure` from the entry if its user chooses the usual value in `/mcp`."""
+    path, pi = Path("/home/me/.pi/agent/mcp.json"), runtime("pi").install
+    entry = json.loads(with_server(None, path, pi, LAUNCHER) or b"")
+    assert entry["mcpServers"]["session-memory"].pop("exposure") == "direct"
+    chosen = json.dumps(entry).encode()
+    assert with_server(chosen, path, pi, LAUNCHER) == chosen
+    moved = with_server(chosen, path, pi, LAUNCHER.replace("/me/", "/you/")) or b""
+    assert "exposure" not in json.loads(moved)["mcpServers"]["session-memory"]
+
+
 def test_a_server_that_is_not_ours_keeps_the_name() -> None:
     text = b'{"mcp": {"session-memory": {"type": "local", "command": ["other"]}}}'
     assert with_server(text, JSON, OPENCODE, LAUNCHER) == text
@@ -139,5 +150,6 @@ def test_every_runtime_that_an_install_adds_tools_to_names_the_file_and_the_key(
         "droid": ("mcp.json", "mcpServers"),
         "gemini": ("settings.json", "mcpServers"),
         "opencode": ("opencode.json", "mcp"),
+        "pi": ("mcp.json", "mcpServers"),
         "qwen-code": ("settings.json", "mcpServers"),
     }

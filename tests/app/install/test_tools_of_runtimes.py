@@ -28,6 +28,7 @@ NAMES = {
     "droid": "session-memory___{}",
     "gemini": "mcp_session-memory_{}",
     "opencode": "session-memory_{}",
+    "pi": "mcp__session_memory__{}",
     "qwen-code": "mcp__session-memory__{}",
 }
 FACT = "We avoid Redis here because it is serverless."
@@ -81,6 +82,19 @@ def test_each_tool_answers_through_a_real_client(
         if CALLS[tool][1] not in answer or any(refusal in answer for refusal in REFUSALS)
     }
     assert wrong == {}
+
+
+@pytest.mark.slow
+def test_pi_lists_the_tools_and_declares_them_to_its_model(
+    tmp_path: Path, npm_place: NpmPlace
+) -> None:
+    with user_with_tools(tmp_path, npm_place, "pi") as (user, _, _):
+        listed = user.program.execute("mcp", "list", "--json")
+        with user.model.lock:
+            declared = [one["name"] for one in user.model.requests[-1].body["tools"]]
+    assert '"connected"' in listed
+    assert {NAMES["pi"].format(tool) for tool in CALLS} <= {*declared}
+    assert "codemode" not in declared  # its user did not switch that on
 
 
 def test_each_tool_has_a_call() -> None:
@@ -153,7 +167,9 @@ def settings(home: Path) -> dict[str, bytes]:
         ".claude/settings.json",
         ".codex/config.toml",
         ".copilot/mcp-config.json",
+        ".factory/mcp.json",
         ".gemini/settings.json",
+        ".pi/agent/mcp.json",
         ".qwen/settings.json",
         ".config/opencode/opencode.json",
     )

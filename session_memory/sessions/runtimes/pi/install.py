@@ -16,6 +16,10 @@ class PiInstall(Install):
     """Our hooks come as an extension."""
 
     HOME_FOLDER = ".pi"
+    MCP_FILES, MCP_KEY = ("mcp.json",), "mcpServers"  # Pi before 0.99 ignores it
+    # otherwise Pi would switch on `codemode` for our tools, and only its scripts could call them
+    SERVER_DEFAULTS = {"exposure": "direct"}
+    HAS_BOM = True
     SHOWS_STATUS = True
     RENAME, CLEAR, RESUME = "/name {name}", "/new", "pi --session {id}"
     START = "pi {prompt}"
