@@ -38,6 +38,23 @@ def test_a_long_rollout_read_forward_is_not_kept_in_memory() -> None:
     assert kept == [100, 100, 100]
 
 
+def test_a_sub_agent_whose_task_is_encrypted_is_a_call_and_its_end_is_none() -> None:
+    """As Codex 0.171 writes it for the models of its catalogue."""
+
+    def entry(kind: str, call_id: str) -> Entry | None:
+        item = {"type": "SubAgentActivity", "id": call_id, "kind": kind}
+        item |= {"agent_thread_id": "01a22ba1-eb03", "agent_path": "/root/count"}
+        payload = {"type": "item_completed", "turn_id": "t1", "item": item}
+        return CODEX.entry({"type": "event_msg", "ordinal": 7, "payload": payload}, 0)
+
+    started = entry("started", "call_1")
+    assert started is not None
+    assert [(use.name, use.argument, use.call_id) for use in started.tools] == [
+        ("spawn_agent", "/root/count", "call_1")
+    ]
+    assert entry("completed", "subagent-completed-1") is None
+
+
 def test_what_an_image_stands_between_was_not_typed() -> None:
     content = [
         {"type": "input_text", "text": "Look at this."},

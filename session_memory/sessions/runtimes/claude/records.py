@@ -1,4 +1,4 @@
-"""Decodes the records of Claude Code and claude-agent-sdk, 1.0.51 to 2.1.329.
+"""Decodes the records of Claude Code and claude-agent-sdk, 1.0.51 to 2.1.332.
 
 Only listed types of records are read, because newer versions repeat whole requests, including
 injected text, in records of other types.

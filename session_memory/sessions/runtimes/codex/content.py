@@ -261,6 +261,8 @@ def _uses(item: Record) -> tuple[ToolUse, ...]:
         return tool_use(name, item.get("arguments"), ARGUMENTS, "other", call_id)
     if kind == "CollabAgentToolCall":
         return tool_use(as_string(item.get("tool")) or "agent", item, ("prompt",), "other", call_id)
+    if kind == "SubAgentActivity" and item.get("kind") == "started":  # its task is encrypted
+        return tool_use("spawn_agent", item, ("agent_path",), "other", call_id)
     return (
         tool_use("web_search", {"query": item.get("query")}, ARGUMENTS, "other", call_id)
         if kind == "WebSearch"

@@ -1,4 +1,4 @@
-"""Decodes the lines of rollouts of Codex 0.77 to 0.169, and from before September 2025.
+"""Decodes the lines of rollouts of Codex 0.77 to 0.171, and from before September 2025.
 
 A rollout shows a turn twice: as the model saw it (`response_item`) and, in later versions (0.169,
 not yet 0.140), as a person saw it (`item_completed`). If the model writes JavaScript that calls the
