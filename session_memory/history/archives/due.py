@@ -35,14 +35,16 @@ _EVERY = 10**9
 DueArchive = tuple[str, str]  # the id of a session, and its transcript
 
 
-def due_archives(store: SqliteStore, location: StoreLocation, since: float) -> Iterator[DueArchive]:
+def due_archives(
+    store: SqliteStore, location: StoreLocation, since: float, known: KnownArchives
+) -> Iterator[DueArchive]:
     """Yield the sessions whose last conversation has ended and is not archived.
 
     They belong to a person or an agent. All that ended before `since` (seconds since 1970) count as
-    archived. Sessions of an agent home or of a host's group are archived there instead. Raises
-    DatabaseError, OSError."""
+    archived. Sessions of an agent home or of a host's group are archived there instead. `known` has
+    the run's archives. Raises DatabaseError, OSError."""
     since -= SLACK_SECONDS + location.settings.gap / 1000
-    known, directory = KnownArchives(), location.home.conversations_dir
+    directory = location.home.conversations_dir
     for session_id, transcript in _ended(store, round(since * 1000), archived_elsewhere(location)):
         if not _is_archived(known, directory, session_id, os.stat(transcript).st_mtime):
             yield session_id, transcript
@@ -163,13 +165,16 @@ def only_in_store(store: SqliteStore, location: StoreLocation) -> int:
 def write_due(
     due: Iterator[DueArchive],
     location: StoreLocation,
+    known: KnownArchives,
     is_over: Callable[[], bool],
 ) -> tuple[int, list[str]]:
-    """Write archives until `is_over`; return their number, and an error line per failure."""
+    """Write archives until `is_over`; return their number, and an error line per failure.
+
+    `known` has the run's archives."""
     home, settings = location.home, location.home.settings()
     privacy = Privacy(location.environ, home)
     names: dict[str, str] | None = None
-    known, written, problems = KnownArchives(), 0, []
+    written, problems = 0, []
     for session_id, transcript in due:
         if names is None:
             settle(home.conversations_dir, privacy)

@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from ...common.errors import SessionMemoryError
-from ...common.system.files import Opened, lock, read_at
 from ...common.system.json import as_list, as_string
 from ...common.text.format import counted, one_line, shorten
 from ...common.text.sanitize import for_people, for_prompt
@@ -24,10 +23,9 @@ from ...sessions.settings.privacy import Privacy
 from ...sessions.settings.rules import Rule, stricter
 from ...sessions.transcripts.pointers import earlier_names
 from ._beginnings import Beginnings
-from .format import TRAILER_BYTES, facts_in, title_in
+from ._folder import ArchivesLock, KnownFolder, archive_facts, archive_names
 
 RECENT_CHARACTERS = 500
-FIRST_LINE_BYTES = 4096
 
 
 def find_archive(directory: str, session_id: str) -> tuple[str, dict[str, Any]] | None:
@@ -43,42 +41,67 @@ def find_archive(directory: str, session_id: str) -> tuple[str, dict[str, Any]] 
 
 
 class KnownArchives:
-    """A cache of each archive's session, for a run that looks up many sessions.
+    """The archives that a run knows, so it does not list a folder for each of many sessions.
 
     It also has the `beginnings` of transcripts that the run has read."""
 
     def __init__(self) -> None:
         self.beginnings = Beginnings()
         # by folder, independent of the path to it
-        self._sessions: dict[tuple[int, int], dict[str, str]] = {}
+        self._folders: dict[tuple[int, int], KnownFolder] = {}
 
-    def find(self, directory: str, session_id: str) -> tuple[str, dict[str, Any]] | None:
-        """Return the path and the facts of a session's archive, without applying rules."""
+    def folder(self, directory: str) -> KnownFolder:
+        """Return the known archives of a folder. Raises OSError."""
         status = os.stat(directory)
-        known = self._sessions.setdefault((status.st_dev, status.st_ino), {})
-        names = _names(directory)
-        for name in names:
-            if name not in known:
-                known[name] = (_facts(f"{directory}/{name}") or {}).get("session", "")
-        for name in names:
-            if known[name] == session_id:
-                facts = _facts(f"{directory}/{name}")
-                if facts is not None and facts["session"] == session_id:
-                    return f"{directory}/{name}", facts
-        return None
+        return self._folders.setdefault((status.st_dev, status.st_ino), KnownFolder())
+
+    def find(
+        self, directory: str, session_id: str, token: bytes | None = None
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the path and the facts of a session's archive, without applying rules.
+
+        `token` is from the lock that the caller holds. Without the lock, an archive that
+        another process has just added may be missing. Raises OSError."""
+        folder = self.folder(directory)
+        archive = folder.find(directory, session_id)
+        if archive is None and not folder.is_current(directory, token):
+            folder.read(directory, token)
+            archive = folder.find(directory, session_id)
+        return archive
+
+    def move(self, before: str, path: str, session_id: str) -> None:
+        """Note that a session's archive moves from the path `before`, '' if it is new, to `path`.
+
+        Raises OSError."""
+        if before:
+            self.folder(os.path.dirname(before)).remove(os.path.basename(before))
+        self.folder(os.path.dirname(path)).add(os.path.basename(path), session_id)
+
+    @contextmanager
+    def changing(self, held: ArchivesLock, *directories: str) -> Iterator[None]:
+        """Keep knowing folders that the caller, who holds the lock, changes meanwhile."""
+        token = held.token
+        current = [
+            (directory, folder)
+            for directory, folder in zip(directories, map(self.folder, directories))
+            if folder.is_current(directory, token)
+        ]
+        yield
+        for directory, folder in current:
+            folder.set_current(directory, held.token)
 
 
 def list_archives(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the path and the facts of every archive in `directory`, in no particular order."""
-    for name in _names(directory):
-        facts = _facts(f"{directory}/{name}")
+    for name in archive_names(directory):
+        facts = archive_facts(f"{directory}/{name}")
         if facts is not None:
             yield f"{directory}/{name}", facts
 
 
 def given_title(path: str) -> str:
     """Return the title that a person gave the archive at this path; '' if there is none."""
-    facts = _facts(path) or {}
+    facts = archive_facts(path) or {}
     return str(facts["title"]) if facts.get("is_named") else ""
 
 
@@ -88,34 +111,6 @@ def free_path(stem: str) -> str:
     while os.path.lexists(path):
         path, number = f"{stem}-{number}.md", number + 1
     return path
-
-
-def _names(directory: str) -> list[str]:
-    try:
-        return [
-            name
-            for name in os.listdir(directory)
-            if name.endswith(".md") and not name.startswith(".")
-        ]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
-def _facts(path: str) -> dict[str, Any] | None:
-    """Return the facts in the last line of the archive at this path; None if it is not an
-    archive."""
-    try:
-        with Opened(path) as descriptor:
-            size = os.fstat(descriptor).st_size
-            end = read_at(descriptor, max(0, size - TRAILER_BYTES), size)
-            facts = facts_in(end.decode("utf-8", "replace"))
-            # as of earlier versions
-            if facts is not None and not isinstance(facts.get("title"), str):
-                first = read_at(descriptor, 0, FIRST_LINE_BYTES).partition(b"\n")[0]
-                facts["title"] = title_in(first.decode("utf-8", "replace"))
-            return facts
-    except OSError:
-        return None
 
 
 def compaction_text(archive: str) -> str:
@@ -230,21 +225,27 @@ def visible_archives(directory: str, privacy: Privacy) -> list[tuple[str, dict[s
             with private_folder(directory) as folder:
                 if not os.listdir(folder):
                     return visible
-        held = lock(f"{directory}/.lock", _WAIT_SECONDS)
+        held = ArchivesLock(directory, _WAIT_SECONDS)
     # There is no private folder, or another process is writing
     except (OSError, SessionMemoryError):
         return visible
     try:
         with private_folder(directory, make=True) as folder:
+            shown = [
+                (path, facts)
+                for path, facts in list_archives(folder)
+                if not rule_of(facts, privacy).is_private
+            ]
+            if hidden or shown:
+                held.change_token()
             for path in hidden:
                 _move(path, folder)
-            for path, facts in list_archives(folder):
-                if not rule_of(facts, privacy).is_private:
-                    visible.append((_move(path, directory), facts))
+            for path, facts in shown:
+                visible.append((_move(path, directory), facts))
     except (OSError, OutsideGroupError):
         pass
     finally:
-        os.close(held)
+        held.close()
     return visible
 
 

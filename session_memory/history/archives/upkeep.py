@@ -14,7 +14,7 @@ from ...sessions.settings.homes import private_beside
 from ...sessions.settings.host_layout import Layout
 from ...sessions.settings.privacy import Privacy
 from .due import archived_elsewhere, due_archives, history, write_due
-from .list import given_title, settle
+from .list import KnownArchives, given_title, settle
 from .writer import archive_group_session
 
 if TYPE_CHECKING:
@@ -39,24 +39,25 @@ def write(run: Run) -> None:
     if run.is_spent():
         return
     store, location, runs = run.store, run.location, run.runs
-    due = due_archives(store, location, runs.archived_until or run.record.began)
-    run.record.archived, problems = write_due(due, location, run.is_spent)
+    known = KnownArchives()
+    due = due_archives(store, location, runs.archived_until or run.record.began, known)
+    run.record.archived, problems = write_due(due, location, known, run.is_spent)
     if not run.is_spent():
         runs.archived_until = run.record.began
         # once all is archived, look again after a day
         is_due = run.record.began - runs.history_archived_at >= HISTORY_SECONDS
         if is_due and location.home.settings().archive_history:
-            problems += _write_history(run)
+            problems += _write_history(run, known)
     for problem in problems:
         run.note(problem)
 
 
-def _write_history(run: Run) -> list[str]:
+def _write_history(run: Run, known: KnownArchives) -> list[str]:
     """Write archives of the history, for at most HISTORY_CPU_SECONDS; return the problems."""
     is_over = run.within(HISTORY_CPU_SECONDS)
     is_elsewhere = archived_elsewhere(run.location)
     due = history(run.store, run.location, is_elsewhere)
-    written, problems = write_due(due, run.location, is_over)
+    written, problems = write_due(due, run.location, known, is_over)
     run.record.archived += written
     run.runs.history_archived_at = 0.0 if is_over() else run.record.began
     return problems
@@ -102,7 +103,7 @@ def write_again(run: Run, archives: list[list[str]]) -> None:
             )
         except (SessionMemoryError, OSError) as error:
             problems.append(f"{transcript}: it could not be archived: {described(error)}")
-    problems += write_due(iter(due), run.location, lambda: False)[1]
+    problems += write_due(iter(due), run.location, KnownArchives(), lambda: False)[1]
     if gone:
         problems.append(
             f"the transcripts of these archives are gone, so delete the archives by hand: "

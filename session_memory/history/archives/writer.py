@@ -7,10 +7,10 @@ cleared.
 import os
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any, BinaryIO
 
-from ...common.system.files import Opened, lock, make_private_dir, open_private, open_regular
+from ...common.system.files import Opened, make_private_dir, open_private, open_regular
 from ...common.system.quick_json import decode_line
 from ...common.text.format import one_line, shorten
 from ...common.text.sanitize import for_people, shortened
@@ -33,6 +33,7 @@ from ...sessions.transcripts.reader import (
 from . import format
 from ._archived import ArchivedEntries
 from ._beginnings import ArchivedFamily, Beginnings
+from ._folder import ArchivesLock
 from .list import (
     KnownArchives,
     free_path,
@@ -50,6 +51,7 @@ PROMPT_TITLE_CHARACTERS = 60
 DIRECTORIES_CHARACTERS = 4096
 MOST_KIN = 8  # the number of transcripts with the same beginning that an archive's last line names
 _CHUNK_BYTES = 1024 * 1024
+_BODY = ".body"
 
 
 class ArchiveSource:
@@ -187,14 +189,11 @@ def write_archive(
     archive keeps messages that a truncated or replaced transcript has lost. `now` is in seconds
     since 1970. Raises OSError, and LockedError if another process writes for a long time."""
     make_private_dir(directory)
-    held = lock(f"{directory}/.lock", LOCK_WAIT_SECONDS)
-    try:
-        with ExitStack() as stack:
-            return _ArchiveUpdate(source, directory, known or KnownArchives(), stack).write(
-                style, now, privacy
-            )
-    finally:
-        os.close(held)
+    with ExitStack() as stack:
+        held = ArchivesLock(directory, LOCK_WAIT_SECONDS)
+        stack.callback(held.close)
+        update = _ArchiveUpdate(source, directory, known or KnownArchives(), held, stack)
+        return update.write(style, now, privacy)
 
 
 class _ArchiveUpdate:
@@ -203,15 +202,21 @@ class _ArchiveUpdate:
     `stack` keeps the private folder open."""
 
     def __init__(
-        self, source: ArchiveSource, directory: str, known: KnownArchives, stack: ExitStack
+        self,
+        source: ArchiveSource,
+        directory: str,
+        known: KnownArchives,
+        held: ArchivesLock,
+        stack: ExitStack,
     ) -> None:
         self._source = source
         self._directory = directory
         self._stack = stack
         self._known = known
+        self._held = held
         self._private = stack.enter_context(private_folder_if_there(directory))
-        before = known.find(directory, source.session_id) or (
-            self._private and known.find(self._private, source.session_id)
+        before = known.find(directory, source.session_id, held.token) or (
+            self._private and known.find(self._private, source.session_id, held.token)
         )
         self._path, self._facts = before or ("", {})
 
@@ -227,7 +232,7 @@ class _ArchiveUpdate:
         temporary = f"{folder}/.{source.session_id}.tmp"
         gate = judged.gate if judged is not None else None
         try:
-            written = _write_whole(source, temporary, style, now, gate)
+            written = self._write_whole(temporary, style, now, gate)
             if self._has_more_than(written):
                 written = _write_appended(source, temporary, style, self._path, self._facts, gate)
             if not written.messages:
@@ -235,8 +240,33 @@ class _ArchiveUpdate:
             is_hidden = judged is not None and judged.is_private(written)
             return self._replace(temporary, written, is_private=is_hidden)
         finally:
-            if os.path.lexists(temporary):
-                os.unlink(temporary)
+            with self._changing():
+                for path in (temporary, temporary + _BODY):
+                    if os.path.lexists(path):
+                        os.unlink(path)
+
+    def _write_whole(
+        self, path: str, style: format.ArchiveStyle, now: float, gate: Gate | None
+    ) -> WrittenArchive:
+        """Write the whole transcript to `path`. Raises OSError."""
+        source = self._source
+        # Open neither a second time: somebody with write access to the directory could have
+        # replaced it with a symlink meanwhile.
+        with ExitStack() as files:
+            with self._changing():
+                messages = files.enter_context(_create(path + _BODY))
+                file = files.enter_context(_create(path))
+            written = _write_messages(source, messages, style, lambda entry: True, gate)
+            messages.seek(0)
+            file.write(format.render_header(written.title, now).encode())
+            _copy(messages, file)
+            file.write(format.render_trailer(written.facts(source)).encode())
+        return written
+
+    def _changing(self) -> AbstractContextManager[None]:
+        """Return a context for a short change, so only others' changes make the run list again."""
+        folders = filter(None, (self._directory, self._private))
+        return self._known.changing(self._held, *folders)
 
     def _keep_names(self) -> None:
         """Keep names that a person gave, until the session gets new ones."""
@@ -265,9 +295,13 @@ class _ArchiveUpdate:
         if os.path.dirname(self._path) != folder or is_renamed:
             date = time.strftime("%Y-%m-%d", time.localtime(written.first))
             target = free_path(f"{folder}/{date}-{slug or written.session_id[:8]}")
-        if self._path and target != self._path:
-            os.rename(self._path, target)
-        os.replace(temporary, target)
+        with self._changing():
+            if target != self._path:
+                self._held.change_token()
+                self._known.move(self._path, target, written.session_id)
+            if self._path and target != self._path:
+                os.rename(self._path, target)
+            os.replace(temporary, target)
         if folder == self._directory:
             return target
         return private_path(self._directory, os.path.basename(target))
@@ -307,26 +341,6 @@ class _Judged:
             else False
         )
         return is_hidden or rule_of(written.facts(self._source), self._privacy).is_private
-
-
-def _write_whole(
-    source: ArchiveSource, path: str, style: format.ArchiveStyle, now: float, gate: Gate | None
-) -> WrittenArchive:
-    """Write the whole transcript to `path`. Raises OSError."""
-    body = path + ".body"
-    try:
-        # Open neither a second time: somebody with write access to the directory could have
-        # replaced it with a symlink meanwhile.
-        with _create(body) as messages, _create(path) as file:
-            written = _write_messages(source, messages, style, lambda entry: True, gate)
-            messages.seek(0)
-            file.write(format.render_header(written.title, now).encode())
-            _copy(messages, file)
-            file.write(format.render_trailer(written.facts(source)).encode())
-    finally:
-        if os.path.lexists(body):
-            os.unlink(body)
-    return written
 
 
 def _still_holds(source: ArchiveSource, facts: dict[str, Any]) -> bool:

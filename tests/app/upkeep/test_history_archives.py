@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from pathlib import Path
 
 from records import exchange, write
@@ -69,6 +70,26 @@ def test_what_will_be_deleted_first_is_archived_first(tmp_path, monkeypatch):
     assert user.upkeep() == 1
     assert "question1 0" in user.archived()
     assert "question2 0" not in user.archived()
+
+
+def test_upkeep_lists_the_archives_as_often_however_many_it_writes(tmp_path, monkeypatch):
+    listed: Counter[str] = Counter()
+    list_directory = os.listdir
+
+    def recorded(path: str) -> list[str]:
+        listed[os.path.basename(os.path.realpath(path))] += 1
+        return list_directory(path)
+
+    monkeypatch.setattr(os, "listdir", recorded)
+    counts = []
+    for sessions in (3, 12):
+        user = Veteran(tmp_path / str(sessions))
+        for number in range(sessions):
+            user.talk(number, 20)
+        listed.clear()
+        assert user.upkeep() == sessions
+        counts.append(listed["conversations"])
+    assert counts[0] == counts[1]
 
 
 def test_a_setting_refuses_it(tmp_path):
