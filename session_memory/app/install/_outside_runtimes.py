@@ -20,8 +20,10 @@ from ...sessions.runtimes.outside import (
     FAILURES,
     NotedRuntimes,
     OutsideRuntimeError,
+    OverdueRuntimeError,
     added_folders,
     faults,
+    in_time,
     load,
 )
 from ...sessions.runtimes.records import CALLS, MESSAGES, RESULTS
@@ -124,7 +126,9 @@ def _tried(point: PackagePoint, others: list[Runtime], environ: Mapping[str, str
     faults.pop(runtime.name, None)
     for what, ask in _TRIALS.items():
         try:
-            ask(runtime, environ)
+            in_time(f"{what} of {point.place}", ask, runtime, environ)
+        except OverdueRuntimeError:
+            raise
         except FAILURES as error:
             raise OutsideRuntimeError(
                 f"{what} of {point.place} raised {type(error).__name__}: {error}"

@@ -10,6 +10,8 @@ import sys
 
 from ...common.system.files import read_whole
 from ...common.system.json import as_object, decode
+from . import _call_limit
+from ._call_limit import CallLimit, OverdueCallError
 from .base import Runtime
 
 TYPE_CHECKING = False
@@ -79,12 +81,18 @@ _HARMLESS_RECORDS: dict[str, object] = {
 # the first fault of each runtime that was met in this process, by its name
 faults: dict[str, str] = {}
 added_folders: list[str] = []  # to sys.path
+_limit = CallLimit()
+_overdue: set[str] = set()  # the runtimes that are asked nothing more in this process
 _loaded: dict[Row, Runtime | OutsideRuntimeError] = {}
 _guarded: list[Runtime] = []
 
 
 class OutsideRuntimeError(Exception):
     """A runtime in another package cannot be used; the message says why."""
+
+
+class OverdueRuntimeError(OutsideRuntimeError):
+    """A runtime in another package takes too long."""
 
 
 class NotedRuntimes:
@@ -116,6 +124,8 @@ class NotedRuntimes:
                 try:
                     runtimes.append(self._load_once(row))
                 except OutsideRuntimeError as error:
+                    if name not in faults and isinstance(error, OverdueRuntimeError):
+                        _report(f"{error}")
                     faults.setdefault(name, f"{error}")
         return runtimes
 
@@ -136,14 +146,17 @@ def load(
 ) -> Runtime:
     """Return the runtime that "module:attribute" names, different from `others` and our `formats`.
 
-    If one of its members that are asked about all sessions or events raises, a harmless answer counts
-    and `faults` has the first fault. Raises OutsideRuntimeError."""
+    If one of its members that are asked about all sessions or events raises or is overdue, a harmless
+    answer counts and `faults` has the first fault. Raises OutsideRuntimeError."""
     module, _, attribute = place.partition(":")
     if folder and folder not in sys.path:
         sys.path.append(folder)  # last, so it hides no other module
         added_folders.append(folder)
     try:
-        runtime = getattr(__import__(module, fromlist=[attribute]), attribute)
+        imported = in_time(f"the import of {place}", __import__, module, {}, {}, [attribute])
+        runtime = getattr(imported, attribute)
+    except OverdueRuntimeError:
+        raise
     except FAILURES as error:
         raise OutsideRuntimeError(f"{place} cannot be loaded: {_described(error)}") from error
     origin = str(getattr(sys.modules[module], "__file__", ""))
@@ -224,20 +237,52 @@ def _guard_members(runtime: Runtime) -> None:
 
 
 def _guard(runtime: Runtime, ask: Callable[..., Any], harmless: object) -> Callable[..., Any]:
-    """Return a function like `ask`, with a harmless answer if that raises."""
-    name = runtime.name
+    """Return a function like `ask`, with a harmless answer if that raises or takes too long."""
+    name, member = runtime.name, getattr(ask, "__name__", "a member")
+
+    def listed(*arguments: object, **named: object) -> object:
+        return list(ask(*arguments, **named))
+
+    member_or_list = listed if type(harmless) is list else ask
 
     def answer(*arguments: object, **named: object) -> object:
-        try:
-            given = ask(*arguments, **named)
-            return list(given) if type(harmless) is list else given
-        except FAILURES as error:
-            faults.setdefault(
-                name, f"{getattr(ask, '__name__', 'a member')} raised {_described(error)}"
-            )
-            return harmless(runtime, *arguments, **named) if callable(harmless) else harmless
+        if name not in _overdue:
+            is_part = _limit.is_running  # of another call, which is overdue as a whole
+            is_of_all = member == "refresh" and bool(arguments[1:] or named.get("everything"))
+            seconds = _call_limit.ALL_SESSIONS_SECONDS if is_of_all else _call_limit.SECONDS
+            try:
+                return _limit.run(seconds, member_or_list, *arguments, **named)
+            except OverdueCallError:
+                if is_part:
+                    raise
+                _overdue.add(name)
+                problem = f"{member} {_was_overdue(seconds)}"
+                faults.setdefault(name, problem)
+                package = type(runtime).__module__.partition(".")[0]
+                _report(f"{runtime.TITLE}, of the package {package}: {problem}")
+            except FAILURES as error:
+                faults.setdefault(name, f"{member} raised {_described(error)}")
+        return harmless(runtime, *arguments, **named) if callable(harmless) else harmless
 
     return answer
+
+
+def in_time(what: str, ask: Callable[..., Any], *arguments: object) -> Any:
+    """Return the answer of code in another package. Raises OverdueRuntimeError."""
+    try:
+        return _limit.run(_call_limit.SECONDS, ask, *arguments)
+    except OverdueCallError:
+        raise OverdueRuntimeError(f"{what} {_was_overdue(_call_limit.SECONDS)}") from None
+
+
+def _was_overdue(seconds: float) -> str:
+    return f"did not end within {seconds:g} seconds"
+
+
+def _report(problem: str) -> None:
+    from ...common.system.terminal import print_error  # only commands have a limit
+
+    print_error(problem, "its sessions are left out; session-memory doctor checks it")
 
 
 def _described(error: BaseException) -> str:

@@ -322,6 +322,79 @@ def test_one_that_breaks_later_stops_no_hook_and_no_command(
     assert (done.returncode, done.stdout) == (0, "Nothing new in 2 files.\n"), done.stderr
 
 
+HANGS = "while True:\n            pass\n"
+SHORT = (
+    "import sys; from session_memory.sessions.runtimes import _call_limit; _call_limit.SECONDS = 1; "
+    "from session_memory.cli import main; sys.exit(main())"
+)
+
+
+def run_with_short_limit(machine: Machine, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command that gives code of other packages one second."""
+    environ = {**machine.environ, "PYTHONPATH": str(PACKAGE.parents[1])}
+    command = [sys.executable, "-c", SHORT, *words]
+    return subprocess.run(
+        command, env=environ, cwd=machine.home, capture_output=True, text=True, timeout=100
+    )
+
+
+@pytest.mark.parametrize("member", ["is_own", "all_folders", "refresh"])
+def test_one_that_never_returns_is_named_by_doctor_and_left_out_by_commands(
+    member: str, machine: Machine, tmp_path: Path
+) -> None:
+    package = broken(tmp_path)
+    name_in_settings(machine, package)
+    findings(machine)
+    source = (package / "__init__.py").read_text()
+    hanging = f"    def {member}(self, *_):\n        {HANGS}\n\nRUNTIME"
+    (package / "__init__.py").write_text(source.replace("RUNTIME", hanging, 1))
+
+    if member == "all_folders":
+        done = run_with_short_limit(machine, "sessions", "--all")
+        assert done.returncode == 0, done.stderr
+        assert "ship it" in done.stdout
+        assert done.stderr.splitlines() == [
+            f"session-memory: Anvil, of the package {package.name}: project_sessions did not end "
+            "within 1 seconds",
+            "  its sessions are left out; session-memory doctor checks it",
+        ]
+    done = run_with_short_limit(machine, "doctor", "hooks", "--json")
+    found = [one for one in json.loads(done.stdout)["findings"] if one["about"] == "runtimes"]
+    wrong = [one["text"] for one in found if one["state"] == "wrong"]
+    what = {"all_folders": "reading its newest session"}.get(member, member)
+    assert [text.partition(": ")[2] for text in wrong] == [
+        f"{what} of {package.name}:RUNTIME did not end within 1 seconds"
+    ]
+    done = run_with_short_limit(machine, "sessions", "--all")  # it is not noted any more
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_import_that_never_ends_is_named_by_doctor_and_left_out_by_commands(
+    machine: Machine, tmp_path: Path
+) -> None:
+    package = broken(tmp_path)
+    name_in_settings(machine, package)
+    findings(machine)
+    (package / "__init__.py").write_text("import time\ntime.sleep(1000)\n")
+    problem = f"the import of {package.name}:RUNTIME did not end within 1 seconds"
+    done = run_with_short_limit(machine, "sessions", "--all")
+    assert problem in done.stderr
+    assert "ship it" in done.stdout
+    done = run_with_short_limit(machine, "doctor", "hooks")
+    assert problem in " ".join(done.stdout.split())
+
+
+def test_a_call_in_time_is_not_interrupted_later(machine: Machine, tmp_path: Path) -> None:
+    """The timer of a call that has ended rings during the next one."""
+    slow = "    def all_folders(self, config_dir):\n        import time\n        time.sleep(.7)\n"
+    slow += "        return super().all_folders(config_dir)\n\n\nRUNTIME"
+    name_in_settings(machine, broken(tmp_path, ("RUNTIME", slow)))
+    findings(machine)
+    done = run_with_short_limit(machine, "sessions", "--all")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Rename the cart" in done.stdout
+
+
 def test_one_that_was_noted_before_this_package_had_its_name_is_left_out(
     machine: Machine, tmp_path: Path
 ) -> None:
