@@ -32,6 +32,9 @@ _MAKE_ROOM = "nothing was lost: free some space and run it again"
 _CHECKED_NEXT = (
     "the next run checks it and, if it is damaged, makes a new one from everything that can be read"
 )
+_MAKE_WRITABLE = (
+    "nothing was lost: make the file, its folder and its disk writable, and run any command again"
+)
 _MOVE_IT = (
     "move the file itself there, or remove the link; SESSION_MEMORY_DIR names another "
     "directory for the store"
@@ -150,6 +153,11 @@ class Database:
                 if _names(self._migrations) <= self._applied(connection):
                     self.obstacle = error
                     return connection
+            reason = f"{error}".removeprefix(f"{self.path}: ")
+            error = DatabaseError(
+                f"{self.path}: this version must update it first, and it cannot be written: {reason}",
+                error.hint or _MAKE_WRITABLE,
+            )
         except CorruptDatabaseError:
             pass
         connection.close()

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -190,6 +191,21 @@ def test_what_cannot_be_taken_in_is_a_failure_that_says_why(machine, case, words
     assert CASES[case] in done.stdout + done.stderr
     assert done.stdout + done.stderr
     assert "[Errno" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("case", [full, limited, read_only], ids=lambda case: case.__name__)
+def test_a_store_of_an_earlier_version_that_cannot_be_updated_is_named_with_the_remedy(
+    machine, case
+):
+    with closing(sqlite3.connect(machine.database)) as connection, connection:
+        connection.execute("DELETE FROM migrations WHERE name = 'add_advisors'")
+    for words in (("search", "cherry"), ("conversations",)):
+        with case(machine):
+            done = run(machine, *words)
+        said = done.stderr.replace("\n ", "")
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert "store/memory.db: this version must update it first, and it cannot be written" in said
+        assert "nothing was lost: " in said
 
 
 def test_a_store_with_a_log_that_was_left_is_read_where_nothing_can_be_made(machine):
