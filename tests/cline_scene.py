@@ -21,12 +21,21 @@ class ClineSession:
         self.path = folder / f"{self.id}.messages.json"
         manifest = {"session_id": self.id, "cwd": str(directory), "metadata": {}}
         manifest["started_at"] = stamp(at or time.time())
-        (folder / f"{self.id}.json").write_text(json.dumps(manifest))
+        self.manifest = folder / f"{self.id}.json"
+        self.manifest.write_text(json.dumps(manifest))
 
     def add(self, role: str, *blocks: dict[str, Any], at: float = 0.0, **more: Any) -> None:
         """Add a message, and write the document anew."""
         message = {"id": f"msg_{new_id()}", "role": role, "content": list(blocks)}
         self.messages.append({**message, "ts": int((at or time.time()) * 1000), **more})
+        self.write()
+
+    def forked_from(self, other: ClineSession, *, at: float) -> None:
+        """Copy the messages of another session, as `/fork` does."""
+        manifest = json.loads(self.manifest.read_text())
+        manifest["metadata"] = {"fork": {"forkedFromSessionId": other.id, "forkedAt": stamp(at)}}
+        self.manifest.write_text(json.dumps(manifest))
+        self.messages = [*other.messages]
         self.write()
 
     def write(self) -> None:

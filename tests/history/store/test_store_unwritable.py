@@ -204,7 +204,9 @@ def test_a_store_of_an_earlier_version_that_cannot_be_updated_is_named_with_the_
             done = run(machine, *words)
         said = done.stderr.replace("\n ", "")
         assert done.returncode == 1, done.stdout + done.stderr
-        assert "store/memory.db: this version must update it first, and it cannot be written" in said
+        assert (
+            "store/memory.db: this version must update it first, and it cannot be written" in said
+        )
         assert "nothing was lost: " in said
 
 

@@ -66,6 +66,24 @@ def test_messages_of_the_program_are_nobody_s(data_dir: Path) -> None:
     assert told(data_dir, session.id) == ["one", "first", "two", "second"]
 
 
+def test_what_a_fork_copied_is_not_its_own(data_dir: Path) -> None:
+    """The manifest names the session that was copied (by the program's text, 3.0.65)."""
+    began = time.time() - 600
+    original, fork = (ClineSession(data_dir, "/srv/app", at=began + late) for late in (0, 100))
+    original.exchange("one", "first", at=began)
+    fork.forked_from(original, at=began + 100)
+    fork.exchange("two", "second", at=began + 200)
+    with mirror(data_dir, fork.id).open("rb") as file:
+        reader = TranscriptReader(CLINE, first_line(file.fileno()))
+        entries = [entry for entry in reader.conversation(file.fileno()) if entry]
+    assert [(entry.text, entry.is_copy, entry.origin) for entry in entries] == [
+        ("one", True, original.id),
+        ("first", True, original.id),
+        ("two", False, ""),
+        ("second", False, ""),
+    ]
+
+
 def test_a_message_that_the_program_replaces_is_taken_back(data_dir: Path) -> None:
     session = ClineSession(data_dir, "/srv/app")
     session.exchange("one", "first")

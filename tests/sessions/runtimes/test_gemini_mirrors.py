@@ -272,6 +272,28 @@ def test_a_chat_of_last_week_is_left_to_upkeep(gemini: Gemini) -> None:
     assert gemini.said() == ["one", "two"]
 
 
+@pytest.mark.parametrize("hidden", ["Plan the garden", "Count the apples"])
+def test_a_sub_agent_is_hidden_by_the_title_of_its_chat_and_not_by_its_own(
+    gemini: Gemini, hidden: str
+) -> None:
+    place = gemini.config_dir.parent / ".session-memory"
+    place.mkdir(exist_ok=True)
+    (place / "config.yaml").write_text(f"sessions:\n  {hidden}: {{ignore: true}}\n")
+    gemini.begin({"$set": {"summary": "Plan the garden"}})
+    gemini.refresh()
+    folder = gemini.chats / gemini.id
+    folder.mkdir()
+    helper = {"sessionId": "helper", "projectHash": "0" * 64, "kind": "subagent"}
+    answer = {**gemini_message("gemini", "three pears"), "toolCalls": [call("c1", "ls")]}
+    content = lines(helper, {"$set": {"summary": "Count the apples"}}, answer)
+    for _ in range(2):  # with the second look its own title is known
+        (folder / "helper.jsonl").write_bytes(content)
+        gemini.refresh()
+        content += lines({**answer, "id": new_id()})
+    [mirror] = (gemini.folder / gemini.id).glob("*.jsonl")
+    assert ("three pears" in mirror.read_text()) == (hidden != "Plan the garden")
+
+
 def test_files_that_gemini_read_for_a_prompt_are_not_what_was_typed(gemini: Gemini) -> None:
     parts = [
         {"text": "mend @a.py"},

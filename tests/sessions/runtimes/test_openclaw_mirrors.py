@@ -261,6 +261,28 @@ def test_a_prompt_that_no_person_wrote_is_nobody_s(agents: Agents, more: dict[st
     assert agents.told(session) == ["one", "first", "two", "second"]
 
 
+def test_two_agents_with_the_same_session_id_have_a_mirror_each(agents: Agents) -> None:
+    other = OpenClawDatabase(agents.directory, "work")
+    for database, question in ((agents.database, "one"), (other, "two")):
+        database.add_session("same", f"agent:{database.agent}:explicit:same")
+        database.add("same", {"type": "session", "version": 3, "id": "same", "cwd": "/srv/app"})
+        database.exchange("same", question, "answer")
+        agents.refresh(everything=True)
+    other.exchange("same", "three", "answer")
+    for _ in range(2):
+        agents.refresh(everything=True)
+        assert agents.told("same") == ["one", "answer"]
+        assert agents.told("same-work") == ["two", "answer", "three", "answer"]
+    assert agents.mirror("same").read_text().count('"one"') == 1
+    other.run("DELETE FROM transcript_events")
+    other.run("DELETE FROM session_windows")
+    other.add_session("new", "agent:work:explicit:new")
+    agents.refresh(everything=True)
+    assert agents.told("same") == ["one", "answer"]
+    with pytest.raises(ValueError, match="not enough values"):
+        agents.mirror("same-work")
+
+
 def test_the_prompt_of_a_timer_is_nobody_s_and_a_word_from_a_channel_is(agents: Agents) -> None:
     session = agents.exchange()
     agents.database.exchange(session, "[OpenClaw heartbeat poll]", "HEARTBEAT_OK")

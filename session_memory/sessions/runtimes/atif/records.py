@@ -174,6 +174,8 @@ class MirroredTrajectory(records.Branch):
     def __init__(self, header: Record) -> None:
         self.is_of_subagent = header.get("type") == SESSION and bool(header.get("parent_id"))
         self.directory = as_string(header.get("cwd")) if header.get("type") == SESSION else ""
+        self.forked_from = as_string(header.get("forked_from"))
+        self.copied_until = epoch_seconds(header["forked_at"]) if self.forked_from else None
         self._taken_from: int | None = None
 
     def holds(self, line: bytes) -> bool:

@@ -110,11 +110,19 @@ def _add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
     folder = mirrors.folder(cwd) + (f"/{session_id}" if source.parent else "")
     make_private_dir(folder)
     head = {"type": SESSION, "id": own_id, "cwd": cwd, "parent_id": source.parent}
+    head |= _fork(manifest)
     titles = [{"type": TITLE, "title": title}] if title and not until else []
     place = Place(source, is_excluded, mirrors.repeats(cwd, session_id))
     began = as_string(manifest.get("started_at"))
     place.mirror(f"{folder}/{own_id}.jsonl", head, titles, _lines(document, until, began))
     return size
+
+
+def _fork(manifest: Record) -> Record:
+    """Return the session that `/fork` copied, and when; empty if the session is not a fork."""
+    fork = as_object(as_object(manifest.get("metadata")).get("fork"))
+    copied, at = as_string(fork.get("forkedFromSessionId")), as_string(fork.get("forkedAt"))
+    return {"forked_from": copied, "forked_at": at} if copied and at else {}
 
 
 def _lines(document: Record, until: float, began: str) -> Iterator[tuple[int, Record]]:

@@ -86,7 +86,9 @@ def _add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
         if not is_name(header.get("sessionId")):
             return 0
         path = _mirror_path(source, mirrors, header["sessionId"])
-        names = source.parent or header["sessionId"], mark_of(path).get("title", "")
+        # rules that hide a chat hide its sub-agents, whatever their titles
+        chat = f"{path.rpartition('/')[0]}.jsonl" if source.parent else path
+        names = source.parent or header["sessionId"], mark_of(chat).get("title", "")
         repeats = mirrors.repeats(source.directory, header["sessionId"])
         with Mirror(path, mirrors.exclusion.hides(source.directory, *names), repeats) as mirror:
             file, checksum = source.key, id_checksum(repr(head[:HEAD_BYTES]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from time import time_ns
 
-from ....common.system.files import make_private_dir, names_in, os, read_whole
+from ....common.system.files import is_file, make_private_dir, names_in, os, read_whole
 from ....common.text.paths import is_name
 from ....common.text.secrets.redaction import redact
 from ....common.text.timestamps import epoch_seconds
@@ -114,12 +114,14 @@ class _Agent:
     def _append(self, database: AgentDatabase, addition: _Addition, everything: bool) -> int:
         session = addition.session
         exclusion, directory = self._mirrors.exclusion, addition.directory
-        ids = [addition.parent, session.id] if addition.parent else [session.id]
         folder = self._mirrors.folder(directory)
-        folder = f"{folder}/{addition.parent}" if addition.parent else folder
-        path = f"{folder}/{session.id}.jsonl"
+        parent = self._mirror_id(folder, addition.parent) if addition.parent else ""
+        folder = f"{folder}/{parent}" if parent else folder
+        own_id = self._mirror_id(folder, session.id)
+        ids = [*dict.fromkeys(filter(None, (addition.parent, parent, session.id, own_id)))]
+        path = f"{folder}/{own_id}.jsonl"
         is_excluded = exclusion.hides(directory, *ids, session.title, addition.parent_title)
-        repeats = self._mirrors.repeats(directory, session.id)
+        repeats = self._mirrors.repeats(directory, own_id)
         forgotten = exclusion.forgotten(directory, *ids)
         make_private_dir(folder)
         with CompactMirror(path, is_excluded, repeats) as mirror:
@@ -131,7 +133,7 @@ class _Agent:
             if title != mark.get("title", ""):
                 lines = [*session.title_lines(title), *lines]
             if not mark:
-                lines.insert(0, session.header(addition.first, addition.parent))
+                lines.insert(0, session.header(addition.first, own_id, parent))
             after = {
                 **mark,
                 "files": {self._agent: 1},
@@ -145,9 +147,25 @@ class _Agent:
                 raise Error("the database is being changed")
             return mirror.append(lines, after, session.updated)
 
+    def _mirror_id(self, folder: str, session_id: str) -> str:
+        """Return the id of a session in mirrors: with the agent's name if another agent has it."""
+        with_agent = f"{session_id}-{self._agent}"
+        if is_file(f"{folder}/{with_agent}.jsonl"):
+            return with_agent
+        files = mark_of(f"{folder}/{session_id}.jsonl").get("files", {})
+        others = [agent for agent in files if agent != self._agent]
+        is_taken = any(
+            is_file(RUNTIME.database(self._mirrors.config_dir, agent)) for agent in others
+        )
+        return with_agent if is_taken else session_id
+
     def _remove_deleted(self, database: AgentDatabase) -> None:
         """Remove the mirrors of sessions that OpenClaw deleted; none if its database was lost."""
-        known = {f"{session_id}.jsonl" for session_id in database.session_ids()}
+        known = {
+            f"{session_id}{end}.jsonl"
+            for session_id in database.session_ids()
+            for end in ("", f"-{self._agent}")
+        }
         folders = [f"{self._mirrors.root}/{name}" for name in names_in(self._mirrors.root) if known]
         for folder in folders:
             for name in names_in(folder):

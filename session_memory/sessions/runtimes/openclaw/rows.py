@@ -49,17 +49,17 @@ class WindowRow:
     def is_of_subagent(self) -> bool:
         return self.kind == "subagent"
 
-    def header(self, first: Record, parent: str = "") -> Record:
+    def header(self, first: Record, own_id: str, parent: str = "") -> Record:
         """Return the first record of the session's mirror.
 
-        `first` is the session's own first record, and `parent` the session that started a
-        sub-agent."""
+        `first` is the session's own first record, `own_id` the id in mirrors, and `parent` the
+        session that started a sub-agent."""
         # `sqlite:<agent>:<session>:<path of the database>`
         source = [*as_string(first.get("parentSession")).split(":"), "", "", ""][2]
         return {
             "type": SESSION,
             "version": first.get("version", 3),
-            "id": self.id,
+            "id": own_id,
             "timestamp": as_string(first.get("timestamp")),
             "cwd": as_string(first.get("cwd")),
             "started_by": self.kind,
@@ -103,7 +103,7 @@ class WindowRow:
         titles = session.title_lines(session.title) if session.title else []
         rows = [record for line in records[1:] for record in line]
         return [
-            session.header(first),
+            session.header(first, session.id),
             *titles,
             *[cls.line(record, seq) for seq, record in enumerate(rows, 1)],
         ]
