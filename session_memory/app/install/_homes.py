@@ -7,6 +7,7 @@ with settings of its own, are homes of `RUNTIME`.
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -147,6 +148,14 @@ def identify(path: str, environ: Mapping[str, str]) -> Target:
     has_settings = os.path.isfile(os.path.join(root, RUNTIME.install.SETTINGS_FILE))
     if is_settings_dir or has_settings or os.path.isdir(RUNTIME.transcripts_dir(root)):
         return _runtime_or_project(root, environ)
+    for candidate in all_runtimes():
+        settings_dir = candidate.install.settings_dir(environ)
+        is_inside = settings_dir.startswith(f"{root}/")
+        if is_inside and os.path.basename(root) == candidate.install.HOME_FOLDER:
+            raise NoHomeError(
+                f"{path}: the directory of {candidate.TITLE} is {settings_dir}",
+                f"give that: --home {shlex.quote(settings_dir)}",
+            )
     first, *others = [f"{name}/{RUNTIME.SESSIONS_FOLDER}/" for name in SEED_MEMORY_DIRS]
     raise NoHomeError(
         f"{path}: it is neither an agent home nor a configuration directory of {RUNTIME.TITLE}",
@@ -202,6 +211,16 @@ def is_here(runtime: Runtime, environ: Mapping[str, str]) -> bool:
     command = runtime.install.COMMAND
     is_found = bool(command and shutil.which(command, path=environ.get("PATH", "")))
     return is_found or os.path.isdir(runtime.install.settings_dir(environ))
+
+
+def only_read(environ: Mapping[str, str]) -> list[tuple[Runtime, str]]:
+    """Return the runtimes here that run no hooks of ours, each with its directory."""
+    places = [
+        (runtime, runtime.config_dir(environ))
+        for runtime in all_runtimes()
+        if not runtime.PROMPT_EVENT
+    ]
+    return [(runtime, place) for runtime, place in places if os.path.isdir(place)]
 
 
 def settings_of(runtime: Runtime, environ: Mapping[str, str]) -> Target:

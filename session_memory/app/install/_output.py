@@ -16,7 +16,7 @@ from ...history.archives.estimate import archive_bytes
 from ...sessions.settings.homes import MEMORY_DIR
 from ...sessions.settings.program import EXTRAS
 from ._home_changes import HomePlan
-from ._homes import Target
+from ._homes import Target, only_read
 from ._installation import Installed
 from ._installers import NO_PIP
 from ._uninstallation import Uninstalled
@@ -83,9 +83,10 @@ def _show_installed(done: Installed, terminal: Terminal, called_as: str) -> None
     terminal.item("upkeep", f"copies conversations into ~/{MEMORY_DIR}; to turn it off:")
     # not wrapped: it is to be copied
     terminal.line(f"{' ' * 15}{command_of(done, terminal)} config upkeep off")
-    kept = archive_bytes(
-        {(target.runtime, target.config_dir) for target in done.targets if target.kind == "runtime"}
-    )
+    places = {
+        (target.runtime, target.config_dir) for target in done.targets if target.kind == "runtime"
+    }
+    kept = archive_bytes({*places, *only_read(os.environ)})
     if kept:
         terminal.item(
             "archives",
@@ -340,11 +341,16 @@ def show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
         _show_step("Look at the sample:", terminal, f"{command} page --home {sample}")
         _show_step("Once you have used an agent here:", terminal, called_as)
         return
-    terminal.paragraph(
-        "Start a new session of your agent. With each prompt it learns what your other sessions did.",
-        first="  ",
-        indent="  ",
-    )
+    agents = [target.runtime for target in done.targets if target.kind != "skills"]
+    if any(runtime.PROMPT_EVENT for runtime in agents):
+        text = "Start a new session of your agent. With each prompt it learns what your other sessions did."
+    else:
+        title = enumerated([runtime.TITLE for runtime in agents])
+        text = (
+            f"{title} runs no hooks of {NAME}, so its agents get no updates. Agents of other runtimes "
+            "hear of its sessions, and you can search them."
+        )
+    terminal.paragraph(text, first="  ", indent="  ")
     _show_step("To see the state and everything else you can do:", terminal, command)
 
 

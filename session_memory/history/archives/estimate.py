@@ -13,10 +13,16 @@ SHARE = 0.032
 
 
 def archive_bytes(places: Iterable[tuple[Runtime, str]]) -> int:
-    """Return roughly how many bytes the archives of all the runtimes' sessions take."""
+    """Return roughly how many bytes the archives of all the runtimes' sessions take.
+
+    Sessions without mirrors yet count by the runtime's own files."""
     size = 0
     for runtime, config_dir in places:
-        for path in runtime.backup.transcripts(config_dir):
+        paths = {*runtime.backup.transcripts(config_dir)}
+        with suppress(OSError):  # a damaged database
+            for session in runtime.backup.sessions(config_dir) if not paths else ():
+                paths.add(session.files[0].source)
+        for path in paths:
             with suppress(OSError):
                 size += os.stat(path).st_size
     return round(size * SHARE)

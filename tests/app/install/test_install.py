@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import records
+from cline_scene import ClineSession
 from git_scene import git, repository
 from install_machine import (
     MINE,
@@ -25,9 +26,12 @@ from install_machine import (
     tree,
     used_machine,
 )
+from openclaw_scene import OpenClawDatabase
 
 from bench.scratch import remove_tree
 from session_memory.awareness.install.ledger import InstallLedger
+from session_memory.common.system.terminal import byte_size
+from session_memory.history.archives.estimate import SHARE
 
 
 @pytest.fixture
@@ -335,6 +339,24 @@ def test_claude_config_dir_is_where_claude_code_lives(machine: Machine) -> None:
     assert json.loads(done.stdout)["homes"][0]["path"] == f"{machine.home}/elsewhere"
     assert (machine.home / "elsewhere" / "settings.json").is_file()
     assert not machine.claude.exists()
+
+
+def test_a_runtime_without_hooks_is_promised_no_updates_and_its_archives_are_counted(
+    bare_machine: Machine,
+) -> None:
+    bare_machine.has_environment().has_program()
+    session = ClineSession(bare_machine.home / ".cline/data", "/srv/app")
+    session.exchange("one", "first " * 40_000)
+    database = OpenClawDatabase(bare_machine.home / ".openclaw")
+    database.exchange(database.session("/srv/app"), "one", "first")
+    done = bare_machine.install("--home", str(bare_machine.home / ".openclaw"))
+    assert (done.returncode, done.stderr) == (0, "")
+    said = " ".join(done.stdout.split())
+    assert "With each prompt it learns" not in said
+    assert "OpenClaw runs no hooks of session-memory, so its agents get no updates." in said
+    size = session.path.stat().st_size + database.path.stat().st_size
+    assert 240_000 < size < 1_000_000
+    assert f"about {byte_size(round(size * SHARE))}" in said
 
 
 def test_a_machine_without_any_home_is_shown_a_sample_of_one(bare_machine: Machine) -> None:

@@ -17,6 +17,7 @@ from opencode_story import write_story
 from session_memory.common.system import files as system
 from session_memory.sessions.runtimes import _database
 from session_memory.sessions.runtimes.opencode import RUNTIME as OPENCODE
+from session_memory.sessions.transcripts.mirror import unread
 
 FIXTURES = Path(__file__).parent / "fixtures" / "opencode"
 SHARED = Path(__file__).resolve().parents[4] / "shared"
@@ -278,6 +279,41 @@ class TestForks:
         found = user.entries(merged)
         assert [entry.text for entry in found[::2]] == [f"user {number}" for number in range(turns)]
         assert all(entry.is_copy and entry.id.startswith("prt_old") for entry in found)
+
+
+def test_of_a_damaged_database_what_can_be_read_is_read_and_the_file_is_named(user):
+    asked = ["apple " * 645, *[f"question {number}" for number in range(3)]]
+    sessions = []
+    for question in asked:
+        sessions.append(user.database.session("/srv/app"))
+        prompt = user.database.user(sessions[-1], question)
+        user.database.assistant(sessions[-1], prompt, text("answer"))
+    path = user.database.path
+    with path.open("r+b") as file:
+        file.seek(path.read_bytes().index(b"apple apple") // 4096 * 4096)
+        file.write(bytes(4096))  # the page with the long text
+    user.refresh(everything=True)
+    for question, session in zip(asked[1:], sessions[1:], strict=True):
+        assert [entry.text for entry in user.entries(session)] == [question, "answer"]
+    [(name, why)] = unread(OPENCODE.transcripts_dir(str(path.parent)))
+    assert (name, why) == (path.name, f"{path}: database disk image is malformed")
+
+
+def test_a_file_that_is_not_a_database_is_named_once_and_read_when_it_is_one(user):
+    session = user.database.session("/srv/app")
+    prompt = user.database.user(session, "one")
+    user.database.assistant(session, prompt, text("answer"))
+    path = user.database.path
+    content = path.read_bytes()
+    root = OPENCODE.transcripts_dir(str(path.parent))
+    path.write_bytes(b"no database, " * 1000)
+    for everything in (False, True):
+        user.refresh(everything=everything)
+        assert unread(root) == [(path.name, f"{path}: file is not a database")]
+    path.write_bytes(content)
+    user.refresh(everything=True)
+    assert unread(root) == []
+    assert [entry.text for entry in user.entries(session)] == ["one", "answer"]
 
 
 def test_without_a_database_nothing_is_made(tmp_path):

@@ -22,6 +22,7 @@ from ...transcripts.mirror import (
     read_state,
     update_mirrors,
 )
+from .._database import is_damaged
 from .database import DatabaseReader, Error
 from .records import ids_in, is_taken_back, is_unnamed
 from .rows import decoded, is_final, is_kept, session_line
@@ -53,8 +54,15 @@ def bring_up_to_date(mirrors: Mirrors, everything: bool) -> None:
     watched = [(path, path_stamp(path)) for path in (database, f"{database}-wal")]
 
     def work() -> None:
-        with DatabaseReader(database) as opened:
-            _Refresh(opened, mirrors, everything).run(watched)
+        try:
+            with DatabaseReader(database) as opened:
+                _Refresh(opened, mirrors, everything).run(watched)
+        except Error as error:
+            if is_damaged(error):
+                state = read_state(root)
+                state.unread, state.watched = _damaged(database, error), watched
+                keep_state(root, state)
+            raise
 
     state = read_state(root)
     is_whole = state.is_whole and state.rules == mirrors.exclusion.stamps
@@ -65,6 +73,11 @@ def bring_up_to_date(mirrors: Mirrors, everything: bool) -> None:
     elif has_changed or (everything and not is_whole):
         wait_seconds = COMMAND_LOCK_SECONDS if everything else 0.0
         update_mirrors(root, work, Error, wait_seconds=wait_seconds)
+
+
+def _damaged(database: str, error: Exception) -> dict[str, Any]:
+    """Return the damaged database as an unread session, with the reason."""
+    return {database.rpartition("/")[2]: [[], f"{database}: {error}"]}
 
 
 class _Refresh:
@@ -86,6 +99,7 @@ class _Refresh:
         self._bytes = 0
         self._going_on: list[str] = []  # sessions that are not final, or left for later
         self._is_whole = True
+        self._damage: Exception | None = None
 
     def run(self, watched: list[tuple[str, list[int]]]) -> None:
         """Add the new messages to each mirror, and store how far the database was read.
@@ -105,6 +119,9 @@ class _Refresh:
         state.is_whole = self._is_whole and (self._everything or before.is_whole)
         state.rules = self._exclusion.stamps if self._everything else before.rules
         state.unread = self._database.unread() if self._everything else before.unread
+        if self._damage is not None:
+            path = self._mirrors.runtime.source(self._mirrors.config_dir)
+            state.unread = _damaged(path, self._damage)
         keep_state(self._root, state)
 
     def _add(self, session_ids: list[str]) -> None:
@@ -116,7 +133,8 @@ class _Refresh:
                 self._database.begin()
                 self._add_session(session_id)
                 self._database.end()
-            except Exception:  # an odd session fails alone, for now
+            except Exception as error:  # an odd session fails alone, for now
+                self._damage = error if is_damaged(error) else self._damage
                 self._database.end()
                 self._leave(session_id)
 
