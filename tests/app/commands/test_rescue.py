@@ -165,6 +165,19 @@ def test_unstaged_work_comes_back_from_the_transcript_beside_the_file(pair: Pair
     assert (pair.clone.root / "src/app.py").read_text() == "src/app.py\n"
 
 
+def test_an_edit_that_a_commit_hook_threw_away_comes_back(pair: Pair) -> None:
+    root = pair.clone.root
+    pair.main.edit("src/app.py", "an edit before the commit\n")
+    (root.parent / "hidden.patch").write_text(f"{git(root, 'diff')}\n")
+    git(root, "checkout", "-q", "--", ".")
+    pair.main.edit("src/app.py", PRECIOUS)
+    git(root, "checkout", "-q", "--", ".")
+    git(root, "apply", "../hidden.patch")
+    path = Path(rescued(pair))
+    assert path.name.startswith("app.py.rescued-t")
+    assert path.read_text() == PRECIOUS
+
+
 @pytest.mark.parametrize(
     "commands",
     [
