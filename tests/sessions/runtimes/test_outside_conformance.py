@@ -90,6 +90,29 @@ def test_a_wrong_key_is_named_with_what_it_should_be(tmp_path: Path) -> None:
     ]
 
 
+def test_a_hook_s_event_that_is_not_recognised_says_what_to_add(
+    fixture: Fixture, tmp_path: Path
+) -> None:
+    """Anvil recognises an event without a path by a variable."""
+    expected = {key: value for key, value in fixture.own.items() if key != "environ"}
+    without = fixture._replace(own=expected)
+    with pytest.raises(
+        AssertionError, match="expected that is_own recognises the event by another"
+    ):
+        TestCases().test_a_hook_without_a_transcript_path_finds_its_session(without, tmp_path)
+
+
+def test_a_directory_that_is_not_found_in_another_file_says_so(
+    fixture: Fixture, tmp_path: Path
+) -> None:
+    folder = tmp_path / "fixture/cases/directory-elsewhere/sessions/-srv-other"
+    folder.mkdir(parents=True)
+    (folder / "one.jsonl").write_bytes(fixture.path("cases/behind-texts.jsonl").read_bytes())
+    elsewhere = fixture._replace(folder=tmp_path / "fixture")
+    with pytest.raises(AssertionError, match="expected one session of /srv/site, found 0"):
+        TestCases().test_a_directory_in_another_file_is_the_session_s(elsewhere, tmp_path)
+
+
 def test_a_failure_names_the_line_and_what_was_expected(fixture: Fixture) -> None:
     path = fixture.path("cases/behind-texts.jsonl")
     entries = fixture.conversation(path)
