@@ -462,6 +462,14 @@ def test_our_own_hook_before_a_call_approves_nothing(opencode: OpenCode) -> None
         assert Reading(opencode).state(30) == ASKS
 
 
+def test_commands_of_codex_that_run_no_session_are_none() -> None:
+    words = [("codex",), ("codex", "queue", "x"), ("codex", "remote-control"), ("codex", "agents")]
+    words.append(("codex", "migrate-rollouts"))
+    table = ProcessTable([Process(at, 0, 0.0, each) for at, each in enumerate(words, 1)])
+    sessions = Processes(runtime("codex"), table).sessions()
+    assert [process.words[1:] for process in sessions] == [(), ("agents",)]
+
+
 def test_all_our_hooks_are_known_by_their_command_lines() -> None:
     folder = Path(__file__).parent.parent.parent / "hooks"
     scripts = {path for path in folder.glob("*.py") if path.stem not in ("entry", "old_python")}

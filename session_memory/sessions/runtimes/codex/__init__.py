@@ -39,7 +39,16 @@ class Codex(CopiedSessions):
     SESSIONS_FOLDER = "codex-sessions"
     PROGRAM = "codex"
     CONTINUES = ("--last",)
-    SERVERS = ("app-server", "mcp-server", "mcp", "exec-server", "cloud")
+    SERVERS = (
+        "app-server",
+        "mcp-server",
+        "mcp",
+        "exec-server",
+        "cloud",
+        "remote-control",
+        "queue",
+        "migrate-rollouts",
+    )
     HELPERS = ("codex-code-mode-host",)
     OWN_ID_VARIABLE = "CODEX_SESSION_ID"
     AGENT_VARIABLE = "CODEX_THREAD_ID"
