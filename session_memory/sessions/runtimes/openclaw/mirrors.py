@@ -8,15 +8,13 @@ the last record's branch counts, so these replace the earlier ones.
 
 from __future__ import annotations
 
-from time import time_ns
-
-from ....common.system.files import is_file, make_private_dir, names_in, os, read_whole
+from ....common.system.files import is_file, make_private_dir, names_in, read_whole
 from ....common.text.paths import is_name
 from ....common.text.secrets.redaction import redact
 from ....common.text.timestamps import epoch_seconds
-from ...transcripts._mirrored_files import RECENT_NANOSECONDS, Source, UnreadableError
+from ...transcripts._mirrored_files import Source
 from ...transcripts.mirror import CompactMirror, Mirror, copies_of, is_mark, mark_of
-from .._database import is_damaged
+from .._mirrored_database import MirroredDatabase
 from . import AGENTS, RUNTIME
 from .database import AgentDatabase, Error
 
@@ -38,7 +36,7 @@ def bring_up_to_date(mirrors: Mirrors, everything: bool) -> None:
     that another process is adding now, are left for the next time."""
 
     def add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
-        return _Agent(mirrors, source.key).add(everything, most_bytes)
+        return _Agent(mirrors, source.key, source.path).add(everything, most_bytes)
 
     mirrors.refresh(everything, _sources, add)
 
@@ -55,73 +53,26 @@ class _Database(Source):
     HAS_OLDER = True
 
 
-class _Agent:
+class _Agent(MirroredDatabase):
     """Adds the new rows of an agent's sessions to the mirrors."""
 
-    def __init__(self, mirrors: Mirrors, agent: str) -> None:
-        self._path = RUNTIME.database(mirrors.config_dir, agent)
-        self._mirrors = mirrors
-        self._agent = agent
+    READER = AgentDatabase
 
-    def add(self, everything: bool, most_bytes: int) -> int:
-        """Add the new rows, and return the number of bytes.
-
-        Raises UnreadableError if the database is damaged or of an unknown version, and ValueError
-        if something is left for the next time."""
-        try:
-            with AgentDatabase(self._path) as database:
-                if not database.has_sessions:
-                    return 0
-                if not database.is_known:
-                    raise UnreadableError(
-                        "its tables are of another OpenClaw: update session-memory"
-                    )
-                added, problem = self._add_sessions(database, everything, most_bytes)
-                if everything:
-                    self._remove_deleted(database)
-        except Error as error:
-            problem = error
-        if problem is not None:
-            raise (UnreadableError if is_damaged(problem) else ValueError)(str(problem))
-        return added
-
-    def _add_sessions(
-        self, database: AgentDatabase, everything: bool, most_bytes: int
-    ) -> tuple[int, Exception | None]:
-        """Add the new rows of the sessions; return the number of bytes, and why some are left."""
-        since = 0 if everything else (time_ns() - RECENT_NANOSECONDS) // 1_000_000
-        added, problem = 0, None
-        for session in database.sessions_since(since):
-            try:
-                if added > most_bytes and not everything:
-                    raise ValueError("too much for now")
-                if is_name(session.id):
-                    added += self._add_session(database, session, everything)
-            except Exception as error:  # an odd session fails alone, for now
-                problem = error if problem is None or is_damaged(error) else problem
-        return added, problem
-
-    def _add_session(self, database: AgentDatabase, session: WindowRow, everything: bool) -> int:
-        """Add the new rows of a session; return the number of bytes. Raises ValueError if it must
-        wait."""
-        database.begin()
-        try:
-            addition = _Addition(database, session)
-            return self._append(database, addition, everything) if addition.first else 0
-        finally:
-            database.end()
+    def add_session(self, database: AgentDatabase, session: WindowRow, everything: bool) -> int:
+        addition = _Addition(database, session)
+        return self._append(database, addition, everything) if addition.first else 0
 
     def _append(self, database: AgentDatabase, addition: _Addition, everything: bool) -> int:
         session = addition.session
-        exclusion, directory = self._mirrors.exclusion, addition.directory
-        folder = self._mirrors.folder(directory)
+        exclusion, directory = self.mirrors.exclusion, addition.directory
+        folder = self.mirrors.folder(directory)
         parent = self._mirror_id(folder, addition.parent) if addition.parent else ""
         folder = f"{folder}/{parent}" if parent else folder
         own_id = self._mirror_id(folder, session.id)
         ids = [*dict.fromkeys(filter(None, (addition.parent, parent, session.id, own_id)))]
         path = f"{folder}/{own_id}.jsonl"
         is_excluded = exclusion.hides(directory, *ids, session.title, addition.parent_title)
-        repeats = self._mirrors.repeats(directory, own_id)
+        repeats = self.mirrors.repeats(directory, own_id)
         forgotten = exclusion.forgotten(directory, *ids)
         make_private_dir(folder)
         with CompactMirror(path, is_excluded, repeats) as mirror:
@@ -136,7 +87,7 @@ class _Agent:
                 lines.insert(0, session.header(addition.first, own_id, parent))
             after = {
                 **mark,
-                "files": {self._agent: 1},
+                "files": {self.key: 1},
                 "next": end,
                 "generation": addition.generation,
                 "title": title,
@@ -149,35 +100,19 @@ class _Agent:
 
     def _mirror_id(self, folder: str, session_id: str) -> str:
         """Return the id of a session in mirrors: with the agent's name if another agent has it."""
-        with_agent = f"{session_id}-{self._agent}"
+        with_agent = f"{session_id}-{self.key}"
         if is_file(f"{folder}/{with_agent}.jsonl"):
             return with_agent
         files = mark_of(f"{folder}/{session_id}.jsonl").get("files", {})
-        others = [agent for agent in files if agent != self._agent]
+        others = [agent for agent in files if agent != self.key]
         is_taken = any(
-            is_file(RUNTIME.database(self._mirrors.config_dir, agent)) for agent in others
+            is_file(RUNTIME.database(self.mirrors.config_dir, agent)) for agent in others
         )
         return with_agent if is_taken else session_id
 
-    def _remove_deleted(self, database: AgentDatabase) -> None:
-        """Remove the mirrors of sessions that OpenClaw deleted; none if its database was lost."""
-        known = {
-            f"{session_id}{end}.jsonl"
-            for session_id in database.session_ids()
-            for end in ("", f"-{self._agent}")
-        }
-        folders = [f"{self._mirrors.root}/{name}" for name in names_in(self._mirrors.root) if known]
-        for folder in folders:
-            for name in names_in(folder):
-                path = f"{folder}/{name}"
-                if not name.endswith(".jsonl"):
-                    folders.append(path)
-                elif (
-                    name not in known
-                    and self._agent in mark_of(path).get("files", ())
-                    and database.is_same
-                ):
-                    os.unlink(path)
+    def mirror_ids(self, database: AgentDatabase) -> set[str]:
+        ids = super().mirror_ids(database)
+        return ids | {f"{session_id}-{self.key}" for session_id in ids}
 
 
 class _Addition:
