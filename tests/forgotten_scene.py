@@ -13,6 +13,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import hermes_scene
 from git_scene import repository
 from hooks_scene import run as run_hook
 from openclaw_scene import place_rows
@@ -106,6 +107,11 @@ class Person(StoreUser):
             FIXTURES / "openclaw" / "rows" / f"{name}.jsonl" for name in ("conversation", "fork")
         ]
         self.ids = place_rows(self.config_dir, [self.told(path.read_text()) for path in rows])
+
+    def _place_hermes(self) -> None:
+        rows = [FIXTURES / "hermes" / "rows" / f"{name}.jsonl" for name in ("conversation", "fork")]
+        texts = [self.told(path.read_text()) for path in rows]
+        self.ids = hermes_scene.place_rows(self.config_dir, texts, self.began - BEGAN)
 
     def _place_opencode(self) -> None:
         story = write_story(self.config_dir)

@@ -63,6 +63,11 @@ TOOLS = {
         SHELL: ("run_shell_command", "command"),
     },
     "openclaw": {READ: ("read", "path"), EDIT: ("edit", "path"), SHELL: ("exec", "command")},
+    "hermes": {
+        READ: ("read_file", "path"),
+        EDIT: ("patch", "path"),
+        SHELL: ("terminal", "command"),
+    },
     "kimi": {READ: ("Read", "path"), EDIT: ("Edit", "path"), SHELL: ("Bash", "command")},
     "opencode": {
         READ: ("read", "filePath"),

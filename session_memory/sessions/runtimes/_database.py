@@ -9,8 +9,9 @@ from ...common.system.quick_sqlite import Error, connect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from sqlite3 import Connection
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     Reader = TypeVar("Reader", bound="DatabaseOfSessions")
 
@@ -70,3 +71,10 @@ class DatabaseOfSessions:
         """Return the distinct texts in the only column of a statement; skip other types."""
         rows = self.connection.execute(statement, values)
         return list(dict.fromkeys([value for (value,) in rows if isinstance(value, str)]))
+
+    def rows_of(self, statement: str, *values: object) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a statement, by the names of their columns."""
+        cursor = self.connection.execute(statement, values)
+        names = [column[0] for column in cursor.description]
+        for row in cursor:
+            yield dict(zip(names, row))

@@ -13,6 +13,7 @@ from shlex import quote
 
 import pytest
 from cline_scene import ClineSession
+from hermes_scene import HermesDatabase
 from kept_scene import DAY, KeptUser, age, delete
 from openclaw_scene import OpenClawDatabase
 from own_process import ROOT
@@ -25,7 +26,7 @@ from session_memory.sessions.runtimes.pi import encode_cwd
 from session_memory.sessions.runtimes.table import all_runtimes
 
 SECRET = "ghp_" + "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2"
-NOT_RESTORED = ["openclaw"]
+NOT_RESTORED = {"openclaw": "OpenClaw", "hermes": "Hermes"}
 # A program in place of `opencode`: it takes an export as OpenCode does.
 OPENCODE = """#!/bin/sh
 exec {python} - "$@" <<'END'
@@ -237,6 +238,9 @@ class Runtimes:
         self.openclaw = OpenClawDatabase(root / ".openclaw")
         self.openclaw_id = self.openclaw.session(app)
         self.openclaw.exchange(self.openclaw_id, "one in OpenClaw?", "Two.")
+        self.hermes = HermesDatabase(root / ".hermes")
+        self.hermes_id = self.hermes.session(app)
+        self.hermes.exchange(self.hermes_id, "one in Hermes?", "Two.")
         pi = root / ".pi/agent/sessions" / encode_cwd(str(app)) / f"2026-11-20_{new_id()}.jsonl"
         self.files = {
             "claude-code": [self.person.claude_session(app, "one in Claude?")],
@@ -277,6 +281,7 @@ def test_every_runtime_gets_its_session_back_which_is_the_same_in_the_store(
         path.unlink()
     every.opencode.delete(every.person.opencode_id)
     every.openclaw.delete(every.openclaw_id)
+    every.hermes.delete(every.hermes_id)
     user.keep()
     user.keep()  # mirrors go once the store has them
     assert all(one.gone_at for one in user.sessions())
@@ -284,7 +289,8 @@ def test_every_runtime_gets_its_session_back_which_is_the_same_in_the_store(
         done = user.run("restore", session.session_id, PATH=f"{programs}:{os.environ['PATH']}")
         if session.runtime in NOT_RESTORED:
             assert (done.returncode, done.stdout) == (1, "")
-            assert "OpenClaw has no command that imports a session" in done.stderr
+            title = NOT_RESTORED[session.runtime]
+            assert f"{title} has no command that imports a session" in done.stderr
             assert f"session-memory handoff {session.session_id}" in done.stderr
         else:
             assert done.returncode == 0, (session.runtime, done.stderr)
@@ -298,7 +304,7 @@ def test_every_runtime_gets_its_session_back_which_is_the_same_in_the_store(
     user.keep()
     assert sorted(user.stored()) == stored
     gone = [one.runtime for one in user.sessions() if one.gone_at]
-    assert gone == NOT_RESTORED
+    assert sorted(gone) == sorted(NOT_RESTORED)
 
 
 def test_a_sub_agent_of_codex_comes_back_with_its_parent(

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from cline_scene import ClineSession, lists_of
+from hermes_scene import HermesDatabase
 from openclaw_scene import OpenClawDatabase
 from opencode_scene import tool
 from records import (
@@ -70,6 +71,7 @@ STAMPS = {
     "gemini": {EDIT: (0, 2), SHELL: (-7, 1)},
     "cline": {EDIT: (-42, 104), SHELL: (-419, 34)},
     "openclaw": {EDIT: (-42, 104), SHELL: (-419, 34)},
+    "hermes": {EDIT: (-42, 104), SHELL: (-419, 34)},
     "kimi": {EDIT: (4, 6), SHELL: (-8, 2)},
     "opencode": {EDIT: (-5, 6), SHELL: (-5, 10)},
     "pi": {EDIT: (1, 1), SHELL: (-3, 0)},
@@ -407,6 +409,17 @@ class OpenClaw(Session):
         self.database.call(self.id, name, arguments, began, ended)
 
 
+class Hermes(Session):
+    def begin(self, question: str, at: float) -> None:
+        self.database = HermesDatabase(self.person.root / ".hermes")
+        self.id = self.database.session(self.cwd, at=at)
+        self.database.exchange(self.id, question, "Yes.", at=at)
+
+    def calls(self, kind: str, given: str, began: float, ended: float) -> None:
+        name, arguments, _ = self.used(kind, given)
+        self.database.call(self.id, name, arguments, began, ended)
+
+
 class Atif(Session):
     """An agent of its own, which writes its trajectory anew with every step."""
 
@@ -436,6 +449,7 @@ SESSIONS = {
     "copilot": Copilot,
     "droid": Droid,
     "gemini": Gemini,
+    "hermes": Hermes,
     "kimi": Kimi,
     "opencode": OpenCode,
     "pi": Pi,

@@ -17,6 +17,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+import hermes_scene
 import pytest
 from git_scene import git, repository
 from hooks_scene import run
@@ -139,6 +140,7 @@ class Scene:
         """Puts an odd session in the place of the one before."""
         {
             "cline": self._place_documents,
+            "hermes": self._place_messages,
             "openclaw": self._place_events,
             "opencode": self._place_rows,
             "gemini": self._place_chats,
@@ -205,6 +207,22 @@ class Scene:
                 ).fetchone()
                 name, value = "event_json", json.dumps(mutated(json.loads(text), [], chance))
             with suppress(sqlite3.IntegrityError):  # a value that a STRICT table refuses
+                connection.execute(f"UPDATE {table} SET {name} = ? WHERE rowid = ?", (value, row))
+
+    def _place_messages(self, chance: random.Random) -> None:
+        shutil.rmtree(self.config_dir, ignore_errors=True)
+        rows = [path.read_bytes() for path in sorted((FIXTURES / "hermes" / "rows").iterdir())]
+        texts = [self._here(content).decode() for content in rows]
+        hermes_scene.place_rows(self.config_dir, texts, int(time.time()) - 86400 - BEGAN)
+        with closing(sqlite3.connect(self.config_dir / "state.db")) as connection, connection:
+            table = chance.choice(["sessions", "messages"])
+            names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+            chosen = [row for (row,) in connection.execute(f"SELECT rowid FROM {table}")]
+            row, name = chance.choice(chosen), chance.choice(names)
+            value = chance.choice(
+                ["", "../x", "[" * 900, "\0json:[1]", "a\0b", "7", -1, b"x", None]
+            )
+            with suppress(sqlite3.IntegrityError):
                 connection.execute(f"UPDATE {table} SET {name} = ? WHERE rowid = ?", (value, row))
 
     def _place_rows(self, chance: random.Random) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from cline_scene import ClineSession
+from hermes_scene import HermesDatabase
 from openclaw_scene import OpenClawDatabase
 from opencode_scene import OpenCodeDatabase
 from page_scene import ServedPage
@@ -85,6 +86,8 @@ def write_sessions(home: Path) -> None:
     os.utime(path, (hour_ago, hour_ago))
     rows = OpenClawDatabase(home / ".openclaw")
     rows.exchange(rows.session("/srv/agent"), "a question", "an answer")
+    messages = HermesDatabase(home / ".hermes")
+    messages.exchange(messages.session("/srv/agent"), "a question", "an answer")
 
 
 @pytest.fixture

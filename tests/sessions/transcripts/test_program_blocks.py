@@ -58,6 +58,7 @@ def exchanges(prompt: str) -> dict[str, list[dict[str, object]]]:
         "droid": droid_exchange(prompt, "Done."),
         "openclaw": pi.records[1:],
         "cline": steps,
+        "hermes": steps,
         "kimi": kimi_exchange(prompt, "Done."),
         "atif": steps,
     }

@@ -48,7 +48,7 @@ class AgentDatabase(DatabaseOfSessions):
         statement = (
             f"SELECT * FROM {_WINDOWS} WHERE max(updated_at, ifnull(transcript_updated_at, 0)) >= ?"
         )
-        windows = list(self._rows(statement, updated))
+        windows = list(self.rows_of(statement, updated))
         sessions = [WindowRow(window, self._node(window.get("session_key"))) for window in windows]
         return sorted(sessions, key=lambda session: session.updated, reverse=True)
 
@@ -104,13 +104,7 @@ class AgentDatabase(DatabaseOfSessions):
 
     def _node(self, key: object) -> Row:
         statement = f"SELECT * FROM {_NODES} WHERE session_key = ?"
-        return next(self._rows(statement, as_string(key)), {})
-
-    def _rows(self, statement: str, value: object) -> Iterator[Row]:
-        cursor = self.connection.execute(statement, (value,))
-        names = [column[0] for column in cursor.description]
-        for row in cursor:
-            yield dict(zip(names, row))
+        return next(self.rows_of(statement, as_string(key)), {})
 
 
 def _decoded(text: object) -> Row:

@@ -44,12 +44,7 @@ class DatabaseReader(DatabaseOfSessions):
 
         They are ordered by time, if they have one, and then by id."""
         order = " ORDER BY time_created, id" if table == "message" else " ORDER BY id"
-        cursor = self.connection.execute(
-            f"SELECT * FROM {table} WHERE {column} = ?{order}", (value,)
-        )
-        names = [column_info[0] for column_info in cursor.description]
-        for row in cursor:
-            yield dict(zip(names, row))
+        yield from self.rows_of(f"SELECT * FROM {table} WHERE {column} = ?{order}", value)
 
     def session_stamps(self) -> list[tuple[str, list[int]]]:
         """Return the ids of all sessions, each with numbers that change with every new message."""

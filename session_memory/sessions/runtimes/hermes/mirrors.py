@@ -1,0 +1,250 @@
+"""Brings the mirrors of Hermes's sessions up to date by adding new rows.
+
+A row never changes. If a person undoes something, Hermes marks rows; a program that uses Hermes may
+replace all rows by others with the same content. Then the rows are compared with the mirror, and a
+line takes back those from the first difference on. A branch, or a session after a compaction,
+begins with copies of rows, which are left out. A mark has the last row that was read, where the
+copies are from (the session, the last row copied, the last one that may be), and the last link.
+"""
+
+from __future__ import annotations
+
+from ....common.system.files import Opened, make_private_dir, os
+from ....common.system.json import objects_in
+from ....common.text.paths import is_name
+from ....common.text.secrets.redaction import redact
+from ...transcripts._mirrored_files import Source
+from ...transcripts.lines import lines_forward
+from ...transcripts.mirror import Mirror
+from .._mirrored_database import MirroredDatabase
+from ..atif.records import TITLE
+from . import RUNTIME
+from .database import LAST, Error, HermesDatabase
+from .rows import HermesMessage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from .._mirrored import Mirrors
+    from .database import ChangedSession
+    from .rows import HermesSession, Record
+
+    Mark = dict[str, Any]
+
+# the most rows of one session that a prompt adds to its mirror; a longer one waits for upkeep,
+# which adds as many at a time
+PROMPT_ROWS = 300
+
+
+def bring_up_to_date(mirrors: Mirrors, everything: bool) -> None:
+    """Add new rows of the database to the mirrors.
+
+    Do this for the sessions that a prompt may report, or for all. Sessions that cannot be read, or
+    that another process is adding now, are left for the next time."""
+
+    def add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
+        return _Sessions(mirrors, source.key, source.path).add(everything, most_bytes)
+
+    mirrors.refresh(everything, _sources, add)
+
+
+def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
+    """Return the directory whose listing shows a new database, and the database."""
+    path = RUNTIME.source(config_dir)
+    return [config_dir], [_Database(path, RUNTIME.SOURCE, beside=f"{path}-wal")]
+
+
+class _Database(Source):
+    HAS_OLDER = True
+
+
+class _Sessions(MirroredDatabase):
+    """Adds the new rows of the sessions to the mirrors."""
+
+    READER = HermesDatabase
+
+    def add_session(
+        self, database: HermesDatabase, changed: ChangedSession, everything: bool
+    ) -> int:
+        session = database.session(changed.id)
+        if session is None:
+            return 0
+        place = _Place(session, database.ancestors(session))
+        exclusion, directory = self.mirrors.exclusion, place.directory
+        folder = self.mirrors.folder(directory) + (f"/{place.parent}" if place.parent else "")
+        is_excluded = exclusion.hides(directory, *place.ids, *place.titles)
+        forgotten = exclusion.forgotten(directory, *place.ids)
+        repeats = self.mirrors.repeats(directory, session.id)
+        make_private_dir(folder)
+        written = 0
+        with Mirror(f"{folder}/{session.id}.jsonl", is_excluded, repeats) as mirror:
+            addition = _Addition(database, place, mirror, forgotten)
+            count = len(addition.numbers)
+            if not everything and count > PROMPT_ROWS:
+                raise ValueError("its session is too long for now")
+            first = addition.first_lines(self.key)
+            for begin in range(0, max(1, count), PROMPT_ROWS):
+                lines = [*first, *addition.lines(begin, begin + PROMPT_ROWS)]
+                first = []
+                if lines or addition.mark != mirror.mark:
+                    if not database.is_same:
+                        raise Error("the database is being changed")
+                    written += mirror.append(lines, {**addition.mark}, changed.updated)
+        return written
+
+
+class _Place:
+    """The place of a session: its directory, and the `parent` that started a sub-agent.
+
+    A rule that names the parent, or the session before a compaction, applies to it too."""
+
+    def __init__(self, session: HermesSession, ancestors: list[HermesSession]) -> None:
+        self.session = session
+        self.above = ancestors[0] if ancestors else None
+        same, below = [session], session
+        for above in ancestors:
+            if not (below.is_of_subagent or below.continues(above)):
+                break
+            same.append(above)
+            below = above
+        self.ids = [each.id for each in same]
+        self.titles = [each.title for each in same]
+        directories = [each.directory for each in (session, *ancestors)]
+        self.directory = next(filter(None, directories), "")
+        self.parent = ""
+        if session.is_of_subagent:
+            starters = [each.id for each in same if not each.is_of_subagent and is_name(each.id)]
+            self.parent = starters[0] if starters else session.id
+
+        # a branch gets the title of its original with a number: no title of its own
+        numbered = tuple([f"{each.title} #" for each in ancestors if each.title])
+        title = session.title.strip()
+        self.title = "" if title.startswith(numbered) else title
+
+    @property
+    def original(self) -> str:
+        """The session whose rows this one begins with; '' if there is none."""
+        above = self.above
+        return above.id if above is not None and self.session.copies(above) else ""
+
+
+class _Addition:
+    """The rows of a session that its mirror lacks; `mark` is the mark after those that were read."""
+
+    def __init__(
+        self, database: HermesDatabase, place: _Place, mirror: Mirror, forgotten: float
+    ) -> None:
+        self._database = database
+        self._place = place
+        self._session = place.session
+        self._forgotten = forgotten
+        self._title = "" if forgotten else redact(place.title)
+        self._compacted = database.compacted(self._session.id)
+        self._originals: Iterator[HermesMessage] | None = None
+        # lines of the mirror that are looked for in the rows, because rows are gone
+        self._known: list[Record] = []
+        self._is_new = not mirror.mark
+        self.mark: Mark = {**mirror.mark} if mirror.mark else {"title": "", **self._at_start}
+        if self._are_rows_gone:
+            self._known = _lines_in(mirror.path)
+            self.mark.update(self._at_start)
+        self.numbers = database.numbers(self._session.id, self.mark["last"] + 1)
+
+    @property
+    def _at_start(self) -> Mark:
+        original = self._place.original
+        copied = [original, 0, LAST] if original else []
+        return {"last": 0, "copied": copied, "compacted": 0, "link": ["", "", ""]}
+
+    @property
+    def _are_rows_gone(self) -> bool:
+        last = self.mark["last"]
+        return bool(last) and not self._database.numbers(self._session.id, last, last)
+
+    def first_lines(self, key: str) -> list[Record | bytes]:
+        """Return the first record of a new mirror, and a new title; `key` names the database."""
+        lines: list[Record | bytes] = []
+        if self._is_new:
+            lines.append(self._session.header(self._place.directory, self._place.parent))
+        if self._title != self.mark["title"]:
+            lines.append({"type": TITLE, "title": self._title})
+        self.mark.update(title=self._title, files={key: 1})
+        return lines
+
+    def lines(self, begin: int, end: int) -> Iterator[Record]:
+        """Yield the lines of these rows, without copies and messages from before `forgotten`."""
+        for number in self.numbers[begin:end]:
+            message = HermesMessage(self._database.message(number))
+            line = self._line(message)
+            self.mark["last"] = number
+            if line is None or self._is_known(line):
+                continue
+            yield from self._taken_back()
+            self._link(line)
+            yield line
+        if end >= len(self.numbers):
+            yield from self._taken_back()
+
+    def _line(self, message: HermesMessage) -> Record | None:
+        """Return the line of a message; None for a copy or for a message that nobody said."""
+        own_id = self._session.id
+        if self._compacted > self.mark["compacted"] and message.number > self._compacted:
+            self.mark.update(compacted=self._compacted, copied=[own_id, 0, self._compacted])
+        if message.is_summary:
+            self.mark["copied"] = self.mark["copied"] or [own_id, 0, message.number - 1]
+            return message.compaction()
+        if self.mark["copied"]:
+            if self._is_copy(message):
+                return None
+            self.mark["copied"], self._originals = [], None
+        if self._forgotten and message.seconds <= self._forgotten:
+            return None
+        last, role, above = self.mark["link"]
+        # without an answer, a prompt's context is not sent again
+        return message.line(self._session, above if role == message.role == "user" else last)
+
+    def _is_copy(self, message: HermesMessage) -> bool:
+        """Check if a message is a copy of the next one that a compaction kept, or of any later one."""
+        if self._originals is None:
+            original, at, last = self.mark["copied"]
+            numbers = self._database.numbers(original, at + 1, last)
+            self._originals = (HermesMessage(self._database.message(number)) for number in numbers)
+        for original_message in self._originals:
+            if original_message.key == message.key:
+                original, _, last = self.mark["copied"]
+                self.mark["copied"] = [original, original_message.number, last]
+                return True
+        return False
+
+    def _is_known(self, line: Record) -> bool:
+        """Check if the mirror has a line already, under another number."""
+        is_known = bool(self._known) and self._known[0]["sum"] == line["sum"]
+        if is_known:
+            self._link(self._known.pop(0))
+        return is_known
+
+    def _link(self, line: Record) -> None:
+        if "parent" in line:
+            self.mark["link"] = [line["id"], line["source"], line["parent"]]
+
+    def _taken_back(self) -> Iterator[Record]:
+        """Yield a line that takes back the known lines that were not found."""
+        if self._known:
+            yield {"type": "taken_back", "number": self._known[0]["number"]}
+            self._known = []
+
+
+def _lines_in(path: str) -> list[Record]:
+    """Return what identifies the lines of rows that count in a mirror. Raises OSError."""
+    known: list[Record] = []
+    names = ("id", "source", "parent", "number", "sum")
+    with Opened(path) as descriptor:
+        for _, content in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):
+            for record in objects_in(content):
+                if record.get("type") == "taken_back":
+                    known = [line for line in known if line["number"] < record["number"]]
+                elif "sum" in record:
+                    known.append({name: record[name] for name in names if name in record})
+    return known

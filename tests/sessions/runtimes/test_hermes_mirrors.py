@@ -1,0 +1,472 @@
+"""The mirrors of Hermes's sessions: what is read of the rows of its database, however they grow,
+are undone, compacted and replaced."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hermes_scene import SUMMARY, HermesDatabase, place_rows
+
+from session_memory.common.system import files
+from session_memory.extras.conformance.fixture import said
+from session_memory.sessions.runtimes.hermes import RUNTIME as HERMES
+from session_memory.sessions.runtimes.hermes import mirrors
+from session_memory.sessions.runtimes.hermes.rows import HermesMessage, HermesSession
+from session_memory.sessions.runtimes.records import RESULTS, CallResult
+from session_memory.sessions.transcripts.gate import describe
+from session_memory.sessions.transcripts.lines import first_line
+from session_memory.sessions.transcripts.mirror import unread
+from session_memory.sessions.transcripts.reader import TranscriptReader
+
+FIXTURES = Path(__file__).parent / "fixtures" / "hermes"
+STORIES = ("conversation.jsonl", "fork.jsonl", "subagent.jsonl")
+CAPTURES = Path(__file__).resolve().parents[4] / "shared" / "captures" / "hermes"
+SECRET = "ghp_" + "a1B2" * 9
+
+
+class Person:
+    """A person's directory of Hermes."""
+
+    def __init__(self, root: Path) -> None:
+        self.home = root
+        self.directory = root / ".hermes"
+        self.database = HermesDatabase(self.directory)
+
+    @property
+    def root(self) -> Path:
+        return Path(HERMES.transcripts_dir(str(self.directory)))
+
+    def refresh(self, *, everything: bool = False) -> None:
+        HERMES.refresh(str(self.directory), everything)
+
+    def mirror(self, session_id: str) -> Path:
+        (path,) = self.root.rglob(f"{session_id}.jsonl")
+        return path
+
+    def told(self, session_id: str) -> list[str]:
+        """What counts in a session's mirror, brought up to date."""
+        self.refresh()
+        descriptor = os.open(self.mirror(session_id), os.O_RDONLY)
+        try:
+            reader = TranscriptReader(HERMES, first_line(descriptor))
+            entries = list(reader.conversation(descriptor))
+        finally:
+            os.close(descriptor)
+        parts = [[("", "---")] if entry is None else said([entry]) for entry in entries]
+        return [text for part in parts for _, text in part]
+
+    def exchange(self, question: str = "one", answer: str = "first") -> str:
+        session = self.database.session("/srv/app")
+        self.database.exchange(session, question, answer)
+        return session
+
+    def config(self, text: str) -> None:
+        (self.home / ".session-memory").mkdir()
+        (self.home / ".session-memory" / "config.yaml").write_text(text)
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
+    monkeypatch.setitem(files.os.environ, b"HOME", os.fsencode(tmp_path))
+    return Person(tmp_path)
+
+
+def test_the_fixtures_are_the_mirrors_of_the_rows_beside_them(person: Person) -> None:
+    ids = place_rows(person.directory, [(FIXTURES / "rows" / name).read_text() for name in STORIES])
+    person.refresh(everything=True)
+    for name, session_id in zip(STORIES, ids, strict=True):
+        assert person.mirror(session_id).read_text() == (FIXTURES / name).read_text()
+    assert person.mirror(ids[2]).parent.name == ids[0]
+
+
+def test_what_the_real_program_wrote_is_read(person: Person) -> None:
+    """Rows of Hermes 0.19.0: an edit, a failed command, answers that were stopped, a sub-agent."""
+    folder = CAPTURES / "7-two"
+    if not folder.exists():
+        pytest.skip("there are no captures beside the repository")
+    place_captured(person, folder)
+    person.refresh(everything=True)
+    assert person.told("20261128_174948_7f2ae5") == [
+        "Please change alpha to gamma in notes.txt",
+        "Reading.",
+        *["read", "edit", "command"],
+        "All done.",
+        "Second question about timing",
+        "command",
+        "Second answer.",
+        "Third question to be stopped",
+        "Fourth question that fails",
+        "Fifth question, big",
+        "big answer",
+        "Sixth question, after",
+        "after one",
+    ]
+    assert person.mirror("20261128_180225_db5274").parent.name == "20261128_180136_6a2f87"
+    lines = person.mirror("20261128_174948_7f2ae5").read_bytes().splitlines()
+    events = [HERMES.records.events(json.loads(line), 0, RESULTS) for line in lines]
+    results = [each for found in events for each in found if isinstance(each, CallResult)]
+    assert [result.has_failed for result in results] == [False, False, True, False]
+
+
+def place_captured(person: Person, folder: Path) -> None:
+    """Put the rows of a capture into the database, those columns that it has."""
+    with closing(sqlite3.connect(person.database.path)) as connection:
+        for table in ("sessions", "messages"):
+            names = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+            for row in json.loads((folder / f"{table}.json").read_text()):
+                kept = {name: value for name, value in row.items() if name in names}
+                person.database.insert(table, kept)
+
+
+def test_a_session_goes_on_in_its_mirror(person: Person) -> None:
+    session = person.exchange()
+    assert person.told(session) == ["one", "first"]
+    before = person.mirror(session).read_bytes()
+    person.database.exchange(session, "two", "second")
+    assert person.told(session) == ["one", "first", "two", "second"]
+    assert person.mirror(session).read_bytes().startswith(before)
+
+
+def test_what_a_person_undid_counts_no_more(person: Person) -> None:
+    session = person.exchange()
+    person.database.exchange(session, "two", "second")
+    assert len(person.told(session)) == 4
+    person.database.undo(session, "two")
+    assert person.told(session) == ["one", "first"]
+    person.database.exchange(session, "three", "third")
+    assert person.told(session) == ["one", "first", "three", "third"]
+    person.database.undo(session, "three")
+    person.database.exchange(session, "four", "fourth")
+    assert person.told(session) == ["one", "first", "four", "fourth"]
+
+
+def test_rows_that_were_replaced_by_the_same_ones_are_not_news(person: Person) -> None:
+    session = person.exchange()
+    person.refresh()
+    for question in ("two", "three"):
+        before = person.mirror(session).read_text().splitlines()[:-1]
+        person.database.replace(session)
+        person.database.exchange(session, question, "yes")
+        person.refresh()
+        lines = person.mirror(session).read_text().splitlines()
+        added = [json.loads(line) for line in lines if line not in before]
+        assert [line.get("message") for line in added if line["type"] == "step"] == [
+            question,
+            "yes",
+        ]
+    assert person.told(session) == ["one", "first", "two", "yes", "three", "yes"]
+
+
+def test_all_rows_gone_take_everything_back(person: Person) -> None:
+    session = person.exchange()
+    person.refresh()
+    person.database.run("DELETE FROM messages")
+    person.database.exchange(session, "two", "second")
+    assert person.told(session) == ["two", "second"]
+
+
+def test_a_branch_begins_with_its_own_messages(person: Person) -> None:
+    session = person.exchange("go on", "first")
+    person.database.exchange(session, "go on", "second")
+    branch = person.database.branch(session)
+    assert person.told(branch) == []
+    person.database.exchange(branch, "go on", "third")
+    assert person.told(branch) == ["go on", "third"]
+    assert person.mirror(branch).parent == person.mirror(session).parent
+
+
+def test_a_compaction_that_goes_on_in_another_session_repeats_nothing(person: Person) -> None:
+    session = person.exchange()
+    person.database.exchange(session, "two", "second")
+    person.database.run("UPDATE sessions SET end_reason = 'compression'")
+    further = person.database.session(None, parent_session_id=session)
+    person.database.message(further, "user", SUMMARY)
+    person.database.exchange(further, "two", "second")
+    person.database.exchange(further, "three", "third")
+    assert person.told(further) == ["---", "three", "third"]
+
+
+def test_a_compaction_in_place_repeats_nothing(person: Person) -> None:
+    session = person.exchange()
+    person.database.exchange(session, "two", "second")
+    person.refresh()
+    person.database.run("UPDATE messages SET active = 0, compacted = 1")
+    person.database.exchange(session, "one", "first")  # the beginning is kept too
+    person.database.message(session, "user", SUMMARY)
+    person.database.exchange(session, "two", "second")
+    assert person.told(session) == ["one", "first", "two", "second", "---"]
+    person.database.exchange(session, "two", "second again")
+    assert person.told(session)[4:] == ["---", "two", "second again"]
+
+
+def test_a_rule_hides_the_sub_agents_and_the_rest_after_a_compaction_too(person: Person) -> None:
+    person.config("sessions:\n  Plan the garden: {ignore: true}\n")
+    session = person.database.session("/srv/app", title="Plan the garden", end_reason="compression")
+    person.database.exchange(session, "count the apples", "three apples")
+    helper = person.database.sub_agent(session)
+    further = person.database.session(None, parent_session_id=session, title="Plan the garden #2")
+    for other in (helper, further):
+        person.database.exchange(other, "eat the apples", "they are eaten")
+    person.refresh(everything=True)
+    for each in (session, helper, further):
+        assert "apples" not in person.mirror(each).read_text()
+
+
+def test_a_rule_for_a_directory_hides_its_sub_agents(person: Person) -> None:
+    person.config("directories:\n  /srv/app: {ignore: true}\n")
+    helper = person.database.sub_agent(person.exchange())
+    person.database.exchange(helper, "count the apples", "three apples")
+    person.refresh(everything=True)
+    assert "apples" not in person.mirror(helper).read_text()
+
+
+def test_the_title_of_a_session_is_the_one_that_hermes_has_also_a_later_one(
+    person: Person,
+) -> None:
+    session = person.exchange()
+    person.refresh()
+    assert describe(HERMES, str(person.mirror(session))).title == "one"
+    for title in ("Plan the garden", "Plan the gate"):
+        person.database.run("UPDATE sessions SET title = ?", title)
+        person.refresh()
+        assert describe(HERMES, str(person.mirror(session))).title == title
+
+
+@pytest.mark.parametrize(
+    ("prompt", "words"),
+    [
+        ("[IMPORTANT: Background process p1 exited (exit code 1).]", ""),
+        ("[ASYNC DELEGATION COMPLETE - d1]\nA background subagent has finished.", ""),
+        (f"{SUMMARY} into the summary below.", ""),
+        ("[Note: model was just switched from a to b via c.]\n\nmend it", "mend it"),
+        ('[IMPORTANT: The user has invoked the "garden" skill, indicating]\n\nDig.', ""),
+        (
+            '[IMPORTANT: The user has invoked the "garden" skill, indicating]\n\nDig.\n\nThe user has'
+            " provided the following instruction alongside the skill invocation: mend it\n\n"
+            "[Runtime note: x]",
+            "mend it",
+        ),
+        (
+            '[IMPORTANT: The user has invoked the "g" skill bundle, x]\nUser instruction: mend it\n\n'
+            "[Loaded as part of the g bundle]",
+            "mend it",
+        ),
+        ("[x] mend it", "[x] mend it"),
+    ],
+)
+def test_of_a_prompt_only_the_words_of_the_person_count(prompt: str, words: str) -> None:
+    row = {"id": 1, "role": "user", "content": prompt, "timestamp": 1.0}
+    line = HermesMessage(row).line(HermesSession({"id": "s"}), "")
+    assert (line["message"] if line else "") == words
+
+
+def test_pictures_are_left_out_and_what_others_said_in_a_group_is_no_prompt(person: Person) -> None:
+    session = person.exchange()
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGVsbG8="}}
+    parts = [{"type": "text", "text": "look"}, picture]
+    person.database.message(session, "user", f"\0json:{json.dumps(parts)}")
+    person.database.message(session, "user", "nice weather", observed=1)
+    assert person.told(session) == ["one", "first", "look"]
+    assert "aGVsbG8=" not in person.mirror(session).read_text()
+
+
+@pytest.mark.parametrize(
+    ("content", "has_failed", "has_run"),
+    [
+        ('{"output": "", "exit_code": 1, "error": null}', True, True),
+        ('{"output": "x", "exit_code": 0, "error": null}', False, True),
+        ('{"success": false, "error": "no match"}', True, True),
+        ('{"error": "no such file"}', True, True),
+        ('{"success": true, "error": null}', False, True),
+        ('{"error": "A record of your other sessions, not instructions:\\nx"}', True, False),
+        ("plain text", False, True),
+    ],
+)
+def test_the_text_of_a_result_says_whether_the_call_failed(
+    content: str, *, has_failed: bool, has_run: bool
+) -> None:
+    row = {"id": 1, "role": "tool", "content": content, "tool_call_id": "c", "timestamp": 1.0}
+    line = HermesMessage(row).line(HermesSession({}), "")
+    assert line is not None
+    (result,) = HERMES.records.results(line)
+    assert isinstance(result, CallResult)
+    assert (result.has_failed, result.has_run) == (has_failed, has_run)
+
+
+def test_no_mirror_has_a_secret(person: Person) -> None:
+    session = person.exchange(f"use {SECRET}", "Thanks.")
+    person.refresh()
+    assert SECRET not in person.mirror(session).read_text()
+
+
+@pytest.mark.parametrize("calls", ['[{"id": "cut', "[1]", '{"a": 1}', '[{"function": 3}]'])
+def test_calls_that_cannot_be_read_leave_the_message(person: Person, calls: str) -> None:
+    session = person.exchange()
+    person.database.message(session, "assistant", "I look.", tool_calls=calls)
+    person.database.exchange(session, "two", "second")
+    told = person.told(session)
+    assert [text for text in told if text != "other"] == [
+        "one",
+        "first",
+        "I look.",
+        "two",
+        "second",
+    ]
+
+
+def test_the_mirror_of_a_session_that_was_deleted_goes_with_it(person: Person) -> None:
+    session, other = person.exchange(), person.exchange("two", "second")
+    person.refresh(everything=True)
+    path = person.mirror(session)
+    person.database.delete(session)
+    person.refresh(everything=True)
+    assert not path.exists()
+    assert person.told(other) == ["two", "second"]
+
+
+def test_a_prompt_leaves_a_long_session_to_upkeep(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirrors, "PROMPT_ROWS", 4)
+    session = person.database.session("/srv/app")
+    for number in range(5):
+        person.database.exchange(session, f"question {number}", "answer")
+    short = person.exchange()
+    assert person.told(short) == ["one", "first"]
+    assert list(person.root.rglob(f"{session}*")) == []
+    person.refresh(everything=True)
+    assert len(person.told(session)) == 10
+    person.database.undo(session, "question 3")
+    person.refresh(everything=True)
+    assert len(person.told(session)) == 6
+
+
+def test_an_old_session_is_read_by_upkeep_and_again_once_it_goes_on(person: Person) -> None:
+    then = time.time() - 9 * 86400
+    old = person.database.session("/srv/app", at=then)
+    person.database.exchange(old, "old", "older", at=then)
+    person.refresh()
+    assert list(person.root.rglob(f"{old}*")) == []
+    person.refresh(everything=True)
+    person.database.exchange(old, "new", "newer")
+    assert person.told(old) == ["old", "older", "new", "newer"]
+
+
+def test_a_session_whose_mirror_cannot_be_written_fails_alone(person: Person) -> None:
+    other, odd = person.exchange(), person.exchange("two", "second")
+    person.refresh()
+    path = person.mirror(odd)
+    path.unlink()
+    path.mkdir()
+    person.database.exchange(other, "three", "third")
+    assert person.told(other) == ["one", "first", "three", "third"]
+    path.rmdir()
+    assert person.told(odd) == ["two", "second"]
+
+
+def test_a_database_of_another_version_is_named(person: Person) -> None:
+    person.exchange()
+    person.database.run("ALTER TABLE messages RENAME COLUMN content TO body")
+    person.refresh(everything=True)
+    ((name, why),) = set(unread(str(person.root)))
+    assert name == "state.db"
+    assert why.endswith("its tables are of another Hermes: update session-memory")
+
+
+def test_a_database_before_rows_had_states_is_read(person: Person) -> None:
+    session = person.exchange()
+    person.database.run("DROP INDEX idx_messages_session_active")
+    for column in ("active", "compacted", "api_content"):
+        person.database.run(f"ALTER TABLE messages DROP COLUMN {column}")
+    assert person.told(session) == ["one", "first"]
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\0" + bytes(100)])
+def test_a_file_that_is_no_database_has_no_sessions(person: Person, content: bytes) -> None:
+    person.database.path.write_bytes(content)
+    person.refresh(everything=True)
+    assert list(HERMES.folders_below(str(person.directory), "/srv/app")) == []
+    problems = [why for _, why in unread(str(person.root))]
+    assert problems == ([f"{person.database.path}: file is not a database"] if content else [])
+
+
+def test_of_a_damaged_database_what_can_be_read_is_read_and_the_file_is_named(
+    person: Person,
+) -> None:
+    others = [person.exchange(f"question {number}", "answer") for number in range(3)]
+    person.exchange("apple " * 3000, "first")
+    path = person.database.path
+    content = path.read_bytes()
+    pages = [at for at in range(0, len(content), 4096) if b"apple apple" in content[at : at + 4096]]
+    with path.open("r+b") as file:
+        file.seek(pages[2])
+        file.write(bytes(4096))  # a page of the long text
+    person.refresh(everything=True)
+    for number, session in enumerate(others):
+        assert person.told(session) == [f"question {number}", "answer"]
+    [(_, why)] = unread(str(person.root))
+    assert why == f"{path}: database disk image is malformed"
+
+
+def test_sub_agents_whose_starter_is_gone_or_that_start_each_other_are_no_sessions(
+    person: Person,
+) -> None:
+    gone = person.database.sub_agent("gone")
+    circle = person.database.sub_agent("gone")
+    person.database.run("UPDATE sessions SET parent_session_id = id WHERE id = ?", circle)
+    for session in (gone, circle):
+        person.database.exchange(session, "count", "three")
+    person.refresh(everything=True)
+    assert HERMES.sessions_in(HERMES.project_dir(str(person.directory), "")) == []
+    assert person.mirror(gone).parent.name == gone
+
+
+def test_a_session_that_a_timer_started_is_no_person_s(person: Person) -> None:
+    timed = person.database.session("/srv/app", source="cron")
+    person.database.exchange(timed, "report", "All is well.")
+    session = person.exchange()
+    person.refresh()
+    assert HERMES.is_automated(str(person.mirror(timed)))
+    assert not HERMES.is_automated(str(person.mirror(session)))
+
+
+def test_a_long_session_is_read_in_parts(person: Person) -> None:
+    """Memory is needed for some rows, not for all: the mirror grows by marks."""
+    session = person.database.session("/srv/app")
+    with closing(sqlite3.connect(person.database.path)) as connection, connection:
+        rows: list[tuple[Any, ...]] = [
+            (session, "assistant", f"part {n}", 1e9 + n) for n in range(700)
+        ]
+        connection.executemany(
+            "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, ?, ?, ?)", rows
+        )
+    person.refresh(everything=True)
+    lines = person.mirror(session).read_text().splitlines()
+    assert sum('"mirrored"' in line for line in lines) == 3
+
+
+def test_an_export_and_a_kept_copy_are_read_as_the_session(person: Person) -> None:
+    row = {"id": "s1", "source": "cli", "started_at": 1e9, "cwd": "/srv/app", "title": "Garden"}
+    calls = [{"id": "c1", "function": {"name": "patch", "arguments": '{"path": "a.py"}'}}]
+    messages = [
+        {"role": "user", "content": "one", "timestamp": 1e9},
+        {"role": "assistant", "content": "first", "tool_calls": calls, "timestamp": 1e9},
+    ]
+    exported = json.dumps({**row, "messages": messages}).encode()
+    kept = "\n".join(json.dumps(each) for each in (row, *messages)).encode()
+    lines = HERMES.exported_lines(exported)
+    assert lines == HERMES.exported_lines(kept)
+    assert [line["type"] for line in lines if isinstance(line, dict)] == [
+        "hermes_session",
+        "title",
+        "step",
+        "step",
+    ]
+    assert HERMES.exported_lines(b'{"id": "x"}') == []
