@@ -160,7 +160,7 @@ ABILITIES = (
         "read",
         "Its sessions are read, archived and searched.",
         lambda *_: "yes",
-        "test_conformance.py test_codex_client.py test_opencode_client.py test_openclaw_client.py test_cline_client.py",
+        "test_conformance.py test_codex_client.py test_opencode_client.py test_openclaw_client.py test_cline_client.py test_hermes_client.py",
     ),
     Ability(
         "told",
