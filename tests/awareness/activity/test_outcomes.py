@@ -7,8 +7,13 @@ from __future__ import annotations
 
 import pytest
 
+from session_memory.awareness.activity.actions import FileAction
+from session_memory.awareness.activity.collisions import _evidence
+from session_memory.awareness.activity.collisions._evidence import Evidence
+from session_memory.common.system.json import encode_compactly
 from session_memory.sessions.runtimes.records import RESULTS, CallResult
 from session_memory.sessions.runtimes.table import runtime
+from session_memory.sessions.transcripts.entries import FAILED
 
 from ...hooks_scene import PlainUser, told
 from ...records import append, assistant, exchange, tool_result, user
@@ -216,3 +221,22 @@ def test_the_result_of_another_call_is_not_taken_for_that_of_one_that_waits(plai
         *exchange("go on", "Done with the tax."),
     )
     assert "edited a.py" in told(plain.run())
+
+
+def test_an_outcome_needs_only_a_part_of_a_usual_result(tmp_path, monkeypatch):
+    path = tmp_path / "s.jsonl"
+    block = {"type": "tool_result", "content": "exit 1", "is_error": True, "tool_use_id": "t1"}
+    message = {"role": "user", "content": [block]}
+    record = {"type": "user", "message": message, "uuid": "u", "timestamp": "2026-01-01T00:00:05Z"}
+    line = encode_compactly(
+        {"parentUuid": "p", "isSidechain": False, **record, "toolUseResult": ""}
+    )
+    path.write_text(f'{{"type":"assistant","id":"t1"}}\n{line}\n')
+    claude = runtime("agent-sdk")
+    action = FileAction("command", "", (1.0, 0, "t1"), is_command=True)
+    evidence = Evidence({"": claude}, {"": str(path)}, None, "")
+    with monkeypatch.context() as patch:
+        patch.setattr(_evidence, "objects_in", lambda line: pytest.fail("all of it was decoded"))
+        assert evidence.outcome("", action, is_last=False) == FAILED
+    assert evidence.end("", action) == (1767225605.0, True)
+    assert evidence.printed("", action) == "exit 1"

@@ -19,7 +19,7 @@ from ....common.system.git import (
     find_worktree,
     head_moves,
 )
-from ....common.system.json import objects_in
+from ....common.system.json import decode_line, objects_in
 from ....sessions.runtimes.records import RESULTS, SUB_AGENTS, CallResult
 from ....sessions.transcripts.entries import FAILED, NOTHING
 from ....sessions.transcripts.lines import last_line_end, lines_forward, windows_backward
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from ....common.system.git_objects import GitIndex, GitObjects
     from ....sessions.runtimes.base import Runtime
+    from ....sessions.runtimes.records import Records
     from ..actions import FileAction
 
 RESULT_BYTES = 64 * 1024 * 1024  # searched after a call for its result
@@ -71,7 +72,7 @@ class Evidence:
         self._paths = paths
         self._worktree = worktree
         self._user_dir = user_dir
-        self._ends: dict[tuple[str, str], tuple[float | None, bool, bool]] = {}
+        self._ends: dict[tuple[str, str], _End] = {}
         self._begins: dict[tuple[str, str, int], float] = {}
         self._is_own_worktree: dict[str, bool] = {}
         self._moves: list[HeadMove] | None = None
@@ -80,41 +81,36 @@ class Evidence:
         self._index: GitIndex | None = None
         self._objects: GitObjects | None = None
         self._found: dict[tuple[str, str], str | None] = {}
-        self._printed: dict[tuple[str, str], object] = {}
 
     def end(self, session: str, action: FileAction) -> tuple[float | None, bool]:
         """Return when the result of a call came (None if it has not), and if the call failed."""
-        time, has_failed, _ = self._end(session, action)
-        return time, has_failed
+        end = self._end(session, action)
+        return end.time, end.has_failed
 
     def outcome(self, session: str, action: FileAction, *, is_last: bool) -> str:
         """Return the outcome of a call: NOTHING, FAILED or ''.
 
         NOTHING means that the call did not run, was a failed edit or read, or is the last call and
         has no result. FAILED means that a command ran and failed."""
-        end, has_failed, _ = self._end(session, action)
-        if (is_last and end is None) or not self.is_done(session, action):
+        end = self._end(session, action)
+        if (is_last and end.time is None) or not self.is_done(session, action):
             return NOTHING
-        return FAILED if has_failed else ""
+        return FAILED if end.has_failed else ""
 
     def is_done(self, session: str, action: FileAction) -> bool:
         """Check if a call may have had its effect, which a command may have even if it failed."""
-        _, has_failed, has_run = self._end(session, action)
-        return has_run if action.is_command else not has_failed
+        end = self._end(session, action)
+        return end.has_run if action.is_command else not end.has_failed
 
-    def _end(self, session: str, action: FileAction) -> tuple[float | None, bool, bool]:
-        """Return when the result of a call came, if the call failed, and if it ran."""
+    def _end(self, session: str, action: FileAction) -> _End:
         key = session, action.call_id
         if key not in self._ends:
-            self._ends[key] = (
-                self._find_end(session, action) if action.call_id else (None, False, True)
-            )
+            self._ends[key] = self._find_end(session, action) if action.call_id else _End()
         return self._ends[key]
 
     def printed(self, session: str, action: FileAction) -> str:
         """Return the output of a call from its transcript; '' if unknown."""
-        self._end(session, action)
-        return str(self._printed.get((session, action.call_id), ""))
+        return str(self._end(session, action).content)
 
     def began(self, session: str, action: FileAction) -> float:
         """Return when a call was made, which is earlier than its record if that came at the end."""
@@ -368,26 +364,30 @@ class Evidence:
             self._found[key] = self._objects.at(commit, path[len(self._worktree.root) + 1 :])
         return self._found[key]
 
-    def _find_end(self, session: str, action: FileAction) -> tuple[float | None, bool, bool]:
+    def _find_end(self, session: str, action: FileAction) -> _End:
         path = action.transcript or self._paths.get(session, "")
         # A call that wrote several files has a result for each; our ids for these are numbered.
         wanted = action.call_id.partition(":")[0].encode("utf-8", "replace")
         if session not in self._runtimes or not wanted:
-            return None, False, True
+            return _End()
         records = self._runtimes[session].records
         kinds = RESULTS | SUB_AGENTS if action.transcript else RESULTS
         for line in self._lines_from(path, action.offset, wanted):
-            if records.prefilter(line, RESULTS):
-                for record in objects_in(line):
-                    for event in records.events(record, 0, kinds):
-                        if isinstance(event, CallResult) and event.call_id == action.call_id:
-                            self._printed[session, action.call_id] = event.content
-                            return (
-                                event.time or records.time(record),
-                                event.has_failed,
-                                event.has_run,
-                            )
-        return None, False, True
+            if not records.prefilter(line, RESULTS):
+                continue
+            # decodes a third of a usual line
+            results = None if action.transcript else records.results_in(line, decode_line)
+            if results is not None:
+                for result in results:
+                    if result.call_id == action.call_id:
+                        return _End(result, records, line)
+                continue
+            for record in objects_in(line):
+                for event in records.events(record, 0, kinds):
+                    if isinstance(event, CallResult) and event.call_id == action.call_id:
+                        event.time = event.time or records.time(record)
+                        return _End(event)
+        return _End()
 
     def _lines_from(self, path: str, offset: int, wanted: bytes) -> Iterator[bytes]:
         """Yield the lines from `offset` on that contain `wanted`.
@@ -411,6 +411,34 @@ class Evidence:
             end = window.find(b"\n", at) if at >= 0 else -1
         if len(window) == WINDOW_BYTES:  # there is more
             yield from _lines_from(path, offset, wanted)
+
+
+class _End:
+    """The end of a call: if it failed, if it ran, and the `content` of its `result`.
+
+    Without a result, the call counts as one that has run. If the result does not say when it came,
+    the record in the `line` does, which is decoded only then."""
+
+    def __init__(
+        self,
+        result: CallResult | None = None,
+        records: Records | None = None,
+        line: bytes = b"",
+    ) -> None:
+        self.has_failed = result is not None and result.has_failed
+        self.has_run = result is None or result.has_run
+        self.content = "" if result is None else result.content
+        self._time = result.time if result is not None else None
+        self._records = records
+        self._line = line
+
+    @property
+    def time(self) -> float | None:
+        """The time of the result, in seconds since 1970; None if it has not come."""
+        if not self._time and self._line and self._records is not None:
+            times = [self._records.time(record) for record in objects_in(self._line)]
+            self._time, self._line = times[0] if times else None, b""
+        return self._time
 
 
 def _lines_from(path: str, offset: int, wanted: bytes = b"") -> Iterator[bytes]:
