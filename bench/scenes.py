@@ -313,13 +313,13 @@ class Tail(NamedTuple):
     offset: int
     content: bytes
 
-    def put(self) -> None:
-        """Write the records there, replacing everything after the offset, as if a minute ago."""
+    def put(self, seconds_ago: float) -> None:
+        """Write the records there as if so long ago, replacing everything after the offset."""
         with open(self.path, "r+b") as file:
             file.truncate(self.offset)
             file.seek(self.offset)
             file.write(self.content)
-        written = time.time() - FRESH_AGE_SECONDS
+        written = time.time() - seconds_ago
         os.utime(self.path, (written, written))
 
 
@@ -359,8 +359,10 @@ class Tails:
         self._state.set_back()
         if self._database is not None:
             self._database.put()
-        for tail in self._tails:
-            tail.put()
+        # A mirror has whole milliseconds: with other times, its place among the last active
+        # sessions would be a matter of chance.
+        for number, tail in enumerate(reversed(self._tails)):
+            tail.put(FRESH_AGE_SECONDS + number / 100)
 
 
 class News(Tails):
