@@ -136,6 +136,7 @@ RUNTIMES = {
     "qwen": ("sessions.runtimes.qwen:RUNTIME", ".qwen", "QWEN_RUNTIME_DIR"),
     "copilot": ("sessions.runtimes.copilot:RUNTIME", ".copilot", "COPILOT_HOME"),
     "opencode": ("sessions.runtimes.opencode:RUNTIME", ".local/share/opencode", "XDG_DATA_HOME"),
+    "kilo": ("sessions.runtimes.kilo:RUNTIME", ".local/share/kilo", "XDG_DATA_HOME"),
     "gemini": ("sessions.runtimes.gemini:RUNTIME", ".gemini", "GEMINI_CLI_HOME"),
     "droid": ("sessions.runtimes.droid:RUNTIME", ".factory", "FACTORY_HOME_OVERRIDE"),
     "cline": ("sessions.runtimes.cline:RUNTIME", ".cline/data", "CLINE_DATA_DIR"),

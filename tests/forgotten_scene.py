@@ -50,7 +50,8 @@ class Person(StoreUser):
         look = ("Read", {"file_path": str(self.app / "Makefile")})
         append(self.own, *exchange("look", look, cwd=str(self.app), at=time.time() - 9 * 3600))
         self.began = time.time() - 8 * 3600
-        getattr(self, f"_place_{other.name}".replace("-", "_"), self._place_transcript)()
+        places = [f"_place_{name}".replace("-", "_") for name in (other.name, other.family())]
+        getattr(self, next((one for one in places if hasattr(self, one)), "_place_transcript"))()
 
     def told(self, text: str) -> str:
         """Return a story with WORD in it, in this repository, an hour ago."""
@@ -116,7 +117,8 @@ class Person(StoreUser):
     def _place_opencode(self) -> None:
         story = write_story(self.config_dir)
         self.ids = [story["conversation.jsonl"], story["fork.jsonl"]]  # a fork keeps what it copied
-        with closing(sqlite3.connect(self.config_dir / "opencode.db")) as connection, connection:
+        path = self.other.source(str(self.config_dir))
+        with closing(sqlite3.connect(path)) as connection, connection:
             connection.create_function("told", 1, lambda text: text and self.told(text))
             for table, names in (
                 ("session", ("title", "directory")),

@@ -39,13 +39,13 @@ CREATE INDEX session_project_idx ON session (project_id);
 
 
 class OpenCodeDatabase:
-    """The database in a data directory of OpenCode. Each method is one transaction, and one step of
-    a session."""
+    """The database in a data directory of OpenCode or a fork, whose name it has. Each method is one
+    transaction, and one step of a session. Ids begin after the number `last`."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, *, last: int = 0) -> None:
         data_dir.mkdir(parents=True, exist_ok=True)
-        self.path = data_dir / "opencode.db"
-        self._number = 0
+        self.path = data_dir / f"{data_dir.name}.db"
+        self._number = last
         with closing(sqlite3.connect(self.path)) as connection:
             connection.execute("PRAGMA journal_mode = wal")
             connection.executescript(SCHEMA)

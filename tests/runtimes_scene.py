@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from git_scene import repository
 from hooks_scene import run, told
@@ -34,11 +35,14 @@ from records import (
     write,
 )
 
+from session_memory.sessions.runtimes.base import Runtime
 from session_memory.sessions.runtimes.claude import encode_cwd
+from session_memory.sessions.runtimes.table import runtime
 
 READ, EDIT, SHELL = "read", "edit", "command"
 WAYS = (EDIT, SHELL)
-# The tools of each runtime, and the key of what is given to it; Codex has one tool for scripts.
+# The tools of each family of runtimes, and the key of what is given to them; Codex has one tool for
+# scripts.
 TOOLS = {
     "atif": {READ: ("read_file", "path"), EDIT: ("edit_file", "path"), SHELL: ("bash", "command")},
     "claude-code": {
@@ -81,6 +85,14 @@ TOOLS = {
         SHELL: ("run_shell_command", "command"),
     },
 }
+
+
+Row = TypeVar("Row")
+
+
+def row_of(table: Mapping[str, Row], runtime: Runtime) -> Row:
+    """The runtime's row in a table, or that of the runtime that it extends."""
+    return table.get(runtime.name) or table[runtime.family()]
 
 
 class ClaudeReader:
@@ -131,8 +143,17 @@ class Person:
         }
         for directory in (".claude", ".codex", ".qwen", ".copilot"):
             (root / directory).mkdir()
-        self.opencode = OpenCodeDatabase(root / ".local" / "share" / "opencode")
+        self._databases: dict[str, OpenCodeDatabase] = {}
+        self.opencode = self.database_of(runtime("opencode"))
         self.opencode_id = self.opencode.session(self.app)
+
+    def database_of(self, fork: Runtime) -> OpenCodeDatabase:
+        """The database of OpenCode or of a fork; no two sessions have the same id."""
+        if fork.name not in self._databases:
+            data_dir = Path(fork.config_dir({"HOME": str(self.root)}))
+            last = 1_000_000 * len(self._databases)
+            self._databases[fork.name] = OpenCodeDatabase(data_dir, last=last)
+        return self._databases[fork.name]
 
     def claude_session(self, directory: Path, question: str) -> Path:
         path = self.root / ".claude" / "projects" / encode_cwd(str(directory)) / f"{new_id()}.jsonl"

@@ -87,6 +87,7 @@ OTHER_INSTALLS = {
     "qwen-code": "extension",
     "copilot": "plugin",
     "opencode": "plugin file",
+    "kilo": "plugin file",
 }
 OTHER_TOOLS = {
     "claude-code": "plugin, by hand",

@@ -20,6 +20,7 @@ PAGE = REPOSITORY / "docs/use/trust.md"
 EXTENSIONS = {
     "Pi": ("hooks/pi/index.ts", r'\bpi\.on\("(\w+)"'),
     "OpenCode": ("hooks/opencode/index.js", r'^\t\t"?([\w.]+)"?: async \('),
+    "Kilo": ("hooks/opencode/index.js", r'^\t\t"?([\w.]+)"?: async \('),
 }
 SESSION = "0f6d2c1e-5a3b-4c7d-9e21-7b8a4f0c6d55"
 COMMANDS = f"""

@@ -72,7 +72,10 @@ export const pluginOf = (runtime) => async ({ directory }) => {
 	});
 };
 
-export const SessionMemory = pluginOf("opencode");
+// Kilo loads this file too if its user has named it in the settings of a project that OpenCode shares.
+const isInKilo = process.env.KILO_PID === String(process.pid);
+
+export const SessionMemory = pluginOf(isInKilo ? "kilo" : "opencode");
 
 /** The same hooks, none of which ever throws. */
 function guarded(hooks) {

@@ -22,12 +22,14 @@ from clients.others import (
     COPILOT,
     DROID,
     GEMINI,
+    KILO,
     OPENCODE,
     QWEN,
     Codex,
     Copilot,
     Droid,
     Gemini,
+    Kilo,
     OpenCode,
     Qwen,
 )
@@ -38,10 +40,12 @@ from fakes.fake_llm import FakeLLM
 from fakes.fake_responses import FakeResponses
 from fakes.loopback import LoopbackServer, text_of
 from install_machine import write_marketplace
-from runtimes_scene import EDIT, READ, SHELL, TOOLS
+from runtimes_scene import EDIT, READ, SHELL, TOOLS, row_of
 
 from session_memory import NAME
+from session_memory.sessions.runtimes.table import all_runtimes
 
+RUNTIMES = {one.name: one for one in all_runtimes()}
 MARKETPLACE = "session-memory"
 
 
@@ -175,6 +179,10 @@ class _OpenCode(OpenCode):
         self.plugin_file.unlink()
 
 
+class _Kilo(_OpenCode, Kilo):
+    """Kilo, a fork of OpenCode."""
+
+
 class _Gemini(Gemini):
     LAST, BY_ID = ("--resume", "latest"), ("--resume", "{}")
 
@@ -232,6 +240,7 @@ _TEXTS = {
     "copilot": ("old_str", "new_str"),
     "droid": ("old_str", "new_str"),
     "gemini": ("old_string", "new_string"),
+    "kilo": ("oldString", "newString"),
     "opencode": ("oldString", "newString"),
     "pi": ("oldText", "newText"),
     "qwen-code": ("old_string", "new_string"),
@@ -243,6 +252,7 @@ CLIENTS = {
     "copilot": Client(_Copilot, COPILOT, FakeLLM, ""),
     "droid": Client(_Droid, DROID, FakeLLM, ".factory/settings.json"),
     "gemini": Client(_Gemini, GEMINI, FakeGemini, ".gemini/settings.json", Gemini.SETTINGS),
+    "kilo": Client(_Kilo, KILO, FakeLLM, ""),
     "opencode": Client(_OpenCode, OPENCODE, FakeLLM, ""),
     "pi": Client(_Pi, pi.PACKAGE, FakeLLM, ""),
     "qwen-code": Client(_Qwen, QWEN, FakeLLM, ".qwen/settings.json", '{\n   "$version": 4\n}'),
@@ -275,7 +285,7 @@ class User:
         """The tool call that reads a file, puts `new` in the place of `old` in it, or runs a command."""
         if self.name == "codex":
             return "exec", {"script": _codex_script(kind, given, old, new)}
-        name, key = TOOLS[self.name][kind]
+        name, key = row_of(TOOLS, RUNTIMES[self.name])[kind]
         arguments: dict[str, Any] = {key: given}
         if kind == SHELL:
             arguments |= {"description": "Work."}

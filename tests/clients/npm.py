@@ -28,6 +28,7 @@ VERSIONS = {
     DROID: "0.225.2",
     "openclaw": "2026.9.2",
     "cline": "3.0.65",
+    "@kilocode/cli": "7.7.7",
     "jest": "29.7.0",
 }
 PERSON = Path.home()  # where npm has its settings: HOME is another once tests run

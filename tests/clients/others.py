@@ -1,4 +1,4 @@
-"""The real Codex, Qwen Code, Copilot CLI, OpenCode and Droid, from npm, run offline on a machine of their
+"""The real Codex, Qwen Code, Copilot CLI, OpenCode, Kilo and Droid, from npm, run offline on a machine of their
 own, with a fake model behind them."""
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ COPILOT = "@github/copilot"
 GEMINI = "@google/gemini-cli"
 OPENCODE = "opencode-ai"
 DROID = npm.DROID
+KILO = "@kilocode/cli"
 RUN_SECONDS = 400
 
 
@@ -140,6 +141,9 @@ class OpenCode(OtherRuntime):
     """OpenCode: a plugin is a file. Where there is one, it asks npm at each start for a package of
     its own, and goes on without."""
 
+    NAME = "opencode"
+    BINARY = "node_modules/opencode-*[!e]/bin/opencode"
+
     def __init__(self, root: Path, package_place: Path, model: LoopbackServer) -> None:
         super().__init__(root, package_place, model)
         provider = {
@@ -153,20 +157,16 @@ class OpenCode(OtherRuntime):
             "share": "disabled",
         }
         settings |= {"model": "fake/fake-1", "provider": {"fake": provider}}
-        self.plugin_file = self.home / ".config" / "opencode" / "plugin" / "session-memory.js"
+        self.plugin_file = self.home / ".config" / self.NAME / "plugin" / "session-memory.js"
         self.plugin_file.parents[1].mkdir(parents=True, exist_ok=True)
-        (self.plugin_file.parents[1] / "opencode.json").write_text(json.dumps(settings))
+        (self.plugin_file.parents[1] / f"{self.NAME}.json").write_text(json.dumps(settings))
         (self.home / ".npmrc").write_text("registry=http://127.0.0.1:9/\nfetch-retries=0\n")
-        self.environment.update(
-            OPENCODE_DISABLE_AUTOUPDATE="1",
-            OPENCODE_DISABLE_MODELS_FETCH="1",
-            OPENCODE_DISABLE_LSP_DOWNLOAD="1",
-            OPENCODE_DISABLE_DEFAULT_PLUGINS="1",
-        )
+        for part in ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "DEFAULT_PLUGINS"):
+            self.environment[f"{self.NAME.upper()}_DISABLE_{part}"] = "1"
 
     @property
     def command(self) -> list[str]:
-        (binary,) = self.place.glob("node_modules/opencode-*[!e]/bin/opencode")
+        (binary,) = self.place.glob(self.BINARY)
         return [str(binary)]
 
     def run(self, *words: str) -> str:
@@ -182,8 +182,15 @@ class OpenCode(OtherRuntime):
         """Puts a plugin file there that loads the one in a copy of the repository."""
         self.plugin_file.parent.mkdir(exist_ok=True)
         self.plugin_file.write_text(
-            f'export {{ SessionMemory }} from "{source}/hooks/opencode/index.js";\n'
+            f'export {{ SessionMemory }} from "{source}/hooks/{self.NAME}/index.js";\n'
         )
+
+
+class Kilo(OpenCode):
+    """Kilo, a fork of OpenCode."""
+
+    NAME = "kilo"
+    BINARY = "node_modules/@kilocode/cli-*/bin/kilo"
 
 
 class OpenCodeServer:

@@ -16,6 +16,7 @@ gets one."""
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import Any
 
@@ -32,6 +33,8 @@ from .loopback import (
 )
 
 BIG_USAGE_TOKENS = 195_000
+# Kilo's, behind each prompt
+_DETAILS = re.compile(r"\s*<environment_details>.*</environment_details>", re.DOTALL)
 
 
 class FakeLLM(LoopbackServer):
@@ -74,7 +77,7 @@ class FakeLLM(LoopbackServer):
                 "text": f"calling {name}",
                 "tools": [{"name": name, "input": json.loads(arguments)}],
             }
-        reply: dict[str, Any] = {"text": f"ECHO[{number}]: {last_text[:200]}"}
+        reply: dict[str, Any] = {"text": f"ECHO[{number}]: {_DETAILS.sub('', last_text)[:200]}"}
         return {"thinking": f"thought {number}", **reply} if "THINK" in request.news else reply
 
     def _order(self, request: Request) -> tuple[str, str] | None:

@@ -30,7 +30,7 @@ def person(request: pytest.FixtureRequest, tmp_path: Path) -> Person:
 
 def transcripts(person: Person) -> list[Path]:
     """The runtime's own files of the forgotten session; none if it has a database."""
-    if person.other.name in IN_DATABASES:
+    if person.other.family() in IN_DATABASES:
         return []
     below = {"gemini": "tmp/app/chats", "atif": ""}.get(person.other.name, "")
     place = person.config_dir / below if below else person.config_dir
@@ -45,7 +45,7 @@ def transcripts(person: Person) -> list[Path]:
 def fork(person: Person) -> Iterator[str]:
     """Put a fork of the session beside it, as its runtime does; yield its id."""
     # it already exists, or there is nothing like it
-    if person.other.name in (*IN_DATABASES, "gemini", "cline", "atif"):
+    if person.other.family() in (*IN_DATABASES, "gemini", "cline", "atif"):
         return
     id, text = new_id(), person.told((FIXTURES / person.other.name / "fork.jsonl").read_text())
     text = text.replace(json.loads(text.partition("\n")[0]).get("id", id), id)
@@ -76,7 +76,7 @@ def test_what_repeats_a_forgotten_session_comes_back_nowhere(person: Person) -> 
     assert person.run("forget", person.ids[0], "--yes").returncode == 0
     list(fork(person))
     made = list(copies(person))
-    assert made or person.other.name in IN_DATABASES
+    assert made or person.other.family() in IN_DATABASES
     for _ in range(2):
         assert WORD not in person.prompt()
         assert WORD not in person.about_to_edit()

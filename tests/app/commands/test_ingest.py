@@ -56,7 +56,7 @@ class TestIngest:
             0,
             "No transcripts in ~/.claude/projects, ~/.pi/agent/sessions, ~/.codex/sessions, "
             "~/.qwen/projects, "
-            "~/.copilot/session-state, ~/.session-memory/state/opencode, "
+            "~/.copilot/session-state, ~/.session-memory/state/opencode, ~/.session-memory/state/kilo, "
             "~/.session-memory/state/gemini, ~/.factory/sessions, "
             "~/.session-memory/state/cline, ~/.session-memory/state/openclaw, ~/.kimi-code/sessions, ~/.session-memory/state/hermes, ~/.session-memory/state/atif.\n",
         )

@@ -23,11 +23,11 @@ from terminal_scene import on_terminal
 
 from session_memory.history.copies.restore import _spared_time
 from session_memory.sessions.runtimes.pi import encode_cwd
-from session_memory.sessions.runtimes.table import all_runtimes
+from session_memory.sessions.runtimes.table import all_runtimes, runtime
 
 SECRET = "ghp_" + "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2"
 NOT_RESTORED = {"openclaw": "OpenClaw", "hermes": "Hermes"}
-# A program in place of `opencode`: it takes an export as OpenCode does.
+# A program in place of `opencode` or `kilo`: it takes an export as OpenCode does.
 OPENCODE = """#!/bin/sh
 exec {python} - "$@" <<'END'
 import json, os, sys
@@ -37,7 +37,7 @@ from shlex import quote
 from opencode_scene import OpenCodeDatabase
 assert sys.argv[1] == "import" and os.environ["SESSION_MEMORY_GUARD"]
 database = OpenCodeDatabase.__new__(OpenCodeDatabase)
-database.path = Path(os.environ["XDG_DATA_HOME"]) / "opencode" / "opencode.db"
+database.path = Path(os.environ["XDG_DATA_HOME"]) / {name!r} / "{name}.db"
 database.take_export(json.loads(Path(sys.argv[2]).read_text()))
 END
 """
@@ -233,6 +233,8 @@ class Runtimes:
         app = self.person.app
         self.opencode = self.person.opencode
         self.opencode.turn(self.person.opencode_id, "one in OpenCode?", "Two.")
+        self.kilo = self.person.database_of(runtime("kilo"))
+        self.kilo_id = self.kilo.exchange(app, "one in Kilo?", "Two.")
         self.cline = ClineSession(root / ".cline" / "data", app)
         self.cline.exchange("one in Cline?", "Two.")
         self.openclaw = OpenClawDatabase(root / ".openclaw")
@@ -267,11 +269,10 @@ def test_every_runtime_gets_its_session_back_which_is_the_same_in_the_store(
     user = every.user
     programs = tmp_path / "bin"
     programs.mkdir()
-    program = programs / "opencode"
-    program.write_text(
-        OPENCODE.format(python=quote(sys.executable), tests=str(ROOT / "tests"), root=str(ROOT))
-    )
-    program.chmod(0o755)
+    place = {"python": quote(sys.executable), "tests": str(ROOT / "tests"), "root": str(ROOT)}
+    for name in ("opencode", "kilo"):
+        (programs / name).write_text(OPENCODE.format(name=name, **place))
+        (programs / name).chmod(0o755)
     assert user.keep().problems == []
     kept = {one.runtime: one for one in user.sessions()}
     assert set(kept) == {one.name for one in all_runtimes()}
@@ -280,6 +281,7 @@ def test_every_runtime_gets_its_session_back_which_is_the_same_in_the_store(
     for (path,) in every.files.values():
         path.unlink()
     every.opencode.delete(every.person.opencode_id)
+    every.kilo.delete(every.kilo_id)
     every.openclaw.delete(every.openclaw_id)
     every.hermes.delete(every.hermes_id)
     user.keep()

@@ -58,7 +58,7 @@ class Told:
             return codex_exchange(question, answer)[1:]
         if self.runtime.name == "gemini":
             return gemini_exchange(question, answer)
-        if self.runtime.name == "opencode":
+        if self.runtime.family() == "opencode":
             return opencode_exchange(question, answer)
         if self.runtime.name == "copilot":
             return copilot_exchange(question, answer)

@@ -46,7 +46,7 @@ from records import (
     user,
     write,
 )
-from runtimes_scene import EDIT, READ, SHELL, TOOLS, WAYS, Person
+from runtimes_scene import EDIT, READ, SHELL, TOOLS, WAYS, Person, row_of
 
 from session_memory.awareness.events import prompt, tool_call
 from session_memory.awareness.events.context import Context, context_of, home_of
@@ -106,7 +106,7 @@ class Session:
 
     def used(self, kind: str, given: str) -> tuple[str, dict[str, str], str]:
         """The name of the tool, what it is given, and an id for the call."""
-        name, key = TOOLS[self.runtime.name][kind]
+        name, key = row_of(TOOLS, self.runtime)[kind]
         return name, {key: given}, f"call_{new_id()}"
 
     def event(self, **fields: Any) -> dict[str, Any]:
@@ -321,21 +321,24 @@ class Gemini(Session):
 
 
 class OpenCode(Session):
+    """OpenCode or a fork."""
+
     def begin(self, question: str, at: float) -> None:
-        self.id = self.person.opencode.session(self.person.app, at=at)
-        self.person.opencode.turn(self.id, question, "Yes.", at=at)
+        self.database = self.person.database_of(self.runtime)
+        self.id = self.database.session(self.person.app, at=at)
+        self.database.turn(self.id, question, "Yes.", at=at)
 
     def event(self, **fields: Any) -> dict[str, Any]:
-        return super().event(runtime="opencode", **fields)
+        return super().event(runtime=self.runtime.name, **fields)
 
     def calls(self, kind: str, given: str, began: float, ended: float) -> None:
         name, arguments, id = self.used(kind, given)
         code = 0 if kind == SHELL else None
         done = tool(name, arguments, call_id=id, exit_code=code, at=began, took=ended - began)
-        self.person.opencode.turn(self.id, "", "Done.", done, at=began)
+        self.database.turn(self.id, "", "Done.", done, at=began)
 
     def show(self, printed: dict[str, Any]) -> None:
-        self.person.opencode.turn(self.id, "go on", "hm", told=printed.get("text", ""))
+        self.database.turn(self.id, "go on", "hm", told=printed.get("text", ""))
 
 
 class Pi(Session):
@@ -459,7 +462,7 @@ SESSIONS = {
 
 def session(person: Person, runtime: Runtime, question: str, at: float) -> Session:
     """A session of the runtime."""
-    return SESSIONS[runtime.name](person, runtime, question, at)
+    return row_of(SESSIONS, runtime)(person, runtime, question, at)
 
 
 @pytest.mark.parametrize(
@@ -546,7 +549,7 @@ def edited_by(session: Session, way: str, path: Path) -> None:
     path.write_text("2\n")
     os.utime(path, (modified, modified))
     kind = EDIT if way == EDIT else SHELL
-    began, ended = (modified + offset / 1000 for offset in STAMPS[session.runtime.name][kind])
+    began, ended = (modified + offset / 1000 for offset in row_of(STAMPS, session.runtime)[kind])
     given = {
         EDIT: str(path),
         SHELL: f"sed -i s/1/2/ {path.name}",

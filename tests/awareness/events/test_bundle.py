@@ -196,7 +196,7 @@ def test_a_runtime_is_loaded_with_no_module_that_others_import(built):
     groups = groups_of(built)
     for _, _, modules in groups:
         names = [module[0].removeprefix("session_memory.") for module in modules]
-        for runtime in ("pi", "codex", "qwen", "copilot", "opencode", "gemini", "atif"):
+        for runtime in ("pi", "codex", "qwen", "copilot", "opencode", "kilo", "gemini", "atif"):
             if any(f"{name}.".startswith(f"sessions.runtimes.{runtime}.") for name in names):
                 # a fork of a runtime is loaded with it
                 others = [name for name in names if not name.startswith("sessions.runtimes.")]

@@ -138,14 +138,16 @@ class Scene:
 
     def place(self, chance: random.Random) -> None:
         """Puts an odd session in the place of the one before."""
-        {
+        places: dict[str, Callable[[random.Random], None]] = {
             "cline": self._place_documents,
             "hermes": self._place_messages,
             "openclaw": self._place_events,
             "opencode": self._place_rows,
             "gemini": self._place_chats,
             "atif": self._place_trajectories,
-        }.get(self.runtime.name, self._place_transcript)(chance)
+        }
+        own = places.get(self.runtime.name) or places.get(self.runtime.family())
+        (own or self._place_transcript)(chance)
 
     def _place_transcript(self, chance: random.Random) -> None:
         folder = FIXTURES / self.runtime.name
@@ -226,7 +228,7 @@ class Scene:
                 connection.execute(f"UPDATE {table} SET {name} = ? WHERE rowid = ?", (value, row))
 
     def _place_rows(self, chance: random.Random) -> None:
-        if not (self.config_dir / "opencode.db").exists():
+        if not Path(self.runtime.source(str(self.config_dir))).exists():
             self.database = OpenCodeDatabase(self.config_dir)
             with closing(sqlite3.connect(self.database.path)) as connection:
                 connection.execute("PRAGMA writable_schema = on")

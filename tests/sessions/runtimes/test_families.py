@@ -47,7 +47,6 @@ def test_a_member_of_a_family_reads_and_keeps_its_own_database(tmp_path: Path, m
     fork = Fork()
     config_dir = fork.config_dir({"HOME": str(tmp_path)})
     database = OpenCodeDatabase(Path(config_dir))
-    database.path = database.path.rename(Path(config_dir, "fork.db"))
     session_id = database.exchange("/srv/app", "paint the door", "Done.")
     fork.refresh(config_dir, everything=True)
     (mirror,) = (tmp_path / ".session-memory" / "state" / "fork").rglob("*.jsonl")

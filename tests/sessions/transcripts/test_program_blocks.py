@@ -16,6 +16,7 @@ from records import (
     opencode_exchange,
     qwen_exchange,
 )
+from runtimes_scene import row_of
 
 from session_memory.sessions.runtimes.table import all_runtimes
 from session_memory.sessions.transcripts.entries import Entry, typed_by_person
@@ -41,6 +42,7 @@ BLOCKS = [
 
 
 def exchanges(prompt: str) -> dict[str, list[dict[str, object]]]:
+    """A turn in the records of each family of runtimes."""
     pi = PiSession()
     pi.exchange(prompt, "Done.")
     steps = [
@@ -67,7 +69,7 @@ def exchanges(prompt: str) -> dict[str, list[dict[str, object]]]:
 @pytest.mark.parametrize("name", RUNTIMES)
 def test_a_leading_block_of_a_program_is_left_out_in_every_runtime(name):
     for block in [*BLOCKS, "\n\n".join(BLOCKS)]:
-        records = exchanges(f"{block}\n\n{REQUEST}")[name]
+        records = row_of(exchanges(f"{block}\n\n{REQUEST}"), RUNTIMES[name])
         content = [(at, line(value)) for at, value in enumerate(records)]
         entries = TranscriptReader(RUNTIMES[name], b"").forward(content)
         assert [entry.text for entry in entries if isinstance(entry, Entry)] == [REQUEST, "Done."]

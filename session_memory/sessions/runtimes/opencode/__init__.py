@@ -34,7 +34,7 @@ class OpenCode(MirroredSessions):
     SESSIONS_FOLDER = "opencode-sessions"
     PROGRAM = "opencode"
     PACKAGE = "opencode-ai"
-    SERVERS = ("serve", "web", "acp")
+    SERVERS: tuple[str, ...] = ("serve", "web", "acp")
     OWN_ID_VARIABLE = "OPENCODE_SESSION_ID"
     AGENT_VARIABLE = "OPENCODE"
     HAS_BACKUP = True

@@ -16,7 +16,8 @@ class OpenCodeInstall(Install):
     PLUGIN = "hooks/opencode/index.js"  # what it loads from the program's directory
 
     HOME_FOLDER = ".opencode"
-    MCP_FILES, MCP_KEY = ("opencode.json", "opencode.jsonc"), "mcp"
+    MCP_FILES: tuple[str, ...] = ("opencode.json", "opencode.jsonc")
+    MCP_KEY = "mcp"
     HAS_COMMENTS = True
     HAS_LAST_COMMAS = True
     HAS_BOM = True
