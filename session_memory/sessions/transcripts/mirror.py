@@ -77,6 +77,7 @@ _MARK = b'{"type": "mirrored", "mark": '
 # in a folder, because replacing it would change the time of the directory that lists the mirrors
 _STATE_FILE = ".state/mirrored"
 _LOCK_FILE = ".lock"
+_BLOCK_BYTES = 1024 * 1024
 _MARK_BYTES = 4096  # most marks are shorter than this
 LOCK_SECONDS = 10.0
 MOST_STATE_BYTES = 16 * 1024 * 1024
@@ -465,8 +466,8 @@ class Mirror:
         """Add a line for each of `records`, and `mark`; return the number of bytes.
 
         A line in bytes, which cannot be read, is added as it is. `modified` is when the session was
-        last written, in milliseconds since 1970; the file gets the same time. Raises OSError: then
-        nothing was added."""
+        last written, in milliseconds since 1970; the file gets the same time. Raises OSError, and
+        errors of an iterator over `records`: then nothing was added."""
         if self._look:
             marks = self.mark, mark
             self.mark = mark
@@ -474,25 +475,17 @@ class Mirror:
             return len(end.content)
         if self._is_excluded:
             mark["is_excluded"] = True
-        given = self._without_forgotten(list(records), mark)
-        kept = iter(
-            copies_of(
-                [record for record in given if not isinstance(record, bytes)], self._is_excluded
-            )
-        )
-        content = _with_mark(
-            self.encoded([record if isinstance(record, bytes) else next(kept) for record in given]),
-            mark,
-        )
+        if self._repeats is not None:
+            records = self._without_forgotten([*records], self._repeats, mark)
         self._open()
         if not self._end:
             files.os.ftruncate(self._descriptor, 0)
         files.os.lseek(self._descriptor, self._end, 0)
+        written = 0
         try:
-            written = 0
-            while written < len(content):
-                written += files.os.write(self._descriptor, content[written:])
-        except OSError:
+            for block in _blocks(self._lines(records), mark):
+                written += self._write(block)
+        except BaseException:
             files.os.ftruncate(self._descriptor, self._end)
             raise
         self._end += written
@@ -500,11 +493,24 @@ class Mirror:
         self.mark = mark
         return written
 
-    def _without_forgotten(self, records: list[Record | bytes], mark: Mark) -> list[Record | bytes]:
+    def _write(self, block: bytes) -> int:
+        written = 0
+        while written < len(block):
+            written += files.os.write(self._descriptor, block[written:])
+        return written
+
+    def _lines(self, records: Iterable[Record | bytes]) -> Iterator[bytes]:
+        """Yield records as lines of this mirror, one after the other: there may be a gigabyte."""
+        for record in records:
+            copies = (
+                [record] if isinstance(record, bytes) else copies_of([record], self._is_excluded)
+            )
+            yield from self.encoded(copies)
+
+    def _without_forgotten(
+        self, records: list[Record | bytes], repeats: Repeats, mark: Mark
+    ) -> list[Record | bytes]:
         """Return the records without repeats of forgotten messages, and clean `mark` likewise."""
-        repeats = self._repeats
-        if repeats is None:
-            return records
         repeats.has_begun = self.mark.get("repeats_forgotten")
         for record in records:  # a title may come before the first entry
             if repeats.has_begun is None and not isinstance(record, bytes):
@@ -739,6 +745,18 @@ def _root_of(path: str) -> str:
         if files.is_file(_lock_path(path)):
             return path
     return ""
+
+
+def _blocks(lines: Iterable[bytes], mark: Mark) -> Iterator[bytes]:
+    """Yield lines, and `mark` after them, in blocks."""
+    waiting, size = [], 0
+    for line in lines:
+        waiting += [line, b"\n"]
+        size += len(line)
+        if size >= _BLOCK_BYTES:
+            yield b"".join(waiting)
+            waiting, size = [], 0
+    yield b"".join([*waiting, _marked(mark), b"\n"])
 
 
 def _with_mark(lines: list[bytes], mark: Mark) -> bytes:

@@ -24,6 +24,7 @@ from session_memory.history.store.ingest.sources import SourceDirectory
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.sessions.runtimes.records import CALLS, MESSAGES, RESULTS, CallResult
 from session_memory.sessions.runtimes.table import runtime
+from session_memory.sessions.transcripts.reader import TranscriptReader
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = 7
@@ -346,3 +347,66 @@ def test_a_line_with_only_a_result_is_read_as_any_other_but_sooner(name, usual, 
     assert [result.call_id for result in found] == ["t1"]
     for other in others:
         assert records.results_in(other, decode_line) is None
+
+
+def test_a_process_looks_for_the_branches_of_a_large_file_once(tmp_path, monkeypatch):
+    path = tmp_path / "long.jsonl"
+    header = {"type": "session", "version": 3, "id": "a" * 8, "cwd": "/srv/app"}
+    said = [
+        {
+            "type": "message",
+            "id": f"{number:08x}",
+            "parentId": f"{number - 1:08x}" if number else None,
+            "message": {"role": "user", "content": f"question {number}"},
+        }
+        for number in range(200)
+    ]
+    left_out = {**said[-1], "id": "f" * 8, "message": {"role": "user", "content": "taken back"}}
+    path.write_bytes(lines(header, *said[:-1], left_out, said[-1]))
+    sought: list[int] = []
+    off_branch = TranscriptReader.offsets_off_branch
+
+    def counted(reader: TranscriptReader, descriptor: int, size: int) -> set[int]:
+        sought.append(size)
+        return off_branch(reader, descriptor, size)
+
+    monkeypatch.setattr(TranscriptReader, "offsets_off_branch", counted)
+    size, step = path.stat().st_size, 2000
+    cut = [
+        Span(str(path), start, start + step if start + step < size else 0)
+        for start in range(0, size, step)
+    ]
+    texts = [
+        entry.text
+        for span in cut
+        for extract in read_spans([span], "")
+        if extract is not None
+        for entry in extract.entries
+    ]
+    assert texts == [f"question {number}" for number in range(200)]
+    assert sought == [size]
+
+
+def test_a_large_file_is_read_in_small_spans(scene, always, monkeypatch):
+    monkeypatch.setattr(read_ahead, "SPAN_BYTES", 3000)
+    with ReadAhead(SourceDirectory(str(scene.root)).files(), "", 32 << 20, 2) as ahead:
+        sizes = [span.stop - span.start for task in ahead._tasks for span in task if span.stop]
+    assert len(sizes) > FILES
+    assert set(sizes) == {3000}
+
+
+def test_the_times_of_a_session_are_the_same_however_it_is_divided(scene, always):
+    said = [exchange(f"question {number}", "yes", at=2e9 - 60 * number) for number in range(99)]
+    scene.write("backwards", *[record for each in said for record in each])
+    times = []
+    for batch_bytes in (1 << 20, 4000):
+        scene.database = scene.path / str(batch_bytes) / "memory.db"
+        scene.store = scene.open()
+        scene.ingest(workers=2, batch_bytes=batch_bytes)
+        (state,) = [
+            state
+            for key, state in scene.store.file_states("").items()
+            if key.endswith("backwards.jsonl")
+        ]
+        times.append((state.first_entry_timestamp, state.last_entry_timestamp))
+    assert times[0] == times[1]

@@ -7,7 +7,8 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from session_memory.sessions.transcripts.reader import TranscriptReader
 
 FIXTURES = Path(__file__).parent / "fixtures" / "openclaw"
 STORIES = ("conversation.jsonl", "fork.jsonl", "subagent.jsonl")
+MEGABYTE = 1024 * 1024
 SECRET = "ghp_" + "a1B2" * 9
 
 
@@ -383,3 +385,43 @@ def test_a_session_that_a_timer_started_is_no_person_s(agents: Agents) -> None:
     agents.refresh()
     assert OPENCLAW.is_automated(str(agents.mirror("timed")))
     assert not OPENCLAW.is_automated(str(agents.mirror(session)))
+
+
+def test_a_long_session_is_mirrored_row_by_row(agents: Agents) -> None:
+    session = agents.exchange()
+    size = 30 * MEGABYTE
+    for number in range(30):
+        agents.database.message(session, "user", f"{number} {'words ' * (MEGABYTE // 6)}")
+    agents.refresh()  # loads the modules
+    tracemalloc.start()
+    try:
+        agents.refresh(everything=True)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert agents.mirror(session).stat().st_size > size
+    assert most < size / 2
+
+
+def test_a_row_that_cannot_be_read_leaves_the_mirror_as_it_was(
+    agents: Agents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = agents.exchange()
+    agents.refresh()
+    before = agents.mirror(session).read_bytes()
+    for number in range(3):
+        agents.database.message(session, "user", f"{number} {'words ' * (MEGABYTE // 6)}")
+    rows = mirrors.AgentDatabase.records
+
+    def failing(database: mirrors.AgentDatabase, *given: Any) -> Iterator[Any]:
+        for number, row in enumerate(rows(database, *given)):
+            if number == 2:
+                raise sqlite3.OperationalError("disk I/O error")
+            yield row
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mirrors.AgentDatabase, "records", failing)
+        agents.refresh(everything=True)
+        assert agents.mirror(session).read_bytes() == before
+    agents.refresh(everything=True)
+    assert agents.mirror(session).stat().st_size > 2 * MEGABYTE

@@ -25,11 +25,14 @@ if TYPE_CHECKING:
 
 LEAST_BYTES = 24 * 1024 * 1024  # below which the processes would start for too little
 TASK_BYTES = 4 * 1024 * 1024  # small files are read together, up to this size
+SPAN_BYTES = 4 * 1024 * 1024  # of a large file, to limit memory
 MOST_PROCESSES = 4  # these read more than one process can store
 WAITING_TASKS = 4  # of each process, done or not, to limit memory
 NICENESS = 5  # everything waits for the one process that stores the results
 # lists each thread of this process, including libraries' threads
 _THREADS = "/proc/self/task"
+# of the file that this process read last, by its status: see Extractor.off_branch
+_off_branch: dict[tuple[int, ...], dict[int, set[int]]] = {}
 
 
 class Span(NamedTuple):
@@ -72,7 +75,7 @@ class ReadAhead:
         import multiprocessing
         from concurrent.futures import ProcessPoolExecutor
 
-        self._share_out(unread, limit)
+        self._share_out(unread, min(limit, SPAN_BYTES))
         number = min(workers, MOST_PROCESSES, len(self._tasks))
         self._window = WAITING_TASKS * number
         # Locks that other threads hold would stay locked in a fork, and outside Linux, system
@@ -95,14 +98,18 @@ class ReadAhead:
 
         If they end early, the caller reads the rest."""
         for task, position in self._places.pop(file.path, ()):
-            packed = self._result(task)[position]
-            self._submit(task + 1 if position + 1 == len(self._tasks[task]) else task)
-            extract = _unpacked(packed) if packed else None
+            extract = self._extract(task, position)
             if extract is None or extract.inode != inode or extract.size > size:
                 return
             yield extract
             if extract.is_last:
                 return
+
+    def _extract(self, task: int, position: int) -> Extract | None:
+        """Return an extract, whose packed form nothing refers to any longer."""
+        packed = self._result(task)[position]
+        self._submit(task + 1 if position + 1 == len(self._tasks[task]) else task)
+        return _unpacked(packed) if packed else None
 
     def is_behind(self) -> bool:
         """Check if the next extract has not been read yet."""
@@ -206,15 +213,27 @@ def _read_span(
             runtime = runtime_of(descriptor)
             if runtime is None:
                 return None
-            end = os.fstat(descriptor).st_size
+            status = os.fstat(descriptor)
+            end = status.st_size
             start = _line_start(descriptor, span.start)
             session_id = runtime.session_id_of(span.path)
             extractor = Extractor(
                 runtime, descriptor, session_id, home, line_key, forgotten=forgotten
             )
+            extractor.off_branch = _off_branch_in(status)
             return extractor.read(start, end, (span.stop or end) - start)
     except Exception:  # the process that stores it then reads the file itself and reports the error
         return None
+
+
+def _off_branch_in(status: os.stat_result) -> dict[int, set[int]]:
+    """Return what this process knows of the branches of a file, if it also read the last span of it.
+
+    Each span would read the whole file for them."""
+    file = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    if file not in _off_branch:
+        _off_branch.clear()
+    return _off_branch.setdefault(file, {})
 
 
 def _line_start(descriptor: int, offset: int) -> int:

@@ -127,7 +127,8 @@ class Extractor:
         self._owner = TitleOwner(session_id, descriptor)
         self._session_id = session_id
         self._has_id = is_id(session_id)
-        self._off_branch: dict[int, set[int]] = {}
+        # the offsets of lines that do not count, by the end of the file
+        self.off_branch: dict[int, set[int]] = {}
         self._cleaned: dict[str, str] = {"": ""}
         self._texts: dict[str, str] = {}  # of the entries that are read, cleaned for people
         self._repeats_forgotten: bool | None = None
@@ -218,9 +219,9 @@ class Extractor:
         )
 
     def _left_out(self, end: int) -> set[int]:
-        if end not in self._off_branch:
-            self._off_branch[end] = self._reader().offsets_off_branch(self._descriptor, end)
-        return self._off_branch[end]
+        if end not in self.off_branch:
+            self.off_branch[end] = self._reader().offsets_off_branch(self._descriptor, end)
+        return self.off_branch[end]
 
     def _reader(self) -> TranscriptReader:
         return TranscriptReader(self._runtime, self._first_line, decode_line, owner=self._owner)
@@ -362,6 +363,10 @@ def advanced(
     """Return the state once an extract is stored."""
     cursor = ReadCursor.behind(descriptor, status, extract.reached, time.time_ns())
     times = [entry.timestamp for entry in extract.entries if entry.timestamp is not None]
+    first = state.first_entry_timestamp
+    if state.status == "ingesting":  # the file is read in several extracts, however it is divided
+        times += [time for time in (first, state.last_entry_timestamp) if time is not None]
+        first = None
     # the later of two titles with the same rank
     is_better = extract.title[0] >= max(state.title_rank, 0)
     rank, title = extract.title if is_better else (state.title_rank, state.title)
@@ -374,7 +379,7 @@ def advanced(
         head=cursor.head,
         tail=cursor.tail or 0,
         unreadable=state.unreadable + extract.unreadable,
-        first_entry_timestamp=state.first_entry_timestamp or min(times, default=None),
+        first_entry_timestamp=first or min(times, default=None),
         last_entry_timestamp=max(times, default=state.last_entry_timestamp),
         cwd=state.cwd or extract.cwd,
         title=title,

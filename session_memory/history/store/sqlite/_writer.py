@@ -263,7 +263,7 @@ class _Rows:
             known[key] = item
             self.keys.append((key, item))
             if text:
-                self.indexed.append((item, indexable(text)))
+                self.indexed.append((item, text))
         elif original >> ITEM_BITS == self._file_id or original in self._is_shared:
             return 0
         else:
@@ -295,7 +295,8 @@ class _Rows:
             "INSERT OR REPLACE INTO memory_foreign_items VALUES (?, ?)", self.foreign
         )
         connection.executemany(
-            "INSERT INTO memory_search (rowid, text) VALUES (?, ?)", self.indexed
+            "INSERT INTO memory_search (rowid, text) VALUES (?, ?)",
+            ((item, indexable(text)) for item, text in self.indexed),
         )
         for item, (before, text, *how) in self.told.items():
             connection.execute(

@@ -20,6 +20,7 @@ from .database import AgentDatabase, Error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from .._mirrored import Mirrors
@@ -81,10 +82,11 @@ class _Agent(MirroredDatabase):
                 raise ValueError("its session is too long for now")
             lines = addition.lines(mirror, is_excluded, forgotten)
             title = "" if forgotten else redact(session.title.strip())
-            if title != mark.get("title", ""):
-                lines = [*session.title_lines(title), *lines]
+            first: list[Record | bytes] = []
             if not mark:
-                lines.insert(0, session.header(addition.first, own_id, parent))
+                first.append(session.header(addition.first, own_id, parent))
+            if title != mark.get("title", ""):
+                first += session.title_lines(title)
             after = {
                 **mark,
                 "files": {self.key: 1},
@@ -94,9 +96,8 @@ class _Agent(MirroredDatabase):
             }
             if after == mark:
                 return 0
-            if not database.is_same:
-                raise Error("the database is being changed")
-            return mirror.append(lines, after, session.updated)
+            added = _checked(first, lines, database)
+            return mirror.append(added, after, session.updated)
 
     def _mirror_id(self, folder: str, session_id: str) -> str:
         """Return the id of a session in mirrors: with the agent's name if another agent has it."""
@@ -140,17 +141,31 @@ class _Addition:
         cwd = first.get("cwd")
         return cwd if isinstance(cwd, str) and cwd.startswith("/") else ""
 
-    def lines(self, mirror: Mirror, is_excluded: bool, forgotten: float) -> list[Record | bytes]:
-        """Return the lines to add to the mirror, without messages from before `forgotten`."""
+    def lines(
+        self, mirror: Mirror, is_excluded: bool, forgotten: float
+    ) -> Iterable[Record | bytes]:
+        """Return the lines to add to the mirror, without messages from before `forgotten`.
+
+        Unless rows were replaced, they are read one by one: a session may have a gigabyte."""
         mark = mirror.mark
         is_replaced = bool(mark) and self.generation != mark["generation"]
         begin = 0 if is_replaced or not mark else mark["next"]
-        lines = [
+        lines = (
             self.session.line(record, seq)
             for seq, record in self._database.records(self.session.id, begin)
             if record.get("type") != "session" and not _is_forgotten(record, forgotten)
-        ]
-        return _changed(lines, mirror, is_excluded) if is_replaced else lines
+        )
+        return _changed([*lines], mirror, is_excluded) if is_replaced else lines
+
+
+def _checked(
+    first: Iterable[Record | bytes], lines: Iterable[Record | bytes], database: AgentDatabase
+) -> Iterator[Record | bytes]:
+    """Yield the lines. Raises Error after the last one if the database has changed meanwhile."""
+    yield from first
+    yield from lines
+    if not database.is_same:
+        raise Error("the database is being changed")
 
 
 def _is_forgotten(record: Record, until: float) -> bool:
