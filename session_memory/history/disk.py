@@ -11,11 +11,32 @@ from .store.location import StoreLocation
 KEPT = "kept transcripts"
 
 
-def disk_usage(location: StoreLocation) -> dict[str, int]:
+class Sizes:
+    """The sizes of files, each taken once; `known` has some in bytes, by path."""
+
+    def __init__(self, known: dict[str, int] | None = None) -> None:
+        self._known = known or {}
+
+    def below(self, root: str) -> Iterator[tuple[str, int]]:
+        """Yield the path and size of each file below the directory `root`."""
+        known = self._known
+        for directory, _, names in os.walk(root):
+            for name in names:
+                path = f"{directory}/{name}"
+                size = known.get(path)
+                if size is None:
+                    try:
+                        size = known[path] = os.lstat(path).st_size
+                    except OSError:  # deleted meanwhile
+                        continue
+                yield path, size
+
+
+def disk_usage(location: StoreLocation, sizes: Sizes | None = None) -> dict[str, int]:
     """Return the bytes on the disk by kind of data.
 
-    Copies count for sessions that a runtime keeps in other forms."""
-    home = location.home
+    `sizes` has known ones. Copies count for sessions that a runtime keeps in other forms."""
+    home, sizes = location.home, sizes or Sizes()
     kinds = {
         pack_path(location.database): KEPT,
         os.path.dirname(location.database): "database",
@@ -30,7 +51,7 @@ def disk_usage(location: StoreLocation) -> dict[str, int]:
     for root in kinds:
         # otherwise it is counted with that one
         if not any(root.startswith(f"{other}/") for other in kinds):
-            for path, size in _sizes(root):
+            for path, size in sizes.below(root):
                 usage[next(kind for start, kind in kinds.items() if path.startswith(start))] += size
     return usage
 
@@ -62,14 +83,3 @@ def room_for_kept(location: StoreLocation, limit: int) -> int | None:
         return None
     usage = disk_usage(location)
     return max(0, limit - sum(usage.values()) + usage[KEPT])
-
-
-def _sizes(root: str) -> Iterator[tuple[str, int]]:
-    """Yield the path and size of each file below the directory `root`."""
-    for directory, _, names in os.walk(root):
-        for name in names:
-            path = os.path.join(directory, name)
-            try:
-                yield path, os.lstat(path).st_size
-            except OSError:  # deleted meanwhile
-                continue

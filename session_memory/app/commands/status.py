@@ -23,7 +23,7 @@ from ...common.system.terminal import Terminal, byte_size, called_as
 from ...common.text.format import counted, one_line, shorten
 from ...common.text.sanitize import for_people
 from ...common.text.timestamps import age, iso_time
-from ...history.disk import disk_usage, over_limit, size_line
+from ...history.disk import Sizes, disk_usage, over_limit, size_line
 from ...history.store.location import StoreLocation, find_location
 from ...sessions.settings.program import program_paths
 from ...sessions.transcripts.sessions import UnknownSessionError, find_sessions
@@ -72,15 +72,18 @@ def check_status(arguments: argparse.Namespace) -> Status:
     """Return the state of upkeep and the store, for `doctor`. Raises SessionMemoryError."""
     location = find_location(arguments.home, os.environ)
     runs = upkeep_runs(location)
+    for directory in location.watched:
+        directory.statuses = {}
     contents, obstacles = _store_state(arguments, location)
-    usage, limit = disk_usage(location), location.home.settings().disk_bytes
+    sizes = Sizes({path: status.st_size for path, status in _statuses(location).items()})
+    usage, limit = disk_usage(location, sizes), location.home.settings().disk_bytes
     problems = [
         *_problems(runs, contents),
         *obstacles,
         *notices(location.home),
         *_disk_problems(usage, limit),
     ]
-    return Status(runs, contents, problems, usage, limit, _places(location), location)
+    return Status(runs, contents, problems, usage, limit, _places(location, sizes), location)
 
 
 @dataclass(frozen=True)
@@ -397,7 +400,7 @@ def _disk_problems(usage: dict[str, int], limit: int) -> list[str]:
     return [problem] if problem else []
 
 
-def _places(location: StoreLocation) -> dict[str, tuple[str, int, int]]:
+def _places(location: StoreLocation, sizes: Sizes) -> dict[str, tuple[str, int, int]]:
     """Return the directories with session data, each with its number of files and its bytes.
 
     The transcripts come first, although they are only read."""
@@ -413,16 +416,9 @@ def _places(location: StoreLocation) -> dict[str, tuple[str, int, int]]:
     else:
         paths |= {"archives": home.conversations_dir, "memories": home.memories_dir}
     paths["state"] = home.state_dir
-    return {label: _measured(path) for label, path in paths.items()}
+    return {label: _measured(path, sizes) for label, path in paths.items()}
 
 
-def _measured(path: str) -> tuple[str, int, int]:
-    files = size = 0
-    for directory, _, names in os.walk(path):
-        for name in names:
-            try:
-                size += os.lstat(os.path.join(directory, name)).st_size
-                files += 1
-            except OSError:  # it has gone meanwhile
-                continue
-    return path, files, size
+def _measured(path: str, sizes: Sizes) -> tuple[str, int, int]:
+    below = [size for _, size in sizes.below(path)]
+    return path, len(below), sum(below)

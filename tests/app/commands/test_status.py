@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from records import append, exchange
 from store_scene import ROOT, StoreUser
 
-from session_memory.app.commands.status import show_overview
+from session_memory.app.commands.status import check_status, show_overview
 from session_memory.app.upkeep.runner import do_upkeep
 from session_memory.common.system import files
 from session_memory.common.text.timestamps import now_milliseconds
@@ -54,6 +57,32 @@ def test_before_anything_was_done_it_says_what_waits_and_makes_nothing(machine: 
     assert shown["waits"].startswith("1 file (2 kB): there is no store yet")
     assert shown["went wrong"] == "nothing"
     assert not (machine.home / ".session-memory").exists()
+
+
+def test_the_status_of_a_file_is_taken_once(
+    machine: StoreUser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (transcript,) = (machine.home / ".claude").rglob("*.jsonl")
+    for command in (["ingest"], ["archive", "--all"]):
+        assert machine.run(*command).returncode == 0
+    (archive,) = (machine.home / ".session-memory").rglob("*.md")
+    taken: Counter[str] = Counter()
+
+    def counted(take: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
+        def counting(path: str, **options: Any) -> os.stat_result:
+            taken[str(path)] += 1
+            return take(path, **options)
+
+        return counting
+
+    monkeypatch.setenv("HOME", str(machine.home))
+    for name in ("stat", "lstat"):
+        monkeypatch.setattr(os, name, counted(getattr(os, name)))
+    state = check_status(argparse.Namespace(home=None, json=False))
+    assert state.places["transcripts"][1:] == (1, transcript.stat().st_size)
+    assert state.places["archives"][1:] == (2, archive.stat().st_size + 8)
+    taken.subtract({str(transcript): 1, str(archive): 1})  # by this test
+    assert (taken[str(transcript)], taken[str(archive)]) == (1, 1)
 
 
 def test_where_transcripts_of_several_runtimes_lie_stands_line_by_line(machine: StoreUser) -> None:
