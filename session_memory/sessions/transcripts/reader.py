@@ -14,7 +14,16 @@ from ...common.text.timestamps import local_time
 from ..runtimes.records import CALLS, MESSAGES, RESULTS, SUB_AGENTS, CallResult, Compaction
 from ..runtimes.records import Title as FoundTitle
 from .entries import FROM_AGENTS, Entry
-from .lines import head_lines, holds_bytes, is_whole, last_line_end, lines_forward, windows_backward
+from .lines import (
+    BLOCK_BYTES,
+    SEARCHED_BYTES,
+    head_lines,
+    holds_bytes,
+    is_whole,
+    last_line_end,
+    lines_forward,
+    windows_backward,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +43,7 @@ _ENTRIES = MESSAGES | CALLS  # with and without text
 OWNER_BYTES = 16 * 1024 * 1024  # of a transcript, searched for the record that a title belongs to
 # the same limit at a prompt: it takes .4 x a bare start for two files of 100 MB
 BRIEF_OWNER_BYTES = 1024 * 1024
+_MOST_MISSES = 2  # one takes half of the time of finding all values
 NO_TITLE = (-1, "")
 FIRST_PROMPT_RANK = 0  # the rank of a first prompt as a title; all other titles rank higher
 USER_RANK = 3  # the rank of a title that the user gave; other titles summarize the session
@@ -48,6 +58,7 @@ class TitleOwner:
         self._descriptor = descriptor
         self._searched = searched
         self._found: dict[bytes, bool] = {}
+        self._values: dict[tuple[bytes, int], set[bytes]] = {}  # by the key and their length
 
     def has(self, session_id: str = "", within: bytes = b"") -> bool:
         """Return whether this transcript owns a title with this session id and these bytes.
@@ -59,9 +70,34 @@ class TitleOwner:
         if within and within not in self._found:
             # as another program writes it
             is_spaced = b'": ' in read_at(self._descriptor, 0, FIRST_BYTES)
-            wanted = within.replace(b'":"', b'": "') if is_spaced else within
-            self._found[within] = holds_bytes(self._descriptor, wanted, self._searched)
+            separator = b'": "' if is_spaced else b'":"'
+            self._found[within] = self._holds(within.replace(b'":"', separator), separator)
         return self._found.get(within, True)
+
+    def _holds(self, wanted: bytes, separator: bytes) -> bool:
+        """Search for a key with its value; after two that are missing, for all values of the key.
+
+        A transcript that continues others may begin with many of their titles."""
+        key, quote, value = wanted.partition(separator)
+        mark, kind = key + quote, (key, len(value))
+        misses = [*self._found.values()].count(False)
+        if misses < _MOST_MISSES or not quote or mark in value:
+            return holds_bytes(self._descriptor, wanted, self._searched)
+        if kind not in self._values:
+            self._values[kind] = self._values_after(mark, len(value))
+        return value in self._values[kind]
+
+    def _values_after(self, mark: bytes, length: int) -> set[bytes]:
+        """Return the `length` bytes after each `mark` in the bytes that `holds_bytes` searches."""
+        values: set[bytes] = set()
+        searched = -(-self._searched // BLOCK_BYTES) * BLOCK_BYTES
+        for start in range(0, searched, SEARCHED_BYTES):
+            end = start + SEARCHED_BYTES + len(mark) + length - 1
+            block = read_at(self._descriptor, start, end)
+            values.update([part[:length] for part in block.split(mark)[1:]])
+            if len(block) < SEARCHED_BYTES:
+                break
+        return values
 
 
 class TranscriptReader:

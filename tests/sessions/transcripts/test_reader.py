@@ -16,9 +16,10 @@ from session_memory.common.system.json import decode_line
 from session_memory.sessions.runtimes.records import CALLS, MESSAGES
 from session_memory.sessions.runtimes.table import runtime as runtime_of
 from session_memory.sessions.transcripts import lines as lines_of_files
+from session_memory.sessions.transcripts import reader
 from session_memory.sessions.transcripts.entries import Entry
 from session_memory.sessions.transcripts.lines import first_line, head_lines, holds_bytes, is_whole
-from session_memory.sessions.transcripts.reader import TranscriptReader
+from session_memory.sessions.transcripts.reader import TitleOwner, TranscriptReader
 
 if TYPE_CHECKING:
     from session_memory.sessions.runtimes.base import Runtime
@@ -270,3 +271,41 @@ def test_bytes_are_found_also_across_the_parts_that_are_read(tmp_path: Path, at:
         assert holds_bytes(file.fileno(), b"wanted", 9) == (at < 1024 * 1024)
         assert holds_bytes(file.fileno(), b"wanted", 1024 * 1024 + 1)
         assert not holds_bytes(file.fileno(), b"unwanted", 4 * 1024 * 1024)
+
+
+@pytest.mark.parametrize("separator", [b'":"', b'": "'])
+@pytest.mark.parametrize("at", [64 * 1024 - 9, 64 * 1024, 1024 * 1024 - 1, 1024 * 1024])
+def test_many_titles_have_the_same_owner_as_each_alone(
+    tmp_path: Path, at: int, separator: bytes
+) -> None:
+    path = tmp_path / "t.jsonl"
+    ids = [b"%036x" % number for number in range(6)]
+    first = b'{"a%sb"}\n{"uuid%s%s"}\n' % (separator, separator, ids[4])
+    last = b'{"uuid%s%s"}' % (separator, ids[5])
+    path.write_bytes(first + b"x" * (at - len(first)) + last + b"x" * 3 * 1024 * 1024)
+    odd = b'"uuid":"' * 2
+    wanted = [*[b'"uuid":"%s"' % each for each in ids], odd, b'"uuid":""', b"x" * 36, b"missing"]
+    with path.open("rb") as file:
+        searched = 1024 * 1024
+        shared = TitleOwner("", file.fileno(), searched)
+        alone = [TitleOwner("", file.fileno(), searched).has(within=within) for within in wanted]
+        assert [shared.has(within=within) for within in wanted] == alone
+        assert alone == [False] * 4 + [True, at + 1 < searched, False, False, True, False]
+
+
+def test_many_foreign_titles_are_looked_up_in_few_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(lines(*exchange("one?", "two")) + b"x" * 3 * 1024 * 1024)
+    reads: list[int] = []
+    read_at = lines_of_files.read_at
+    for module in (lines_of_files, reader):
+        monkeypatch.setattr(
+            module, "read_at", lambda *range: reads.append(range[2]) or read_at(*range)
+        )
+    with path.open("rb") as file:
+        owner = TitleOwner("", file.fileno())
+        for number in range(40):
+            assert not owner.has(within=b'"uuid":"%036x"' % number)
+    assert reads.count(max(reads)) == 3
