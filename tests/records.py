@@ -117,7 +117,9 @@ def show_told(path: Path, printed: bytes, *, is_answered: bool = True) -> None:
     answer = json.loads(printed or b"{}")
     output = answer.get("hookSpecificOutput", {})
     thinking = {"type": "thinking", "thinking": "hm"}
-    if (
+    if "message" in output:
+        shown = [kimi_told(output["message"]), *kimi_exchange("go on", "hm")]
+    elif (
         output.get("hookEventName") == "UserPromptSubmit"
         and b'"payload":' in path.read_bytes()[:400]
     ):
@@ -269,6 +271,17 @@ def kimi_event(kind: str, *, at: float | None = None, **fields: Any) -> dict[str
     when = int((time.time() if at is None else at) * 1000)
     event = {"type": kind, "uuid": new_id(), "stepUuid": new_id(), **fields}
     return {"type": "context.append_loop_event", "agentId": "main", "event": event, "time": when}
+
+
+def kimi_told(*texts: str) -> dict[str, Any]:
+    """The message before a prompt in a log of Kimi Code: what its hooks printed."""
+    shown = [
+        f'<hook_result hook_event="UserPromptSubmit">\n{text}\n</hook_result>' for text in texts
+    ]
+    part = {"type": "text", "text": "\n".join(shown)}
+    message = {"role": "user", "content": [part], "origin": {"kind": "hook_result"}}
+    kind = {"type": "context.append_message", "agentId": "main"}
+    return {**kind, "message": message, "time": int(time.time() * 1000)}
 
 
 def kimi_exchange(question: str, answer: str, *, at: float | None = None) -> list[dict[str, Any]]:

@@ -95,12 +95,11 @@ OTHER_TOOLS = {
     "cline": "by hand",
     "openclaw": "by hand",
     "atif": "by hand",
-    "kimi": "by hand",
     "hermes": "by hand",
 }
 UNTRIED_SUB_AGENTS = ("droid",)  # a service of the vendor runs them
 # runtimes whose hooks are not used, with the number of the reason below the table
-WITHOUT_HOOKS = {"openclaw": "no (5)", "cline": "no (7)", "kimi": "no (8)", "hermes": "no (9)"}
+WITHOUT_HOOKS = {"openclaw": "no (5)", "cline": "no (7)", "hermes": "no (8)"}
 DECLARED = (ROOT / "hooks" / "hooks.json").read_text()
 
 

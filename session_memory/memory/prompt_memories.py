@@ -127,7 +127,7 @@ def at_prompt(context: Context, state: SessionState | None, room: int) -> tuple[
     given = context.settings.memories.get("prompt_characters")
     most = given if isinstance(given, int) else USUAL_CHARACTERS
     session = PromptedSession(state, context.directory, home.user_dir, context.cursor_file)
-    prompt = str(context.event.get("prompt", ""))
+    prompt = context.runtime.prompt(context.event)
     memories = relevant(home.memories_dir, prompt, min(most, room), session)
     return memories.text, memories.ids
 

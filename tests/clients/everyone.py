@@ -23,6 +23,7 @@ from clients.others import (
     DROID,
     GEMINI,
     KILO,
+    KIMI,
     OPENCODE,
     QWEN,
     Codex,
@@ -30,6 +31,7 @@ from clients.others import (
     Droid,
     Gemini,
     Kilo,
+    Kimi,
     OpenCode,
     Qwen,
 )
@@ -234,6 +236,28 @@ class _Droid(Droid):
         return self.home / ".factory" / "settings.json"
 
 
+class _Kimi(Kimi):
+    LAST, BY_ID = ("--continue",), ("-r", "{}")
+
+    def say(self, prompt: str, *session: str) -> None:
+        self.run(*session, prompt)
+
+    def add_plugin(self, source: Path) -> None:
+        """It takes none here: its user has the hook in the settings."""
+        command = f"python3 -I -S {quote(str(source))}/hooks/user_prompt_submit.py kimi"
+        self.settings.parent.mkdir(exist_ok=True)
+        self.settings.write_text(
+            f'[[hooks]]\nevent = "UserPromptSubmit"\ncommand = {json.dumps(command)}\n'
+        )
+
+    def remove_plugin(self, source: Path) -> None:
+        self.settings.unlink()
+
+    @property
+    def settings(self) -> Path:
+        return self.home / ".kimi-code" / "config.toml"
+
+
 # What an edit gives its tool for the old text and the new one.
 _TEXTS = {
     "claude-code": ("old_string", "new_string"),
@@ -241,6 +265,7 @@ _TEXTS = {
     "droid": ("old_str", "new_str"),
     "gemini": ("old_string", "new_string"),
     "kilo": ("oldString", "newString"),
+    "kimi": ("old_string", "new_string"),
     "opencode": ("oldString", "newString"),
     "pi": ("oldText", "newText"),
     "qwen-code": ("old_string", "new_string"),
@@ -253,6 +278,7 @@ CLIENTS = {
     "droid": Client(_Droid, DROID, FakeLLM, ".factory/settings.json"),
     "gemini": Client(_Gemini, GEMINI, FakeGemini, ".gemini/settings.json", Gemini.SETTINGS),
     "kilo": Client(_Kilo, KILO, FakeLLM, ""),
+    "kimi": Client(_Kimi, KIMI, FakeLLM, ".kimi-code/config.toml", "# mine\ntelemetry = false\n"),
     "opencode": Client(_OpenCode, OPENCODE, FakeLLM, ""),
     "pi": Client(_Pi, pi.PACKAGE, FakeLLM, ""),
     "qwen-code": Client(_Qwen, QWEN, FakeLLM, ".qwen/settings.json", '{\n   "$version": 4\n}'),

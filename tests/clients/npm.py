@@ -29,6 +29,7 @@ VERSIONS = {
     "openclaw": "2026.9.2",
     "cline": "3.0.65",
     "@kilocode/cli": "7.7.7",
+    "@moonshot-ai/kimi-code": "2.1.0",
     "jest": "29.7.0",
 }
 PERSON = Path.home()  # where npm has its settings: HOME is another once tests run

@@ -1,5 +1,5 @@
-"""The real Codex, Qwen Code, Copilot CLI, OpenCode, Kilo and Droid, from npm, run offline on a machine of their
-own, with a fake model behind them."""
+"""The real Codex, Qwen Code, Copilot CLI, OpenCode, Kilo, Droid and Kimi Code, from npm, run offline on a
+machine of their own, with a fake model behind them."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ GEMINI = "@google/gemini-cli"
 OPENCODE = "opencode-ai"
 DROID = npm.DROID
 KILO = "@kilocode/cli"
+KIMI = "@moonshot-ai/kimi-code"
 RUN_SECONDS = 400
 
 
@@ -302,3 +303,35 @@ class Droid(OtherRuntime):
         """The id of the session that wrote last."""
         files = (self.home / ".factory" / "sessions").glob("*/*.jsonl")
         return max(files, key=lambda path: path.stat().st_mtime).stem
+
+
+class Kimi(OtherRuntime):
+    """Kimi Code, with its model in the environment. It takes no plugin here: its settings have the
+    hooks."""
+
+    def __init__(self, root: Path, package_place: Path, model: LoopbackServer) -> None:
+        super().__init__(root, package_place, model)
+        self.environment.update(
+            KIMI_DISABLE_TELEMETRY="1",
+            KIMI_CODE_NO_AUTO_UPDATE="1",
+            KIMI_MODEL_NAME="fake-1",
+            KIMI_MODEL_API_KEY="dummy",
+            KIMI_MODEL_PROVIDER_TYPE="openai",
+            KIMI_MODEL_BASE_URL=f"{model.base_url}/v1",
+        )
+
+    @property
+    def command(self) -> list[str]:
+        (script,) = self.place.glob("node_modules/@moonshot-ai/kimi-code/dist/main.mjs")
+        return [npm.node_at(self.place), str(script)]
+
+    def run(self, *words: str) -> str:
+        """Runs `kimi -p` with a prompt, behind words like `-r <id>`."""
+        *options, prompt = words
+        return self.execute(*options, "-p", prompt)
+
+    def sessions(self) -> list[str]:
+        """The ids of its sessions, the last written one first."""
+        files = (self.home / ".kimi-code" / "sessions").glob("*/*/agents/main/wire.jsonl")
+        ordered = sorted(files, key=lambda path: -path.stat().st_mtime)
+        return [path.parents[2].name for path in ordered]

@@ -14,6 +14,7 @@ from ...awareness.events.log import missed_too_often, notices
 from ...awareness.install.ledger import InstallLedger
 from ...awareness.install.plan import NOTICE_HOOKS, InstalledPaths
 from ...awareness.install.settings_file import SettingsFile
+from ...awareness.install.toml_settings import TomlSettings
 from ...common.errors import SessionMemoryError
 from ...common.system.file_changes import missing_directories, read_if_there
 from ...common.system.files import user_dir
@@ -29,7 +30,7 @@ from ...sessions.transcripts.log import last_entries
 from ..upkeep._runs import past_runs
 from ._home_changes import extension_names
 from ._homes import Target
-from ._servers import has_server, read_toml, servers_file
+from ._servers import has_server, servers_file
 from ._trial import Trial, fault_at_start, interpreter_of, modified, try_hook
 from .environment import OLDEST_PYTHON, version_of
 from .program_checks import NOTE, OK, WRONG, Finding
@@ -157,7 +158,7 @@ def _values(path: Path, install: Install) -> Mapping[str, Any]:
     Raises SettingsFileError, CannotWriteError."""
     content = read_if_there(path)
     if content is None or path.suffix == ".toml":
-        return read_toml(content, path) if content else {}
+        return TomlSettings(content, path).decoded()[1] if content else {}
     return SettingsFile(content, path, install).read().values
 
 
@@ -214,7 +215,9 @@ def _check_hooks(
         return [] if has_plugin else [_check_files(target, ledger)], []
     try:
         content = read_if_there(path)
-        hooks = SettingsFile(content, path, install).read().hooks if content is not None else []
+        hooks = (
+            TomlSettings.or_json(content, path, install).read().hooks if content is not None else []
+        )
     except SessionMemoryError as error:
         mend = "correct the file; until then, the runtime may ignore all of it"
         return [Finding(WRONG, "settings", f"{error}", mend)], []

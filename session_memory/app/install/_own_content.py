@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ...awareness.install.ledger import HomeRecord
 from ...awareness.install.settings_file import SettingsFile
+from ...awareness.install.toml_settings import TomlSettings
 from ...common.system.file_changes import FileChange
 from ...sessions.runtimes.install import Install
 from ..tools.permissions import SERVERS
@@ -78,7 +79,7 @@ def stripped(
         content = settings.without_status_line(install, is_ours).content
     if install.MCP_KEY and path.name == install.MCP_FILES[0]:
         content = servers.without_server(content, path, install)
-    settings = SettingsFile(content, path, install).without_hooks(is_ours)
+    settings = TomlSettings.or_json(content, path, install).without_hooks(is_ours)
     return settings.without_rules(rules).content
 
 
@@ -86,7 +87,7 @@ def own_rules(content: bytes, path: Path, record: HomeRecord | None, install: In
     """Return our permission rules in a settings file, known from the ledger or by their content.
 
     Raises SettingsFileError."""
-    rules = SettingsFile(content, path, install).read().rules
+    rules = TomlSettings.or_json(content, path, install).read().rules
     return [rule for rule in rules if rule in record.rules] if record else rules_by_content(rules)
 
 

@@ -8,24 +8,19 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ... import NAME
 from ...awareness.install.settings_file import SettingsFile, SettingsFileError
+from ...awareness.install.toml_settings import TomlSettings
 from ...common.system.file_changes import read_if_there
-from ...common.text.json_comments import BOM
 from ...common.text.json_edit import StrictJsonError
+from ...common.text.toml_edit import parse_toml, with_table, without_tables
 from ...sessions.runtimes.install import Install
 
 _LAUNCHER = f"/{NAME}/bin/{NAME}"
-_POSITION = re.compile(r"\(at line (\d+), column (\d+)\)$")
-_LONG_QUOTES = ('"""', "'''")
-_TOML_TOKEN = re.compile(
-    r'''"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*''', re.DOTALL
-)
 
 
 def servers_file(install: Install, settings_dir: str) -> Path | None:
@@ -62,12 +57,11 @@ def without_server(content: bytes, path: Path, install: Install) -> bytes:
     if path.suffix != ".toml":
         settings = SettingsFile(content, path, install)
         return settings.with_value((install.MCP_KEY, NAME), None).content
-    text, wanted = (
-        content.decode(),
-        {name: server for name, server in servers.items() if name != NAME},
-    )
-    after = _without_tables(text, f"{install.MCP_KEY}.{NAME}")
-    if _toml(after, path).get(install.MCP_KEY, {}) != wanted:
+    text = content.decode()
+    wanted = {name: server for name, server in servers.items() if name != NAME}
+    header = re.compile(rf"\[{re.escape(install.MCP_KEY)}\.{re.escape(NAME)}[.\]]")
+    after = without_tables(text, lambda table: header.match(table) is not None)
+    if _servers(after.encode(), path, install) != wanted:
         raise SettingsFileError(
             str(path), StrictJsonError(f"{NAME} does not have its own table", text, len(text))
         )
@@ -89,15 +83,10 @@ def runs_ours(text: str) -> bool:
     return NAME in text and re.search(r"""["'\s]mcp["'\s]|mcp_server\.py""", text) is not None
 
 
-def read_toml(content: bytes | None, path: Path) -> dict[str, Any]:
-    """Return the values of a TOML file. Raises SettingsFileError, always on Python before 3.11."""
-    return _toml(_text(content, path), path)
-
-
 def _servers(content: bytes | None, path: Path, install: Install) -> dict[str, Any]:
     """Return the servers by name. Raises SettingsFileError."""
     if path.suffix == ".toml":
-        servers = read_toml(content, path).get(install.MCP_KEY, {})
+        servers = TomlSettings(content, path).decoded()[1].get(install.MCP_KEY, {})
     else:
         servers = SettingsFile(content, path, install).value_of(install.MCP_KEY)
     return servers if isinstance(servers, dict) else {}
@@ -109,106 +98,18 @@ def _is_own(name: str, server: Any) -> bool:
     return name == NAME and isinstance(program, str) and program.endswith(_LAUNCHER)
 
 
-def _text(content: bytes | None, path: Path) -> str:
-    try:
-        return (content or b"").decode()
-    except UnicodeDecodeError as error:
-        before = error.object[: error.start].decode()
-        raise SettingsFileError(
-            str(path), StrictJsonError("it is not UTF-8", before, len(before))
-        ) from None
-
-
-def _toml(text: str, path: Path) -> dict[str, Any]:
-    if sys.version_info < (3, 11):
-        raise SettingsFileError(
-            str(path), StrictJsonError("reading TOML needs Python 3.11", text, 0)
-        )
-    import tomllib
-
-    try:
-        return tomllib.loads(text.removeprefix(BOM))
-    except ValueError as error:
-        place = _POSITION.search(str(error))
-        lines = text.split("\n")[: int(place[1]) - 1] if place else []
-        at = sum(len(line) + 1 for line in lines) + (int(place[2]) - 1 if place else 0)
-        raise SettingsFileError(
-            str(path), StrictJsonError(_POSITION.sub("", str(error)), text, at)
-        ) from None
-
-
 def _with_table(content: bytes, path: Path, install: Install, server: Mapping[str, Any]) -> bytes:
-    """Return the text with a table appended, which splits no other table."""
-    text = content.decode()
-    newline = "\r\n" if "\r\n" in text else "\n"
-    lines = [
-        f"[{install.MCP_KEY}.{NAME}]",
-        *(f"{key} = {_toml_value(value)}" for key, value in server.items()),
-        "",
-    ]
-    # without a blank line, `_without_tables` knows that the text had no newline at its end
-    gap = newline if text else ""
-    after = text + gap + newline.join(lines)
-    there = _toml(text, path)
-    if _toml(after, path) != {
-        **there,
-        install.MCP_KEY: {**there.get(install.MCP_KEY, {}), NAME: dict(server)},
-    }:
+    """Return the text with the table of a server appended. Raises SettingsFileError."""
+    text, there = TomlSettings(content, path).decoded()
+    after = with_table(text, f"[{install.MCP_KEY}.{NAME}]", server)
+    servers = {**_servers(content, path, install), NAME: dict(server)}
+    wanted = {**there, install.MCP_KEY: servers}
+    try:
+        is_right = parse_toml(after) == wanted
+    except StrictJsonError:
+        is_right = False
+    if not is_right:
         raise SettingsFileError(
             str(path), StrictJsonError("session-memory cannot add a table to it", text, len(text))
         )
     return after.encode()
-
-
-def _toml_value(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return (
-            "{ " + ", ".join(f"{key} = {_toml_value(inner)}" for key, inner in value.items()) + " }"
-        )
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _without_tables(text: str, name: str) -> str:
-    """Return a TOML text without a table, its subtables, and the blank line before it.
-
-    Comments that belong to the next table stay. If the text did not end with a newline before the
-    table was added, it does not end with one now."""
-    header = re.compile(rf"^\[{re.escape(name)}[.\]]")
-    kept: list[str] = []
-    trailing: list[str] = []  # blank lines and comments since the last line of a removed table
-    is_going = False
-    is_open = False  # if the line before the table had no end
-    for line, plain in zip(_lines(text), _lines(_without_long_strings(text))):
-        if plain.startswith("["):
-            is_now = header.match(plain) is not None
-            if is_now and not is_going:
-                is_open = bool(kept and kept[-1].strip())
-                kept = kept if is_open else kept[:-1]
-            kept += trailing if is_going and not is_now else []
-            trailing, is_going = [], is_now
-        if not is_going:
-            kept.append(line)
-        elif line.strip() and not line.startswith("#"):
-            trailing = []
-        else:
-            trailing.append(line)
-    after = "".join(kept + (trailing if any(line.strip() for line in trailing) else []))
-    return (
-        after.rstrip("\r\n")
-        if is_open and is_going and not any(line.strip() for line in trailing)
-        else after
-    )
-
-
-def _lines(text: str) -> list[str]:
-    return re.findall(r"[^\n]*\n|[^\n]+", text)
-
-
-def _without_long_strings(text: str) -> str:
-    """Return a TOML text with the same lines, in which multi-line strings are masked."""
-    return _TOML_TOKEN.sub(
-        lambda match: (
-            re.sub(r"[^\r\n]", "x", match[0]) if match[0][:3] in _LONG_QUOTES else match[0]
-        ),
-        text,
-    )

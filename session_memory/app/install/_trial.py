@@ -51,12 +51,15 @@ class Trial:
 
 
 class _Scene(NamedTuple):
-    """The input of a hook, its environment, the session it belongs to, and the copy of the home."""
+    """The input of a hook, its environment, the session it belongs to, and the copy of the home.
+
+    The hook's answer has its text at `key`."""
 
     event: dict[str, Any]
     environ: dict[str, str]
     session: str
     home: Home
+    key: str
 
 
 def try_hook(target: Target, command: str, environ: Mapping[str, str], *, is_timed: bool) -> Trial:
@@ -188,7 +191,11 @@ def _scene(
     variables = {key: moved[key] for key in _SHARED_VARIABLES if key in moved}
     variables |= install.hook_variables(session_id, start)
     return _Scene(
-        install.prompt_event(session_id, transcript, start, _PROMPT), variables, session, home
+        install.prompt_event(session_id, transcript, start, _PROMPT),
+        variables,
+        session,
+        home,
+        target.runtime.CONTEXT_KEY,
     )
 
 
@@ -220,8 +227,9 @@ def _run(scene: _Scene, command: str, is_timed: bool) -> Trial:
         problem = _failure(done)
     elif done.stdout.strip():
         try:
-            text = str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"])
-        except (ValueError, KeyError, TypeError):
+            output = json.loads(done.stdout)
+            text = str(output.get("hookSpecificOutput", output)[scene.key])
+        except (ValueError, KeyError, TypeError, AttributeError):
             problem = "the runtime does not understand the hook's answer"
     elif log.is_file():
         problem = log.read_text(errors="replace").splitlines()[-1].partition(": ")[2]

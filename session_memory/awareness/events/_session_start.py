@@ -26,7 +26,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
 
     Raises SessionMemoryError, OSError."""
     source, runtime = context.event["source"], context.runtime
-    original = runtime.forked_from(context.event)
+    original = runtime.forked_from(context.event, context.own_path)
     if source == "fork" or is_name(original):
         start_listening(context, original)
     if not runtime.START_EVENT:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def is_typed(event: Event, runtime: Runtime) -> bool:
     """Check that a person typed the prompt; other prompts are not answered."""
-    return runtime.is_from_a_person(str(event.get("prompt", "")))
+    return runtime.is_from_a_person(runtime.prompt(event))
 
 
 def answer(
@@ -117,7 +117,7 @@ def own_session(context: Context) -> OwnSession:
     )
     session.start = context.directory
     session.keeps_transcript = runtime.keeps_transcript(event, environ)
-    session.prompt, session.prompt_id = str(event.get("prompt") or ""), runtime.prompt_id(event)
+    session.prompt, session.prompt_id = runtime.prompt(event), runtime.prompt_id(event)
     session.process = runtime.process(event, environ)
     session.known_sub_agents = context.sub_agents.get(context.session_id, ())
     session.old_sessions = context.old_sessions
@@ -157,8 +157,9 @@ def _key(context: Context) -> str:
     Prompts in the middle of a turn have the turn's id."""
     from ...sessions.transcripts.lines import id_checksum
 
-    prompt_id = context.runtime.prompt_id(context.event)
-    return prompt_id and f"{prompt_id} {id_checksum(str(context.event.get('prompt', '')))}"
+    runtime, event = context.runtime, context.event
+    prompt_id = runtime.prompt_id(event)
+    return prompt_id and f"{prompt_id} {id_checksum(runtime.prompt(event))}"
 
 
 def _notice_at_first(context: Context) -> str:

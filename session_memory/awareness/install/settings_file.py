@@ -30,9 +30,8 @@ class SettingsFileError(SessionMemoryError):
 
     def __init__(self, path: str, error: StrictJsonError) -> None:
         where = f"{path}:{error.line}:{error.column}"
-        super().__init__(
-            f"{where}: {error}", "the file was left as it is; correct it and run this command again"
-        )
+        hint = error.hint or "correct it and run this command again"
+        super().__init__(f"{where}: {error}", f"the file was left as it is; {hint}")
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ shell_written: the lines that a command wrote, if it shows them
 task_names: numbers of issues, and the stem of a branch's name
 timestamps: points in time as text, without `datetime`
 tokens: an upper bound for the tokens of a text
+toml_edit: TOML text, read, and tables added to it or removed
 words: the lists of words in this package's files
 written_lines: keyed hashes of the lines that edits and commands write
 """

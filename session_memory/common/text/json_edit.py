@@ -25,10 +25,10 @@ _BEGINNING = re.compile(
 
 
 class StrictJsonError(SessionMemoryError):
-    """Text that is not strict JSON; `line` and `column` count from 1."""
+    """Text that is not strict JSON, or not TOML; `line` and `column` count from 1."""
 
-    def __init__(self, message: str, text: str, at: int) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, text: str, at: int, hint: str = "") -> None:
+        super().__init__(message, hint)
         self.line = text.count("\n", 0, at) + 1
         self.column = at - (text.rfind("\n", 0, at) + 1) + 1
 

@@ -150,7 +150,10 @@ class Fixture(NamedTuple):
     def event(self, transcript: Path) -> dict[str, Any]:
         """Return the event of a prompt in the session with the transcript at `transcript`."""
         places = {"{transcript}": str(transcript), "{directory}": str(transcript.parent)}
-        return {key: places.get(value, value) for key, value in self.own["event"].items()}
+        return {
+            key: places.get(value, value) if isinstance(value, str) else value
+            for key, value in self.own["event"].items()
+        }
 
 
 def fixture_of(

@@ -156,7 +156,7 @@ class TestHooks:
 
     def test_only_what_a_person_typed_is_answered(self, fixture: Fixture) -> None:
         runtime = fixture.runtime
-        assert runtime.is_from_a_person(fixture.own["event"]["prompt"])
+        assert runtime.is_from_a_person(runtime.prompt(fixture.own["event"]))
         assert not any(runtime.is_from_a_person(prompt) for prompt in fixture.own["not_typed"])
 
     def test_a_tool_call_says_what_it_edits_or_runs_and_any_other_is_none(

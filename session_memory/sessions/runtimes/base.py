@@ -63,8 +63,10 @@ class Runtime:
     CONTINUES: tuple[str, ...] = ("--continue", "-c")
     HELPERS: tuple[str, ...] = ()  # programs that it starts for itself and that stay
     ASKS_FOR_APPROVAL = True  # whether it asks its user before it runs some tools
-    OWN_ID_VARIABLE: str  # the variable in which an agent's commands find the id of its session
-    # a variable that is set in every process an agent starts, and not in its user's terminal
+    # the variable in which an agent's commands find the id of its session; '' if they have none
+    OWN_ID_VARIABLE: str
+    # a variable that is set in every process an agent starts, and not in its user's terminal; '' if
+    # there is none
     AGENT_VARIABLE: str
     # The variable in which a hook finds the session's start directory; '' if only the event
     # contains it
@@ -76,6 +78,7 @@ class Runtime:
     # The event key, at the start, for a file of variables that the session's commands get: a hook
     # adds OWN_ID_VARIABLE to it. '' if the runtime sets that itself
     VARIABLES_KEY = ""
+    CONTEXT_KEY = "additionalContext"  # the key of a hook's output for the text that the agent gets
     TOOL_EVENT = "PreToolUse"  # the event of a tool call, before it is run
     # whether the agent gets a text before a call only as the reason why the call was refused
     REFUSES = False
@@ -358,12 +361,17 @@ class Runtime:
         aborted prompt too."""
         return ""
 
+    def prompt(self, event: Event) -> str:
+        """Return the text of an event's prompt."""
+        return str(event.get("prompt") or "")
+
     def prompt_id(self, event: Event) -> str:
         """Return the id of an event's prompt (see PROMPT_ID_KEY)."""
         return as_string(event.get(self.PROMPT_ID_KEY))
 
-    def forked_from(self, event: Event) -> str:
-        """Return the session that a starting one continues as a fork, if its event names that."""
+    def forked_from(self, event: Event, path: str) -> str:
+        """Return the session that a starting one, with its transcript at `path`, continues as a
+        fork; '' if none is known."""
         return ""
 
     def start_dir(self, event: Event, environ: Mapping[str, str]) -> str:
@@ -446,7 +454,7 @@ class Runtime:
         if self.REFUSES and event == self.TOOL_EVENT:
             answer |= {"permissionDecision": "deny", "permissionDecisionReason": text + REFUSED}
         else:
-            answer["additionalContext"] = text
+            answer[self.CONTEXT_KEY] = text
         return {"hookSpecificOutput": answer}
 
     def notice_output(self, text: str) -> dict[str, Any]:

@@ -115,7 +115,8 @@ def called(
     if name not in tools or not isinstance(given, dict):
         return ()
     kind, key = tools[name]
-    return (ToolUse(name, as_string(given.get(key)), kind, as_string(event.get("tool_use_id"))),)
+    call_id = as_string(event.get("tool_use_id") or event.get("tool_call_id"))
+    return (ToolUse(name, as_string(given.get(key)), kind, call_id),)
 
 
 class Entry(Value):

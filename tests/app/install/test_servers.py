@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from install_machine import reads_toml
 
-from session_memory.app.install import _servers as servers
 from session_memory.app.install._servers import has_server, with_server, without_server
 from session_memory.awareness.install.ledger import _is_empty as is_empty
 from session_memory.awareness.install.settings_file import SettingsFileError
+from session_memory.common.text import toml_edit
 from session_memory.sessions.runtimes.table import all_runtimes, runtime
 
 LAUNCHER = "/home/me/.local/share/session-memory/bin/session-memory"
@@ -64,7 +64,7 @@ def test_a_toml_text_to_which_no_table_can_be_added_is_refused(text: bytes) -> N
 def test_a_toml_text_is_refused_by_a_python_that_cannot_read_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(servers.sys, "version_info", (3, 10, 13))
+    monkeypatch.setattr(toml_edit.sys, "version_info", (3, 10, 13))
     for change in (
         lambda: with_server(b"a = 1\n", TOML, CODEX, LAUNCHER),
         lambda: without_server(b"", TOML, CODEX),
@@ -148,6 +148,7 @@ def test_every_runtime_that_an_install_adds_tools_to_names_the_file_and_the_key(
         "codex": ("config.toml", "mcp_servers"),
         "copilot": ("mcp-config.json", "mcpServers"),
         "droid": ("mcp.json", "mcpServers"),
+        "kimi": ("mcp.json", "mcpServers"),
         "gemini": ("settings.json", "mcpServers"),
         "kilo": ("kilo.json", "mcp"),
         "opencode": ("opencode.json", "mcp"),

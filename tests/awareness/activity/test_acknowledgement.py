@@ -17,6 +17,7 @@ from records import (
     droid_exchange,
     exchange,
     gemini_exchange,
+    kimi_exchange,
     lines,
     new_id,
     opencode_exchange,
@@ -64,6 +65,8 @@ class Told:
             return copilot_exchange(question, answer)
         if self.runtime.name == "droid":
             return droid_exchange(question, answer)
+        if self.runtime.name == "kimi":
+            return kimi_exchange(question, answer)
         if self.runtime.name == "qwen-code":
             return qwen_exchange(question, answer)
         if self.runtime.name == "claude-code":

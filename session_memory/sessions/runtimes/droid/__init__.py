@@ -61,7 +61,7 @@ class Droid(ProjectFolders):
         path = as_string(event.get("transcript_path"))
         return "FACTORY_PROJECT_DIR" in environ and "/sessions/-" in path
 
-    def forked_from(self, event: Event) -> str:
+    def forked_from(self, event: Event, path: str) -> str:
         before = as_string(event.get("previous_session_id"))
         return "" if before == event.get("session_id") else before
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from ....common.system.files import is_file, names_in, path_stamp, path_text, read_end
-from ....common.system.json import as_string, objects_in
+from ....common.system.files import (
+    is_directory,
+    is_file,
+    names_in,
+    path_stamp,
+    path_text,
+    read_end,
+)
+from ....common.system.json import as_string, objects_in, objects_of
 from ...transcripts.entries import Session
 from ..base import Runtime
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from ..base import Event
 
@@ -25,7 +33,9 @@ class KimiCode(Runtime):
     """Kimi Code: a session is at `sessions/<directory>/<id>/agents/main/wire.jsonl`.
 
     The name of `<directory>` has a checksum, so sessions are found by the directory in their first
-    lines. Kimi Code deletes none. Its hooks are in a TOML file, to which an install adds none."""
+    lines. Kimi Code deletes none. Its events name no transcript, and nothing in the environment of
+    its commands names the session. Output before a tool call reaches the agent only as the reason
+    for a refusal."""
 
     name = "kimi"
     TITLE = "Kimi Code"
@@ -38,19 +48,24 @@ class KimiCode(Runtime):
     PACKAGE = "@moonshot-ai/kimi-code"
     SERVERS = ("acp", "mcp", "server", "web")
     CONTINUES = ("--continue", "-c")
-    OWN_ID_VARIABLE = "KIMI_CODE_SESSION_ID"
-    AGENT_VARIABLE = "KIMI_CODE_AGENT"
-    PROMPT_EVENT = ""
-    START_EVENT = ""
-    TOOL_EVENT = ""
-    SHOWS_WHAT_WAS_TOLD = False
+    OWN_ID_VARIABLE = AGENT_VARIABLE = ""
+    START_EVENT = ""  # its output reaches nobody
+    CONTEXT_KEY = "message"
+    REFUSES = True
+    WAITING_EVENTS = ("Stop", "PermissionRequest")
     HAS_BACKUP = True
+    TOOLS = {
+        "Edit": ("edit", "path"),
+        "Write": ("edit", "path"),
+        "Bash": ("command", "command"),
+    }
 
     def transcript_path(self, config_dir: str, cwd: str, session_id: str) -> str:
-        """Return the path of a session that exists, wherever it was started."""
+        """Return the path of a session whose folder exists, wherever it was started."""
         root = self.transcripts_dir(config_dir)
-        paths = [f"{root}/{name}/{session_id}/{TRANSCRIPT}" for name in names_in(root)]
-        return next((path for path in paths if is_file(path)), f"{root}/{session_id}/{TRANSCRIPT}")
+        folders = [f"{root}/{name}/{session_id}" for name in names_in(root)]
+        folder = next((path for path in folders if is_directory(path)), f"{root}/{session_id}")
+        return f"{folder}/{TRANSCRIPT}"
 
     def all_folders(self, config_dir: str) -> list[str]:
         """Return the transcripts of the most recently written sessions."""
@@ -97,14 +112,27 @@ class KimiCode(Runtime):
 
     def given_name(self, path: str) -> str:
         """Return the user's title of the session, from the file beside its agents."""
-        session = self.folder_beside(path)
-        content = read_end(f"{session}/{_STATE}", _STATE_BYTES) if session else b""
-        document = next(iter(objects_in(content)), {})
-        is_given = document.get("isCustomTitle") is True
-        return as_string(document.get("title")).strip() if is_given else ""
+        state = self._state(path)
+        is_given = state.get("isCustomTitle") is True
+        return as_string(state.get("title")).strip() if is_given else ""
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
-        return False
+        return as_string(event.get("client_type")).startswith("kimi_code")
+
+    def prompt(self, event: Event) -> str:
+        """Return the text of a prompt, which is a list of parts."""
+        parts = objects_of(event.get("prompt"))
+        return "\n".join([as_string(part.get("text")) for part in parts])
+
+    def forked_from(self, event: Event, path: str) -> str:
+        """Return the original of a fork, whose first event is a resume."""
+        return as_string(self._state(path).get("forkedFrom"))
+
+    def _state(self, path: str) -> dict[str, Any]:
+        """Return the values in the file beside a session's agents; {} if it cannot be read."""
+        session = self.folder_beside(path)
+        content = read_end(f"{session}/{_STATE}", _STATE_BYTES) if session else b""
+        return next(iter(objects_in(content)), {})
 
 
 RUNTIME = KimiCode()

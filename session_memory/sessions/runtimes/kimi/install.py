@@ -1,16 +1,42 @@
-"""The install into Kimi Code: its user adds our server and skills by hand."""
+"""The install into Kimi Code: its hooks, and the commands that its user types."""
 
 from __future__ import annotations
 
-from ..install import Install
+from typing import Any
+
+from ..install import Hook, SettingsHooks
+
+# by the matcher for Claude Code's; Kimi Code finds a matcher anywhere in the name of a tool
+_TOOLS = {"Bash": "^Bash$", "Edit|MultiEdit|Write|NotebookEdit": "^(Edit|Write)$"}
+_KEYS = ("command", "timeout")  # of a hook; with any other key, Kimi Code ignores all hooks
 
 
-class KimiCodeInstall(Install):
-    """Nothing is installed: Kimi Code's hooks are tables of its config.toml."""
+class KimiCodeInstall(SettingsHooks):
+    """Hooks are tables of config.toml, and use Kimi Code's names for Claude Code's tools."""
 
     HOME_FOLDER = ".kimi-code"
-    MCP_FILES = ("mcp.json",)
+    SETTINGS_FILE = "config.toml"
+    MCP_FILES, MCP_KEY = ("mcp.json",), "mcpServers"
     COMMAND = "kimi"
     RESUME = "kimi -r {id}"
     CLEAR = "/new"
     RENAME = "/title {name}"
+
+    def adapted(self, hook: Hook) -> Hook | None:
+        if not self.answers(hook.event):
+            return None
+        matcher = _TOOLS.get(hook.matcher or "", hook.matcher)
+        return Hook(hook.event, matcher, {key: hook.entry[key] for key in _KEYS})
+
+    def prompt_event(
+        self, session_id: str, transcript_path: str, cwd: str, prompt: str
+    ) -> dict[str, Any]:
+        """Return the event that a prompt hook reads from its stdin."""
+        return {
+            "hook_event_name": self.runtime.PROMPT_EVENT,
+            "session_id": session_id,
+            "cwd": cwd,
+            "client_type": "kimi_code_cli",
+            "prompt": [{"type": "text", "text": prompt}],
+            "is_steer": False,
+        }

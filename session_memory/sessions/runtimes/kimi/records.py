@@ -28,6 +28,10 @@ _KIND_BYTES = 160
 _RESULT = b"tool.result"
 _TEXT = b'"part":{"type":"text"'
 _DIRECTORY = b'"environmentDisclosure"'
+_MESSAGE = b'{"type":"context.append_message",'
+_HOOK = b'"kind":"hook_result"'
+# around the output of each hook that ran with a prompt, in one text of all of them
+_TOLD, _TOLD_END = '<hook_result hook_event="UserPromptSubmit">\n', "\n</hook_result>"
 _MAIN = "main"
 _PROMPTS = ("turn.prompt", "turn.steer")
 _KINDS = {"Edit": "edit", "Write": "edit", "Read": "read", "Bash": "command"}
@@ -61,6 +65,7 @@ class KimiCodeRecords(records.Records):
         kind = _kind_in(line)
         return bool(
             (wanted.results and kind.startswith(_RESULT))
+            or (wanted.injected and _HOOK in line and line.startswith(_MESSAGE))
             or (wanted.usage and line.startswith(_USAGE))
             or (wanted.messages and _may_say(line, kind, wanted.calls))
         )
@@ -86,6 +91,16 @@ class KimiCodeRecords(records.Records):
 
     def results(self, record: Record) -> Iterable[Event]:
         return _results(record)
+
+    def injected(self, record: Record) -> Iterable[Event]:
+        """Return the outputs of the hooks that ran with a prompt, in the message before it."""
+        message = as_object(record.get("message"))
+        if as_object(message.get("origin")).get("kind") != "hook_result":
+            return ()
+        shown = [as_string(part.get("text")) for part in objects_of(message.get("content"))]
+        texts = [text for each in shown for text in each.split(f"{_TOLD_END}\n{_TOLD}")]
+        outputs = [text.removeprefix(_TOLD).removesuffix(_TOLD_END) for text in texts]
+        return (records.Injected(tuple(outputs)),) if outputs else ()
 
     def turns(self, record: Record) -> Iterable[Event]:
         """Return a prompt, a part of a reply, or the end of a reply's turn."""
