@@ -27,6 +27,7 @@ NAMES = {
     "copilot": "session-memory-{}",
     "droid": "session-memory___{}",
     "gemini": "mcp_session-memory_{}",
+    "kimi": "mcp__session-memory__{}",
     "opencode": "session-memory_{}",
     "pi": "mcp__session_memory__{}",
     "qwen-code": "mcp__session-memory__{}",
@@ -117,7 +118,7 @@ def user_with_tools(
     client = CLIENTS[name]
     with client.model() as model:
         user = User(name, client.program(tmp_path, npm_place(client.package), model), model)
-        for folder in (".codex", ".factory", ".qwen"):
+        for folder in (".codex", ".factory", ".kimi-code", ".qwen"):
             (tmp_path / "home" / folder).mkdir(exist_ok=True)
         machine = (
             Machine(tmp_path / "home", copy_repository(tmp_path / "copy"))

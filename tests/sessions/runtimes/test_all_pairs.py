@@ -50,6 +50,8 @@ THEIRS = (
     ".local/share/session-memory/env/",
     ".npm/",
     ".gemini/tmp/",
+    ".kimi-code/sessions/",
+    ".kimi-code/logs/",
     ".gemini/history/",
     ".local/share/opencode/",
     ".local/state/opencode/",

@@ -1,0 +1,106 @@
+"""A machine with three real runtimes after an install: the one that is tested, Claude Code and Pi."""
+
+from __future__ import annotations
+
+import re
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+
+from clients.everyone import CLIENTS, User
+from clients.npm import NpmPlace
+from git_scene import git
+from install_machine import Machine, copy_repository
+from runtimes_scene import EDIT, READ, SHELL
+
+from session_memory.sessions.runtimes.table import all_runtimes
+
+OTHERS = ("claude-code", "pi")
+TITLES = {each.name: each.TITLE for each in all_runtimes()}
+
+
+class InstalledClients:
+    """The machine, on which the tested runtime `name` had these `settings` before the install."""
+
+    def __init__(
+        self, root: Path, place: NpmPlace, stack: ExitStack, name: str, settings: str
+    ) -> None:
+        self.users = {}
+        for each in (name, *OTHERS):
+            model = stack.enter_context(CLIENTS[each].model())
+            program = CLIENTS[each].program(root, place(CLIENTS[each].package), model)
+            self.users[each] = User(each, program, model)
+        self.settings = root / "home" / CLIENTS[name].settings
+        self.settings.parent.mkdir()
+        self.settings.write_bytes(settings.encode())
+        self.machine = Machine(root / "home", copy_repository(root / "copy"))
+        self.machine.has_environment().has_program().installed()
+        self.tested = self.users[name]
+        self.project = self.tested.program.project
+        git(self.project, "init", "-q", "-b", "main")
+
+    def file(self, name: str) -> Path:
+        """Write a file and commit it."""
+        path = self.project / name
+        path.write_text("1\n")
+        git(self.project, "add", "-A")
+        git(self.project, "commit", "-q", "-m", name)
+        return path
+
+    def reads(self, user: User, *paths: Path) -> None:
+        user.orders("read them", *[user.call(READ, str(path)) for path in paths])
+        user.ask("read them")
+
+    def check_edits_are_heard_both_ways(self) -> None:
+        """The tested runtime hears of the others' edits, and the others of its own."""
+        tested = self.tested
+        files = {
+            name: (self.file(f"of-{name}.txt"), self.file(f"for-{name}.txt")) for name in OTHERS
+        }
+        self.reads(tested, *[path for path, _ in files.values()])
+        for name, (theirs, ours) in files.items():
+            user = self.users[name]
+            self.reads(user, ours)
+            user.orders("mend it", user.call(EDIT, str(theirs), "1", "2"))
+            user.ask("mend it")
+            assert theirs.read_text() == "2\n"
+        request = tested.ask("go on")
+        for name in OTHERS:
+            line = rf"! of-{name}.txt: edited [^\"]* by [^(]*\({TITLES[name]}\)"
+            assert re.search(line, request), name
+        ways = dict(zip(OTHERS, (EDIT, SHELL)))
+        calls = [
+            tested.call(EDIT, str(files[name][1]), "1", "3")
+            if way == EDIT
+            else tested.call(SHELL, f"sed -i s/1/3/ {files[name][1]}")
+            for name, way in ways.items()
+        ]
+        tested.orders("mend ours", *calls)
+        tested.ask("mend ours")
+        for name in OTHERS:
+            assert files[name][1].read_text() == "3\n"
+            request = self.users[name].ask("go on")
+            line = rf"! for-{name}.txt: edited [^\"]* by [^(]*\({TITLES[tested.name]}\)"
+            assert re.search(line, request), name
+
+    def check_an_edit_is_refused_once(self) -> None:
+        """An edit of a file is refused once, if Claude Code edited it since this turn began."""
+        tested, claude = self.tested, self.users["claude-code"]
+        path = self.file("shared.txt")
+        self.reads(tested, path)
+        hold = tested.model.hold("change it")
+        turn = threading.Thread(target=tested.program.say, args=("change it", *tested.program.LAST))
+        turn.start()
+        try:
+            assert hold.reached.wait(120)
+            self.reads(claude, path)
+            claude.orders("mend it", claude.call(EDIT, str(path), "1", "2"))
+            claude.ask("mend it")
+            again = tested.call(EDIT, str(path), "2", "3")
+            tested.orders("change it", again, again)
+        finally:
+            hold.released.set()
+            turn.join(120)
+        assert path.read_text() == "3\n"
+        assert "The call was not run." in tested.requests()
+        assert "! shared.txt: edited" in tested.requests()
