@@ -141,6 +141,7 @@ RUNTIMES = {
     "droid": ("sessions.runtimes.droid:RUNTIME", ".factory", "FACTORY_HOME_OVERRIDE"),
     "cline": ("sessions.runtimes.cline:RUNTIME", ".cline/data", "CLINE_DATA_DIR"),
     "openclaw": ("sessions.runtimes.openclaw:RUNTIME", ".openclaw", "OPENCLAW_STATE_DIR"),
+    "omp": ("sessions.runtimes.omp:RUNTIME", ".omp", "OMP_PROFILE"),
     "kimi": ("sessions.runtimes.kimi:RUNTIME", ".kimi-code", "KIMI_CODE_HOME"),
     "hermes": ("sessions.runtimes.hermes:RUNTIME", ".hermes", "HERMES_HOME"),
     "atif": ("sessions.runtimes.atif:RUNTIME", ".atif", "ATIF_DIR"),

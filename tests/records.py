@@ -466,6 +466,37 @@ class PiSession:
         return path
 
 
+class OmpSession(PiSession):
+    """A session file of omp: the title is in a first line of one length, which is rewritten in
+    place."""
+
+    LENGTH = 256
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**fields)
+        self.title = ("", "auto")
+
+    @property
+    def title_line(self) -> bytes:
+        text, source = self.title
+        fields = {"v": 1, "title": text, "source": source, "updatedAt": stamp(1_790_000_000)}
+        bare = {"type": "title", **fields, "pad": ""}
+        return line({**bare, "pad": " " * (self.LENGTH - len(line(bare)))})
+
+    @property
+    def lines(self) -> list[bytes]:
+        return [self.title_line, *super().lines]
+
+    def user(self, content: Any, *, at: float | None = None) -> str:
+        return self.message("user", at=at, content=content, attribution="user")
+
+    def rename(self, path: Path, text: str, source: str = "user") -> None:
+        """Rewrite the title in the file at `path`, which keeps its length."""
+        self.title = text, source
+        with path.open("r+b") as file:
+            file.write(self.title_line)
+
+
 def _pi_block(block: Any) -> dict[str, Any]:
     if isinstance(block, str):
         return {"type": "text", "text": block}

@@ -73,6 +73,7 @@ TOOLS = {
         SHELL: ("terminal", "command"),
     },
     "kimi": {READ: ("Read", "path"), EDIT: ("Edit", "path"), SHELL: ("Bash", "command")},
+    "omp": {READ: ("read", "path"), EDIT: ("edit", "path"), SHELL: ("bash", "command")},
     "opencode": {
         READ: ("read", "filePath"),
         EDIT: ("edit", "filePath"),

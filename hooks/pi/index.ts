@@ -1,10 +1,10 @@
-// The Pi extension: hands events to the Python entries beside it, and their answer to pi. Whatever goes wrong, it answers
-// nothing: pi has no deadline for handlers, and ends at an unhandled rejection or stream error.
+// The extension of Pi and its forks: hands events to the Python entries beside it, and their answer to pi. Whatever goes
+// wrong, it answers nothing: pi has no deadline for handlers, and ends at an unhandled rejection or stream error.
 import type { BeforeAgentStartEventResult, ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import type { Socket } from "node:net";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 // By the link `app`, if an install made it: an upgrade turns that, and the directory of this version goes some time later.
@@ -23,17 +23,19 @@ const MAY_ACT = /git|\b(?:npm|pnpm|yarn|bun|npx|bunx|pip|pip3|pipx|uv|uvx|poetry
 
 type Event = Record<string, unknown>;
 
-export default function (pi: ExtensionAPI): void {
+/** The extension of the runtime with this name, which its events state. */
+export const extensionOf = (runtime: string) => (pi: ExtensionAPI): void => {
 	process.env.CLAUDE_PLUGIN_ROOT = dirname(dirname(HERE)); // what our skills' commands begin with, for pi's bash
+	const origin = (name: string, ctx: ExtensionContext): Event => ({ hook_event_name: name, runtime, ...sessionOf(ctx) });
 	let next: Entry | undefined;
 	// Node forks all of pi to start a process, which takes longer than the hook itself: not while somebody waits for it.
 	const startNext = (_event: unknown, ctx: ExtensionContext) => {
-		if (ctx.hasUI && (!next || next.isOver)) next = new Entry("pi_prompt.py");
+		if (ctx.hasUI && !isSubAgent(ctx) && (!next || next.isOver)) next = new Entry("pi_prompt.py");
 	};
 	let session: ExtensionContext | undefined;
 	let refresh: NodeJS.Timeout | undefined; // set while the person wants a status line
 	const showStatus = async (ctx: ExtensionContext) => {
-		if (!refresh) return;
+		if (!refresh || isSubAgent(ctx)) return;
 		try {
 			const line = await new Entry("status_line.py").ask(() => origin("status_line", ctx));
 			if (refresh) ctx.ui.setStatus("session-memory", line.trim() || undefined);
@@ -42,11 +44,12 @@ export default function (pi: ExtensionAPI): void {
 		}
 	};
 	pi.on("session_start", (event, ctx) => {
+		if (isSubAgent(ctx)) return;
 		startNext(event, ctx);
 		session = ctx;
 		// Nobody waits for it: it starts what goes on without pi, and answers if the person wants a status line.
 		void new Entry("pi_session_start.py")
-			.ask(() => ({ ...origin("session_start", ctx), reason: event.reason }))
+			.ask(() => ({ ...origin("session_start", ctx), reason: event.reason ?? "startup" }))
 			.then((answer) => {
 				if (session !== ctx || !ctx.hasUI || !answer.includes('"statusLine"')) return;
 				clearInterval(refresh);
@@ -54,11 +57,14 @@ export default function (pi: ExtensionAPI): void {
 				void showStatus(ctx);
 			});
 	});
-	pi.on("agent_settled", (event, ctx) => {
+	// omp has no such event: there an agent may go on after its end
+	pi.on((runtime === "pi" ? "agent_settled" : "agent_end") as "agent_settled", (event, ctx) => {
 		startNext(event, ctx);
 		void showStatus(ctx);
 	});
 	pi.on("before_agent_start", async (event, ctx) => {
+		if (isSubAgent(ctx)) return undefined;
+		if (runtime !== "pi") process.env[`${runtime.toUpperCase()}_SESSION_ID`] = ctx.sessionManager.getSessionId();
 		if (next && !next.isCurrent) next.kill(); // upgraded since: half of it would be the old version
 		const entry = next && !next.isOver ? next : new Entry("pi_prompt.py");
 		next = undefined;
@@ -75,9 +81,11 @@ export default function (pi: ExtensionAPI): void {
 		if (typeof caller === "string") callers.set(event.toolCallId, caller);
 		const given = event.input as Event;
 		const key = CALLS[event.toolName];
-		const argument = key && given[key];
+		// an edit of omp may be of several files, and a command may have a directory of its own
+		const [paths, cwd] = [Array.isArray(given.paths) ? given.paths : undefined, given.cwd];
+		const argument = key && (given[key] ?? paths?.[0]);
 		if (typeof argument !== "string" || (key === "command" && !MAY_ACT.test(argument))) return undefined;
-		const call = { tool_name: event.toolName, tool_input: { [key]: argument }, tool_use_id: event.toolCallId };
+		const call = { tool_name: event.toolName, tool_input: { [key]: argument, paths, cwd }, tool_use_id: event.toolCallId };
 		const entry = new Entry("pre_tool_use.py");
 		const { held, text } = asCallAnswer(await entry.ask(() => ({ ...origin("tool_call", ctx), ...call, can_ask: ctx.hasUI })));
 		if (held && !(await isAllowed(held, ctx))) return { block: true, reason: text ? `${held}\n\n${text}` : held };
@@ -88,7 +96,7 @@ export default function (pi: ExtensionAPI): void {
 		return undefined;
 	});
 	pi.on("tool_result", async (event, ctx) => {
-		const path = FILE_TOOLS.includes(event.toolName) && (event.input as Event).path;
+		const path = FILE_TOOLS.includes(event.toolName) && (event.input as Event).path; // none of a patch of several files
 		if (event.isError && typeof path === "string" && !existsSync(resolve(ctx.cwd, path))) {
 			const call = { tool_name: event.toolName, tool_input: { path }, tool_use_id: event.toolCallId };
 			const answer = await new Entry("post_tool_use_failure.py").ask(() => ({ ...origin("tool_result", ctx), ...call }));
@@ -104,25 +112,36 @@ export default function (pi: ExtensionAPI): void {
 		await new Entry("pi_archive.py").ask(() => ({ ...origin("session_before_compact", ctx), reason: event.reason }));
 	});
 	pi.on("session_shutdown", async (event, ctx) => {
+		if (isSubAgent(ctx)) return;
 		next?.kill();
 		clearInterval(refresh);
 		session = refresh = undefined;
 		await new Entry("pi_archive.py").ask(() => ({ ...origin("session_shutdown", ctx), reason: event.reason }));
 	});
-}
+};
 
-/** Which session an event is of. Paths may be relative to the directory that pi was started in. */
-function origin(name: string, ctx: ExtensionContext): Event {
+export default extensionOf("pi");
+
+/** The session of an event. Paths may be relative to the directory that pi was started in. */
+function sessionOf(ctx: ExtensionContext): Event {
 	const file = ctx.sessionManager.getSessionFile();
 	const directory = ctx.sessionManager.getSessionDir();
-	return {
-		hook_event_name: name,
-		runtime: "pi",
+	const session = {
 		session_id: ctx.sessionManager.getSessionId(),
 		transcript_path: file ? resolve(file) : null,
 		session_dir: directory ? resolve(directory) : null,
 		cwd: ctx.cwd,
 	};
+	if (!file || !isSubAgent(ctx)) return session;
+	const main = `${dirname(resolve(file))}.jsonl`;
+	const id = basename(main, ".jsonl").replace(/^[^_]*_/, "");
+	return { ...session, session_id: id, transcript_path: main, session_dir: dirname(main), agent_id: basename(file, ".jsonl") };
+}
+
+/** Whether a session is a sub-agent's: omp keeps that in a folder beside the file of the main session. */
+function isSubAgent(ctx: ExtensionContext): boolean {
+	const file = ctx.sessionManager.getSessionFile();
+	return !!file && existsSync(`${dirname(resolve(file))}.jsonl`);
 }
 
 /** A run of a Python entry, which waits for its event. It may be over before: there is none, it failed, it was killed. */
@@ -151,7 +170,8 @@ class Entry {
 				this.#printed += text;
 				if (this.#printed.length > MOST_CHARACTERS) this.kill();
 			});
-			for (const handle of [child, child.stdin as Socket | null, child.stdout as Socket | null]) handle?.unref();
+			// in bun, which omp runs on, stdin has no such method
+			for (const handle of [child, child.stdin as Socket | null, child.stdout as Socket | null]) handle?.unref?.();
 		} catch {
 			this.kill();
 		}

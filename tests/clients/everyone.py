@@ -14,9 +14,10 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Protocol
 
-from clients import claude, pi
+from clients import claude, omp, pi
 from clients.claude import Claude
 from clients.claude_plugin import PLUGIN, ClaudePlugin
+from clients.omp import Omp
 from clients.others import (
     CODEX,
     COPILOT,
@@ -258,6 +259,33 @@ class _Kimi(Kimi):
         return self.home / ".kimi-code" / "config.toml"
 
 
+class _Omp(Omp):
+    """Its edits name the old text, as another setting lets them."""
+
+    LAST, BY_ID = ("--continue",), ("--resume", "{}")
+
+    def __init__(self, root: Path, place: Path, model: FakeLLM) -> None:
+        super().__init__(root, place, model, edit={"mode": "replace"})
+
+    def say(self, prompt: str, *session: str) -> None:
+        self.run(*session, prompt)
+
+    def add_plugin(self, source: Path) -> None:
+        """It takes none: its user has the extension."""
+        self.extension.parent.mkdir()
+        self.extension.write_text(
+            f'import {{ extensionOf }} from "{source}/hooks/pi/index.ts";\n'
+            'export default extensionOf("omp");\n'
+        )
+
+    def remove_plugin(self, source: Path) -> None:
+        self.extension.unlink()
+
+    @property
+    def extension(self) -> Path:
+        return self.directory / "extensions" / "session-memory.ts"
+
+
 # What an edit gives its tool for the old text and the new one.
 _TEXTS = {
     "claude-code": ("old_string", "new_string"),
@@ -266,6 +294,7 @@ _TEXTS = {
     "gemini": ("old_string", "new_string"),
     "kilo": ("oldString", "newString"),
     "kimi": ("old_string", "new_string"),
+    "omp": ("old_string", "new_string"),
     "opencode": ("oldString", "newString"),
     "pi": ("oldText", "newText"),
     "qwen-code": ("old_string", "new_string"),
@@ -279,6 +308,7 @@ CLIENTS = {
     "gemini": Client(_Gemini, GEMINI, FakeGemini, ".gemini/settings.json", Gemini.SETTINGS),
     "kilo": Client(_Kilo, KILO, FakeLLM, ""),
     "kimi": Client(_Kimi, KIMI, FakeLLM, ".kimi-code/config.toml", "# mine\ntelemetry = false\n"),
+    "omp": Client(_Omp, omp.PACKAGE, FakeLLM, ""),
     "opencode": Client(_OpenCode, OPENCODE, FakeLLM, ""),
     "pi": Client(_Pi, pi.PACKAGE, FakeLLM, ""),
     "qwen-code": Client(_Qwen, QWEN, FakeLLM, ".qwen/settings.json", '{\n   "$version": 4\n}'),

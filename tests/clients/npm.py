@@ -17,6 +17,8 @@ from filelock import FileLock
 _SYSTEM = {"linux": "linux", "darwin": "darwin"}.get(sys.platform, "win32")
 _MACHINE = "x64" if platform.machine().lower() in ("x86_64", "amd64") else "arm64"
 DROID = f"@factory/cli-{_SYSTEM}-{_MACHINE}"  # the launcher wants a version that npm lacks
+OMP = "@oh-my-pi/pi-coding-agent"
+BUN = f"@oven/bun-{_SYSTEM.replace('win32', 'windows')}-{_MACHINE.replace('arm64', 'aarch64')}"
 VERSIONS = {
     "@anthropic-ai/claude-code": "2.1.332",
     "@earendil-works/pi-coding-agent": "1.6.0",
@@ -27,11 +29,14 @@ VERSIONS = {
     "opencode-ai": "1.18.33",
     DROID: "0.225.2",
     "openclaw": "2026.9.2",
+    OMP: "18.2.3",
+    BUN: "1.4.5",
     "cline": "3.0.65",
     "@kilocode/cli": "7.7.7",
     "@moonshot-ai/kimi-code": "2.1.0",
     "jest": "29.7.0",
 }
+COMPANIONS = {OMP: (BUN,)}  # a program that runs it
 PERSON = Path.home()  # where npm has its settings: HOME is another once tests run
 NpmPlace = Callable[[str], Path]
 NODE = 22  # what Pi and Qwen Code run on, installed beside them: the one on the PATH may be older
@@ -73,8 +78,9 @@ def _install(package: str, place: Path) -> None:
     with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
         (Path(scratch) / "package.json").write_text('{"private": true}')
         # the Node first: the scripts of a package may need a later one than that on the PATH
-        for wanted in (f"{_node_package()}@{NODE}", f"{package}@{VERSIONS[package]}"):
-            _add(wanted, Path(scratch))
+        _add(f"{_node_package()}@{NODE}", Path(scratch))
+        for wanted in (*COMPANIONS.get(package, ()), package):
+            _add(f"{wanted}@{VERSIONS[wanted]}", Path(scratch))
         os.replace(scratch, place)
         os.mkdir(scratch)  # for TemporaryDirectory to remove
 

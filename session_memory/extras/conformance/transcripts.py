@@ -98,8 +98,9 @@ class TestEntries:
             pytest.skip("it does not record sub-agents")
         path = fixture.path(fixture.own["subagent"])
         content = path.read_bytes()
-        reader = TranscriptReader(fixture.runtime, content.split(b"\n")[0], of_sub_agents=True)
         with path.open("rb") as file:
+            first = first_line(file.fileno())
+            reader = TranscriptReader(fixture.runtime, first, of_sub_agents=True)
             done = [
                 entry
                 for entry in reader.forward(lines_forward(file.fileno(), 0, len(content)))

@@ -15,6 +15,7 @@ from ...common.system.files import read_at
 from ...common.system.json import decode_line, encode
 from ...common.system.zstd import DamagedFileError, compressed, decompressed_bytes
 from ...common.text.secrets.redaction import redact
+from ...sessions.transcripts.lines import HEAD_KEY_BYTES, settled_from
 from ...sessions.transcripts.mirror import copies_of
 
 LEAST_BYTES = 128 * 1024
@@ -45,9 +46,13 @@ def chunks_of(
 ) -> Iterator[bytes]:
     """Yield the bytes of `[start, end)` in chunks, fewer if the file ends earlier.
 
-    A line longer than LONGEST_LINE is cut if that `is_cut`; otherwise LineTooLongError is raised.
-    """
+    A line longer than LONGEST_LINE is cut if that `is_cut`; otherwise LineTooLongError is raised. A
+    first line that its runtime rewrites in place is a chunk of its own."""
     buffer = b""
+    head = read_at(descriptor, 0, HEAD_KEY_BYTES) if not start else b""
+    if title := settled_from(head):
+        yield head[:title]
+        start = title
     while True:
         size = _chunk_end(buffer, own_id)
         if not size and len(buffer) >= LONGEST_LINE + MOST_BYTES:

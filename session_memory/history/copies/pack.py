@@ -15,7 +15,7 @@ from ...common.errors import SessionMemoryError
 from ...common.system import sqlite
 from ...common.system.files import read_at
 from ...common.system.json import encode
-from ...sessions.transcripts.lines import last_line_end
+from ...sessions.transcripts.lines import HEAD_KEY_BYTES, last_line_end, settled_from
 from .chunks import (
     DamagedChunkError,
     checksum,
@@ -297,11 +297,13 @@ class Pack(sqlite.Database):
         return int(known[0][0])
 
     def is_continued(self, file: KeptFile, descriptor: int) -> bool:
-        """Check if a runtime's file begins with all of its kept content."""
+        """Check if a runtime's file begins with all of its kept content.
+
+        The line of a title that is rewritten in place does not count."""
         parts, size = self._parts(file.id), os.fstat(descriptor).st_size
-        return file.size <= size and len(parts) - _unchanged(parts, descriptor, size) <= (
-            file.size < size
-        )
+        title = settled_from(read_at(descriptor, 0, HEAD_KEY_BYTES))
+        unchanged = _unchanged(parts, descriptor, size, title)
+        return file.size <= size and len(parts) - unchanged <= (file.size < size)
 
     def set_earlier(self, session: KeptSession) -> None:
         """Keep a session's present copy beside the copy of its replacement in the runtime.
@@ -377,14 +379,16 @@ def open_if_there(path: str) -> Pack | None:
     return Pack(path) if os.path.exists(path) else None
 
 
-def _unchanged(parts: list[_Part], descriptor: int, size: int) -> int:
+def _unchanged(parts: list[_Part], descriptor: int, size: int, title: int = 0) -> int:
     """Return how many parts of a file are unchanged.
 
     If the file was only appended to, these are all parts except the last, which may have grown. If
-    there are many parts, only those at both ends are compared."""
+    there are many parts, only those at both ends are compared. A part that ends at `title` counts
+    as unchanged."""
     at = 0
     for number, part in enumerate(parts):
         is_checked = number < _CHECKED or number >= len(parts) - _CHECKED
+        is_checked = is_checked and at + part.size != title
         if at + part.size > size or (
             is_checked and checksum(read_at(descriptor, at, at + part.size)) != part.source
         ):

@@ -51,6 +51,7 @@ TURNS = Wanted("turns")  # prompts and replies
 USAGE = Wanted("usage")
 SUB_AGENTS = Wanted("of_sub_agents")  # with MESSAGES or RESULTS: only the sub-agents'
 
+NO_TITLE = (-1, "")  # ranks below any title
 # how runtimes call the id of a call
 _CALL_IDS = ("id", "call_id", "callID", "toolCallId", "tool_call_id")
 _GIVEN = ("arguments", "input", "args")  # and its arguments
@@ -181,6 +182,7 @@ class Branch:
     forked_from = ""  # the id of the session that was copied, if the file names it
     # the id of the session to which the sub-agent belongs, if only this file names it
     of_session = ""
+    title: tuple[int, str] = NO_TITLE  # with its rank, if the first lines have it
 
     def holds(self, line: bytes) -> bool:
         """Tell whether `line` counts. Call this for every line, from the last to the first."""

@@ -33,8 +33,8 @@ def runtime(format: str) -> Runtime:
     """Return the runtime of a transcript format.
 
     Formats: `agent-sdk` (Claude Code and claude-agent-sdk), `pi`, `codex`, `qwen`, `copilot`,
-    `opencode`, `kilo`, `gemini`, `droid`, `cline`, `openclaw`, `kimi`, `hermes`, `atif`, and the
-    names of runtimes in other packages. Raises ValueError."""
+    `opencode`, `kilo`, `gemini`, `droid`, `cline`, `openclaw`, `omp`, `kimi`, `hermes`, `atif`,
+    and the names of runtimes in other packages. Raises ValueError."""
     if format in PREBUILT:
         module, _, attribute = PREBUILT[format][0].partition(":")
         # as common.extensions.load does, but without one more module for a prompt

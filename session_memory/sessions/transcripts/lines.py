@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 # Codex's first line contains its instructions, 15 KB and more
 FIRST_LINE_BYTES = (8 * 1024, 64 * 1024, 512 * 1024)
-# A first line with this key among its first bytes does not name the session's directory, but one of
-# the lines after it does, in Kimi Code's logs.
-HEAD_KEY = b'"protocol_version"'
-HEAD_KEY_BYTES = 128
-HEAD_LINES = 3
+# The line of a title, which omp rewrites in place; the record of the session follows it.
+TITLE_LINE = b'"type":"title"'
+# A first line with one of these keys among its first bytes does not name the session's directory,
+# but one of so many first lines does, in the files of Kimi Code and omp.
+HEADS = ((b'"protocol_version"', 3), (TITLE_LINE, 4))
+HEAD_KEY_BYTES = 512
 FIRST_WINDOW_BYTES = 128 * 1024
 WINDOW_GROWTH = 2
 LARGEST_WINDOW_BYTES = 512 * 1024
@@ -110,15 +111,18 @@ def lines_forward(descriptor: int, start: int, end: int, stop: int | None = None
 
 
 def head_lines(descriptor: int, limit: int) -> tuple[bytes, Iterator[Line]]:
-    """Return the first line, and an iterator of the complete lines, in a file's first `limit`
-    bytes.
+    """Return the first line as `first_line` does, and an iterator of the complete lines, in a
+    file's first `limit` bytes.
 
     The first line is b"" if it is longer. Most readers need only a few lines, so a short beginning
     is read first: for a head of 64 KB, this takes a tenth of the instructions."""
-    content = read_at(descriptor, 0, min(limit, FIRST_LINE_BYTES[0]))
-    if b"\n" not in content:
+    least = min(limit, FIRST_LINE_BYTES[0])
+    content = read_at(descriptor, 0, least)
+    head, is_whole = _head_of(content, least)
+    if not is_whole:
         content = read_at(descriptor, 0, limit)
-    return content[: max(0, content.find(b"\n"))], _complete_lines(descriptor, content, limit)
+        head, is_whole = _head_of(content, limit)
+    return head if is_whole else b"", _complete_lines(descriptor, content, limit)
 
 
 def _complete_lines(descriptor: int, content: bytes, limit: int) -> Iterator[Line]:
@@ -148,19 +152,40 @@ def holds_bytes(descriptor: int, wanted: bytes, limit: int) -> bool:
 def first_line(descriptor: int) -> bytes:
     """Return the first line of a file, without its line feed, at most FIRST_LINE_BYTES.
 
-    If it has the HEAD_KEY, return the first HEAD_LINES."""
+    If it has the key of one of the HEADS, return as many lines as that says."""
     line = b""
     for limit in FIRST_LINE_BYTES:
         content = read_at(descriptor, 0, limit)
-        if HEAD_KEY in content[:HEAD_KEY_BYTES]:
-            line = b"\n".join(content.split(b"\n", HEAD_LINES)[:HEAD_LINES])
-            is_whole = line != content
-        else:
-            line, end, _ = content.partition(b"\n")
-            is_whole = bool(end)
+        line, is_whole = _head_of(content, limit)
         if is_whole or len(content) < limit:
             break
     return line
+
+
+def _head_of(content: bytes, limit: int) -> tuple[bytes, bool]:
+    """Return the first line of `content`, or the lines of its head, and whether they are whole.
+
+    `content` is a file's first `limit` bytes."""
+    beginning = _beginning(content)
+    for key, lines in HEADS:
+        if key in beginning:
+            head = b"\n".join(content.split(b"\n", lines)[:lines])
+            return head, len(head) < len(content) or len(content) < limit
+    line, end, _ = content.partition(b"\n")
+    return line, bool(end)
+
+
+def settled_from(content: bytes) -> int:
+    """Return where the part of a transcript begins that is never rewritten in place.
+
+    That is after a first line that is a TITLE_LINE. `content` is the beginning, at least
+    HEAD_KEY_BYTES."""
+    return content.find(b"\n") + 1 if TITLE_LINE in _beginning(content) else 0
+
+
+def _beginning(content: bytes) -> bytes:
+    """Return the first bytes of a first line, without spaces."""
+    return content[:HEAD_KEY_BYTES].partition(b"\n")[0].replace(b" ", b"")
 
 
 def last_line_end(descriptor: int, start: int, end: int, limit: int) -> int | None:

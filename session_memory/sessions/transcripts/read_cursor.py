@@ -1,7 +1,8 @@
 """Read cursor: where reading a transcript resumes, and the known facts about its session.
 
 An offset alone misses rewrites. So a cursor also has the inode, and checksums of the file's first
-bytes and of the bytes before the offset: if one differs, the file is a new generation."""
+bytes and of the bytes before the offset: if one differs, the file is a new generation. The line of
+a title that is rewritten in place does not count."""
 
 from __future__ import annotations
 
@@ -318,6 +319,10 @@ def _checksums(descriptor: int, offset: int) -> tuple[int, int]:
     """Return the checksums of a file's first bytes and of the bytes before `offset`.
 
     Each covers at most _CHECKED_BYTES."""
+    from .lines import settled_from
+
     length = min(_CHECKED_BYTES, offset)
-    head = checksum(read_at(descriptor, 0, length))
-    return head, checksum(read_at(descriptor, offset - length, offset))
+    head = read_at(descriptor, 0, length)
+    start = settled_from(head)
+    tail = read_at(descriptor, max(start, offset - length), offset)
+    return checksum(head[start:]), checksum(tail)

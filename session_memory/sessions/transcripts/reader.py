@@ -11,7 +11,15 @@ from ...common.system.json import decode_line
 from ...common.text.format import ELLIPSIS, one_line
 from ...common.text.paths import is_id
 from ...common.text.timestamps import local_time
-from ..runtimes.records import CALLS, MESSAGES, RESULTS, SUB_AGENTS, CallResult, Compaction
+from ..runtimes.records import (
+    CALLS,
+    MESSAGES,
+    NO_TITLE,
+    RESULTS,
+    SUB_AGENTS,
+    CallResult,
+    Compaction,
+)
 from ..runtimes.records import Title as FoundTitle
 from .entries import FROM_AGENTS, Entry
 from .lines import (
@@ -44,7 +52,6 @@ OWNER_BYTES = 16 * 1024 * 1024  # of a transcript, searched for the record that 
 # the same limit at a prompt: it takes .4 x a bare start for two files of 100 MB
 BRIEF_OWNER_BYTES = 1024 * 1024
 _MOST_MISSES = 2  # one takes half of the time of finding all values
-NO_TITLE = (-1, "")
 FIRST_PROMPT_RANK = 0  # the rank of a first prompt as a title; all other titles rank higher
 USER_RANK = 3  # the rank of a title that the user gave; other titles summarize the session
 
@@ -121,7 +128,6 @@ class TranscriptReader:
         `decode` returns a line's values and its number of unreadable ones. Without an `owner`, only
         titles that name no owner count. With `of_sub_agents` only sub-agents' actions count, read
         forward."""
-        self.title: Title = NO_TITLE
         self.unreadable = 0
         self.decoded = 0
         self.reached = 0
@@ -131,6 +137,7 @@ class TranscriptReader:
         self._owner = owner
         self._of_sub_agents = of_sub_agents
         self._branch = runtime.records.open_transcript(first_line)
+        self.title: Title = self._branch.title if self._branch is not None else NO_TITLE
 
     @property
     def is_of_subagent(self) -> bool:

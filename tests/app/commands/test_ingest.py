@@ -58,7 +58,7 @@ class TestIngest:
             "~/.qwen/projects, "
             "~/.copilot/session-state, ~/.session-memory/state/opencode, ~/.session-memory/state/kilo, "
             "~/.session-memory/state/gemini, ~/.factory/sessions, "
-            "~/.session-memory/state/cline, ~/.session-memory/state/openclaw, ~/.kimi-code/sessions, ~/.session-memory/state/hermes, ~/.session-memory/state/atif.\n",
+            "~/.session-memory/state/cline, ~/.session-memory/state/openclaw, ~/.omp/agent/sessions, ~/.kimi-code/sessions, ~/.session-memory/state/hermes, ~/.session-memory/state/atif.\n",
         )
 
     def test_the_sessions_of_all_runtimes_are_taken_in(self, machine):

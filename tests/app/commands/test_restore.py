@@ -17,7 +17,7 @@ from hermes_scene import HermesDatabase
 from kept_scene import DAY, KeptUser, age, delete
 from openclaw_scene import OpenClawDatabase
 from own_process import ROOT
-from records import PiSession, append, atif_exchange, exchange, lines, new_id
+from records import OmpSession, PiSession, append, atif_exchange, exchange, lines, new_id
 from runtimes_scene import Person
 from terminal_scene import on_terminal
 
@@ -244,6 +244,7 @@ class Runtimes:
         self.hermes_id = self.hermes.session(app)
         self.hermes.exchange(self.hermes_id, "one in Hermes?", "Two.")
         pi = root / ".pi/agent/sessions" / encode_cwd(str(app)) / f"2026-11-20_{new_id()}.jsonl"
+        omp = root / ".omp/agent/sessions/-src-app" / f"2026-11-20_{new_id()}.jsonl"
         self.files = {
             "claude-code": [self.person.claude_session(app, "one in Claude?")],
             "codex": [self.person.codex_session(app, "one in Codex?")],
@@ -253,6 +254,7 @@ class Runtimes:
             "gemini": [self.person.gemini_session(app, "one in Gemini?")],
             "copilot": [self.person.copilot_session(app, "one in Copilot?")],
             "pi": [pi],
+            "omp": [omp],
             "cline": [self.cline.path],
             "atif": [self.person.trajectory(app, *atif_exchange("one in ATIF?", "Two."))],
         }
@@ -260,6 +262,10 @@ class Runtimes:
         talk.exchange("one in Pi?", "Two.")
         pi.parent.mkdir(parents=True)
         pi.write_bytes(lines(*talk.records))
+        other = OmpSession(cwd=str(app))
+        other.exchange("one in omp?", "Two.")
+        omp.parent.mkdir(parents=True)
+        omp.write_bytes(b"".join(other.lines))
 
 
 def test_every_runtime_gets_its_session_back_which_is_the_same_in_the_store(

@@ -151,6 +151,7 @@ def test_every_runtime_that_an_install_adds_tools_to_names_the_file_and_the_key(
         "kimi": ("mcp.json", "mcpServers"),
         "gemini": ("settings.json", "mcpServers"),
         "kilo": ("kilo.json", "mcp"),
+        "omp": ("mcp.json", "mcpServers"),
         "opencode": ("opencode.json", "mcp"),
         "pi": ("mcp.json", "mcpServers"),
         "qwen-code": ("settings.json", "mcpServers"),

@@ -28,6 +28,7 @@ NAMES = {
     "droid": "session-memory___{}",
     "gemini": "mcp_session-memory_{}",
     "kimi": "mcp__session-memory__{}",
+    "omp": "mcp__session_memory_{}",
     "opencode": "session-memory_{}",
     "pi": "mcp__session_memory__{}",
     "qwen-code": "mcp__session-memory__{}",

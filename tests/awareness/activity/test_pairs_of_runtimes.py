@@ -19,6 +19,7 @@ from hermes_scene import HermesDatabase
 from openclaw_scene import OpenClawDatabase
 from opencode_scene import tool
 from records import (
+    OmpSession,
     PiSession,
     append,
     assistant,
@@ -59,7 +60,7 @@ from session_memory.sessions.settings.homes import environment
 # When the records of a call say that it was made and that it ended, in milliseconds after the mtime
 # of the file: the latest begin and the earliest end of five runs of each real client with no hook,
 # on ext4, 2026-11-23 (Codex 0.169.0, OpenCode 1.18.33, Gemini CLI 0.61.0, Pi 0.87.1, Copilot CLI
-# 1.0.102, Qwen Code 0.24.4; Droid 0.225.2 and Kimi Code 2.1.0 on 2026-11-30, and OpenClaw 2026.9.2 on a busy machine). The shell's are those of a command that writes at once. Of Codex the
+# 1.0.102, Qwen Code 0.24.4; Droid 0.225.2, Kimi Code 2.1.0 and omp 18.2.3 on 2026-11-30, and OpenClaw 2026.9.2 on a busy machine). The shell's are those of a command that writes at once. Of Codex the
 # latest end: the item, by which the call is known, has no other time. Claude Code was not measured:
 # its records come in the same order.
 STAMPS = {
@@ -73,6 +74,7 @@ STAMPS = {
     "openclaw": {EDIT: (-42, 104), SHELL: (-419, 34)},
     "hermes": {EDIT: (-42, 104), SHELL: (-419, 34)},
     "kimi": {EDIT: (4, 6), SHELL: (-8, 2)},
+    "omp": {EDIT: (-1, 0), SHELL: (-4, 0)},
     "opencode": {EDIT: (-5, 6), SHELL: (-5, 10)},
     "pi": {EDIT: (1, 1), SHELL: (-3, 0)},
     "qwen-code": {EDIT: (-7, 2), SHELL: (-11, 1)},
@@ -368,6 +370,21 @@ class Pi(Session):
         append(self.path, *self.session.records[-2:])
 
 
+class Omp(Pi):
+    def begin(self, question: str, at: float) -> None:
+        self.session = OmpSession(cwd=self.cwd, at=at)
+        self.id = self.session.id
+        self.session.exchange(question, "Yes.", at=at)
+        self.session.write(self.folder)
+
+    def event(self, **fields: Any) -> dict[str, Any]:
+        return super().event(runtime="omp", **fields)
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.runtime.project_dir(str(self.person.root / ".omp" / "agent"), self.cwd))
+
+
 class Qwen(Session):
     @property
     def path(self) -> Path:
@@ -454,6 +471,7 @@ SESSIONS = {
     "gemini": Gemini,
     "hermes": Hermes,
     "kimi": Kimi,
+    "omp": Omp,
     "opencode": OpenCode,
     "pi": Pi,
     "qwen-code": Qwen,

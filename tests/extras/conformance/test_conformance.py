@@ -71,6 +71,6 @@ def test_every_runtime_of_the_table_has_a_fixture_folder_and_every_folder_a_runt
 def test_an_unknown_format_is_refused_by_name():
     with pytest.raises(
         ValueError,
-        match="unknown transcript format 'emacs': choose one of agent-sdk, pi, codex, qwen, copilot, opencode, kilo, gemini, droid, cline, openclaw, kimi, hermes, atif",
+        match="unknown transcript format 'emacs': choose one of agent-sdk, pi, codex, qwen, copilot, opencode, kilo, gemini, droid, cline, openclaw, omp, kimi, hermes, atif",
     ):
         runtime("emacs")

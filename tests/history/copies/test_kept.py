@@ -15,7 +15,7 @@ import pytest
 from kept_scene import KeptUser, age, delete
 from openclaw_scene import OpenClawDatabase
 from own_process import ROOT
-from records import append, exchange, lines, new_id, user
+from records import OmpSession, append, exchange, lines, new_id, user
 
 from session_memory.history.copies import pack as pack_module
 from session_memory.history.disk import disk_usage
@@ -103,6 +103,27 @@ def test_a_fork_and_the_session_that_it_was_made_of_share_what_they_have_in_comm
         assert list(files.values()) == [
             (person.projects / "-srv-agent" / f"{session}.jsonl").read_bytes()
         ]
+
+
+def test_a_title_that_is_rewritten_in_place_is_kept_anew_and_no_earlier_copy(
+    person: KeptUser, tmp_path: Path
+) -> None:
+    session = OmpSession(cwd="/srv/agent")
+    for record in long_talk(600_000)[::2]:
+        session.exchange(str(record["message"]), "So it is.")
+    path = session.write(tmp_path / ".omp" / "agent" / "sessions" / "--srv-agent--")
+    file = f"sessions/--srv-agent--/{path.name}"
+    person.keep()
+    before, parts = person.amounts()
+    assert parts > 2
+    session.rename(path, "Tidy the garden")
+    assert person.keep() == (1, [])
+    assert person.kept() == {session.id: {file: path.read_bytes()}}
+    assert person.amounts() == (before, parts)
+    assert [kept.is_earlier for kept in person.sessions()] == [False]
+    path.write_bytes(path.read_bytes()[:256] + b"\n".join([b"{}"] * 9))
+    assert person.keep() == (1, [])
+    assert sorted(kept.is_earlier for kept in person.sessions()) == [False, True]
 
 
 def test_what_the_runtime_has_deleted_stays_kept(person: KeptUser) -> None:

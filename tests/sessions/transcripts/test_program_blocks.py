@@ -59,6 +59,7 @@ def exchanges(prompt: str) -> dict[str, list[dict[str, object]]]:
         "gemini": gemini_exchange(prompt, "Done."),
         "droid": droid_exchange(prompt, "Done."),
         "openclaw": pi.records[1:],
+        "omp": pi.records[1:],
         "cline": steps,
         "hermes": steps,
         "kimi": kimi_exchange(prompt, "Done."),

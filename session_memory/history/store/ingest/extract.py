@@ -20,7 +20,7 @@ from ....common.text.written_lines import (
 )
 from ....sessions.runtimes.base import Runtime
 from ....sessions.runtimes.detection import source_of
-from ....sessions.runtimes.records import CallResult
+from ....sessions.runtimes.records import NO_TITLE, CallResult
 from ....sessions.settings.forgotten import ForgottenSessions
 from ....sessions.transcripts.entries import Entry, ToolUse
 from ....sessions.transcripts.lines import (
@@ -31,7 +31,6 @@ from ....sessions.transcripts.lines import (
 from ....sessions.transcripts.marks import entry_key, key_of, tool_key
 from ....sessions.transcripts.read_cursor import ReadCursor
 from ....sessions.transcripts.reader import (
-    NO_TITLE,
     USER_RANK,
     TitleOwner,
     TranscriptReader,

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from ....common.system.files import is_directory, names_in, path_stamp, path_text, user_dir
+from ....common.system.files import (
+    is_directory,
+    is_file,
+    names_in,
+    path_stamp,
+    path_text,
+    user_dir,
+)
 from ....common.system.json import as_string
 from ...transcripts.entries import Session
 from ..base import ProjectFolders
@@ -14,6 +21,7 @@ if TYPE_CHECKING:
 
     from ..base import Event, Folders
 
+_DATABASE = "agent.db"  # omp makes it when it starts
 CUSTOM_TYPE = "session-update"  # of the messages that our extension puts in
 
 
@@ -32,7 +40,7 @@ class Pi(ProjectFolders):
     SESSIONS_FOLDER = "pi-sessions"
     LISTS_RECENT = True
     PROGRAM = "pi"
-    PACKAGE = "pi-coding-agent"
+    PACKAGE = "@earendil-works/pi-coding-agent"
     ASKS_FOR_APPROVAL = False
     OWN_ID_VARIABLE = "PI_SESSION_ID"
     AGENT_VARIABLE = "PI_CODING_AGENT"
@@ -42,11 +50,15 @@ class Pi(ProjectFolders):
     FAILED_EVENT = "tool_result"
     TOOLS = {"edit": ("edit", "path"), "write": ("edit", "path"), "bash": ("command", "command")}
     FAILING_TOOLS = {"read": ("read", "path")}
+    # whether there is always a database in its directory: omp has the same CONFIG_VARIABLE
+    HAS_DATABASE = False
 
     def config_dir(self, environ: Mapping[str, str]) -> str:
         home = user_dir(environ)
-        path = environ.get(self.CONFIG_VARIABLE) or f"~/{self.USUAL_DIR}"
-        return (home + path[1:] if path == "~" or path.startswith("~/") else path).rstrip("/")
+        path = environ.get(self.CONFIG_VARIABLE) or ""
+        path = (home + path[1:] if path == "~" or path.startswith("~/") else path).rstrip("/")
+        is_own = path and is_file(f"{path}/{_DATABASE}") == self.HAS_DATABASE
+        return path if is_own else f"{home}/{self.USUAL_DIR}"
 
     def folder_name(self, directory: str) -> str:
         return encode_cwd(directory)
@@ -128,7 +140,7 @@ class Pi(ProjectFolders):
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
         return (
-            event.get("runtime", "pi") == "pi"
+            event.get("runtime", "pi") == self.name
             and not as_string(event.get("hook_event_name"))[:1].isupper()
         )
 

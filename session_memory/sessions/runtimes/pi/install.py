@@ -18,7 +18,7 @@ class PiInstall(Install):
     HOME_FOLDER = ".pi"
     MCP_FILES, MCP_KEY = ("mcp.json",), "mcpServers"  # Pi before 0.99 ignores it
     # otherwise Pi would switch on `codemode` for our tools, and only its scripts could call them
-    SERVER_DEFAULTS = {"exposure": "direct"}
+    SERVER_DEFAULTS: Mapping[str, Any] = {"exposure": "direct"}
     HAS_BOM = True
     SHOWS_STATUS = True
     RENAME, CLEAR, RESUME = "/name {name}", "/new", "pi --session {id}"
@@ -43,14 +43,24 @@ class PiInstall(Install):
 
         It also names the interpreter for the program's entries."""
         interpreter = f"process.env.SESSION_MEMORY_PYTHON ||= {json.dumps(python)};\n"
-        extension = f"export {{ default }} from {json.dumps(f'{app}/hooks/pi/index.ts')};\n"
+        path = json.dumps(f"{app}/hooks/pi/index.ts")
+        extension = f"export {{ default }} from {path};\n"
+        if self.runtime.name != self.runtime.family():
+            name = json.dumps(self.runtime.name)
+            extension = (
+                f"import {{ extensionOf }} from {path};\nexport default extensionOf({name});\n"
+            )
         return {"extensions/session-memory.ts": interpreter + extension}
 
     def prompt_event(
         self, session_id: str, transcript_path: str, cwd: str, prompt: str
     ) -> dict[str, Any]:
         event = super().prompt_event(session_id, transcript_path, cwd, prompt)
-        return {**event, "runtime": "pi", "session_dir": transcript_path.rpartition("/")[0]}
+        return {
+            **event,
+            "runtime": self.runtime.name,
+            "session_dir": transcript_path.rpartition("/")[0],
+        }
 
 
 def _package_name(source: str, settings_dir: str) -> str:

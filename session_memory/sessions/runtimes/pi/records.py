@@ -44,7 +44,7 @@ _ARGUMENTS = ("path", "file_path", "command", "pattern", "url", "query", "descri
 class PiRecords(records.Records):
     """A session file is a tree with one live branch."""
 
-    TITLE_MARKS = (b'"session_info"',)
+    TITLE_MARKS: tuple[bytes, ...] = (b'"session_info"',)
     BEGINNINGS = (b'{"type":"',)
 
     def recognises(self, line: bytes) -> bool:
