@@ -48,7 +48,8 @@ def fork(person: Person) -> Iterator[str]:
     if person.other.family() in (*IN_DATABASES, "gemini", "cline", "atif"):
         return
     id, text = new_id(), person.told((FIXTURES / person.other.name / "fork.jsonl").read_text())
-    text = text.replace(json.loads(text.partition("\n")[0]).get("id", id), id)
+    heads = [json.loads(head) for head in text.split("\n")[:2]]
+    text = text.replace(next((head["id"] for head in heads if "id" in head), id), id)
     # Pi's ids are random
     text = text.replace('"a1b2000c"', '"b1b2000c"').replace('"a1b2000d"', '"b1b2000d"')
     for path in [path for path in transcripts(person) if path.suffix == ".jsonl"][:1]:

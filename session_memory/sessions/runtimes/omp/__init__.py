@@ -46,8 +46,38 @@ class Omp(Pi):
         return super().config_dir(environ)
 
     def folder_name(self, directory: str) -> str:
-        directory = real_path(directory)
-        for above, prefix in self._named_above():
+        return self._folder_name(directory, user_dir(environment()))
+
+    def project_dir(self, config_dir: str, cwd: str) -> str:
+        name = self._folder_name(cwd, self._home_of(config_dir))
+        return f"{self.transcripts_dir(config_dir)}/{name}"
+
+    def is_folder_of(self, folder: str, directory: str) -> bool:
+        above, mark, _ = folder.rpartition(f"/{self.TRANSCRIPTS}/")
+        return bool(mark) and folder == self.project_dir(above, directory)
+
+    def folders_below(self, config_dir: str, *directories: str) -> list[str]:
+        """Return the folders of these directories and of those inside.
+
+        These are all folders if a directory contains one after which others are named."""
+        home = self._home_of(config_dir)
+        below = tuple([f"{real_path(directory).rstrip('/')}/" for directory in directories])
+        if any([above.startswith(below) for above, _ in self._named_above(home)]):
+            return list(self.all_folders(config_dir))
+        names = {self._folder_name(directory, home) for directory in directories}
+        inside = tuple([self.name_inside(name) for name in names])
+        return [
+            folder
+            for folder in self.all_folders(config_dir)
+            if (name := folder.rpartition("/")[2]) in names or name.startswith(inside)
+        ]
+
+    def name_inside(self, name: str) -> str:
+        return super().name_inside(name) if name.endswith("--") else f"{name.rstrip('-')}-"
+
+    def _folder_name(self, directory: str, home: str) -> str:
+        directory = real_path(directory.rstrip("/") or "/")
+        for above, prefix in self._named_above(home):
             if directory == above:
                 return prefix
             if directory.startswith(f"{above}/"):
@@ -55,23 +85,17 @@ class Omp(Pi):
                 return f"{prefix.rstrip('-')}-{inside}"
         return super().folder_name(directory)
 
-    def name_inside(self, name: str) -> str:
-        return super().name_inside(name) if name.endswith("--") else f"{name.rstrip('-')}-"
+    def _home_of(self, config_dir: str) -> str:
+        """Return the home directory of the user of a directory of omp."""
+        home = config_dir.removesuffix(f"/{self.USUAL_DIR}")
+        return home if home != config_dir else user_dir(environment())
 
-    def folders_below(self, config_dir: str, *directories: str) -> list[str]:
-        """Return the folders of these directories and of those inside.
-
-        These are all folders if a directory contains one after which others are named."""
-        below = [f"{real_path(directory).rstrip('/')}/" for directory in directories]
-        if any([above.startswith(tuple(below)) for above, _ in self._named_above()]):
-            return list(self.all_folders(config_dir))
-        return super().folders_below(config_dir, *directories)
-
-    def _named_above(self) -> list[tuple[str, str]]:
+    @staticmethod
+    def _named_above(home: str) -> list[tuple[str, str]]:
         """Return the directories after which folders are named, each with the folders' prefix."""
         environ = environment()
         temporary = next((environ[key] for key in _TEMPORARY if environ.get(key)), "/tmp")
-        places = ((user_dir(environ), "-"), (temporary, "-tmp"))
+        places = ((home, "-"), (temporary, "-tmp"))
         return [(real_path(place).rstrip("/"), prefix) for place, prefix in places if place]
 
     def sub_agents_beside(self, path: str) -> list[str]:
