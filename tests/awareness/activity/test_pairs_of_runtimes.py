@@ -283,9 +283,15 @@ class Droid(Session):
 class Kimi(Session):
     @property
     def path(self) -> Path:
-        return self.person.kimi_file(f"session_{self.id}")
+        return self.person.kimi_file(self.id)
+
+    def event(self, *, prompt: str = "", **fields: Any) -> dict[str, Any]:
+        parts = [{"type": "text", "text": prompt}]
+        event = {"session_id": self.id, "cwd": self.cwd, "client_type": "kimi_code_cli"}
+        return {**event, **fields, **({"prompt": parts} if prompt else {})}
 
     def begin(self, question: str, at: float) -> None:
+        self.id = f"session_{self.id}"
         self.path.parent.mkdir(parents=True)
         start = kimi_start(self.cwd, at=at)
         write(self.path, *start, *kimi_exchange(question, "Yes.", at=at))

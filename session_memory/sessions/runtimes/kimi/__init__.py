@@ -25,8 +25,8 @@ MOST_SESSIONS = 400  # the newest ones; a prompt may report only these
 TRANSCRIPT = "agents/main/wire.jsonl"  # in the folder of a session
 _AGENT_FILE = "wire.jsonl"
 _MAIN = "main"
-_STATE = "state.json"
-_STATE_BYTES = 256 * 1024  # more than its size ever is
+_NOTED = "state.json"
+_NOTED_BYTES = 256 * 1024  # more than its size ever is
 
 
 class KimiCode(Runtime):
@@ -112,9 +112,9 @@ class KimiCode(Runtime):
 
     def given_name(self, path: str) -> str:
         """Return the user's title of the session, from the file beside its agents."""
-        state = self._state(path)
-        is_given = state.get("isCustomTitle") is True
-        return as_string(state.get("title")).strip() if is_given else ""
+        noted = self._noted(path)
+        is_given = noted.get("isCustomTitle") is True
+        return as_string(noted.get("title")).strip() if is_given else ""
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
         return as_string(event.get("client_type")).startswith("kimi_code")
@@ -126,12 +126,12 @@ class KimiCode(Runtime):
 
     def forked_from(self, event: Event, path: str) -> str:
         """Return the original of a fork, whose first event is a resume."""
-        return as_string(self._state(path).get("forkedFrom"))
+        return as_string(self._noted(path).get("forkedFrom"))
 
-    def _state(self, path: str) -> dict[str, Any]:
+    def _noted(self, path: str) -> dict[str, Any]:
         """Return the values in the file beside a session's agents; {} if it cannot be read."""
         session = self.folder_beside(path)
-        content = read_end(f"{session}/{_STATE}", _STATE_BYTES) if session else b""
+        content = read_end(f"{session}/{_NOTED}", _NOTED_BYTES) if session else b""
         return next(iter(objects_in(content)), {})
 
 
