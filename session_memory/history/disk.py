@@ -31,29 +31,30 @@ class Sizes:
                         continue
                 yield path, size
 
+    def usage(self, location: StoreLocation) -> dict[str, int]:
+        """Return the bytes on the disk by kind of data.
 
-def disk_usage(location: StoreLocation, sizes: Sizes | None = None) -> dict[str, int]:
-    """Return the bytes on the disk by kind of data.
-
-    `sizes` has known ones. Copies count for sessions that a runtime keeps in other forms."""
-    home, sizes = location.home, sizes or Sizes()
-    kinds = {
-        pack_path(location.database): KEPT,
-        os.path.dirname(location.database): "database",
-        home.conversations_dir: "archives",
-        private_beside(home.conversations_dir): "archives",
-        home.memories_dir: "memories",
-        private_beside(home.memories_dir): "memories",
-        home.state_dir: "state",
-        home.memory_dir: "copies",
-    }
-    usage = dict.fromkeys(kinds.values(), 0)
-    for root in kinds:
-        # otherwise it is counted with that one
-        if not any(root.startswith(f"{other}/") for other in kinds):
-            for path, size in sizes.below(root):
-                usage[next(kind for start, kind in kinds.items() if path.startswith(start))] += size
-    return usage
+        Copies count for sessions that a runtime keeps in other forms."""
+        home = location.home
+        kinds = {
+            pack_path(location.database): KEPT,
+            os.path.dirname(location.database): "database",
+            home.conversations_dir: "archives",
+            private_beside(home.conversations_dir): "archives",
+            home.memories_dir: "memories",
+            private_beside(home.memories_dir): "memories",
+            home.state_dir: "state",
+            home.memory_dir: "copies",
+        }
+        usage = dict.fromkeys(kinds.values(), 0)
+        for root in kinds:
+            # otherwise it is counted with that one
+            if not any(root.startswith(f"{other}/") for other in kinds):
+                for path, size in self.below(root):
+                    usage[
+                        next(kind for start, kind in kinds.items() if path.startswith(start))
+                    ] += size
+        return usage
 
 
 def size_line(usage: dict[str, int], limit: int) -> str:
@@ -81,5 +82,5 @@ def room_for_kept(location: StoreLocation, limit: int) -> int | None:
     """Return the bytes that kept transcripts may take besides all other data; None for no limit."""
     if not limit:
         return None
-    usage = disk_usage(location)
+    usage = Sizes().usage(location)
     return max(0, limit - sum(usage.values()) + usage[KEPT])

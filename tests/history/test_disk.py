@@ -9,7 +9,7 @@ from kept_scene import KeptUser, delete
 from records import exchange
 
 from session_memory.history.copies.pack import pack_path
-from session_memory.history.disk import KEPT, disk_usage
+from session_memory.history.disk import KEPT, Sizes
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_the_kinds_add_up_to_all_files_that_are_kept(person: KeptUser) -> None:
     person.run("archive", "--all")
     location, store = person.ingested()
     store.close()
-    usage = disk_usage(location)
+    usage = Sizes().usage(location)
     files = [path for path in (person.home / ".session-memory").rglob("*") if path.is_file()]
     assert sum(usage.values()) == sum(path.lstat().st_size for path in files)
     assert usage[KEPT] == Path(pack_path(location.database)).stat().st_size

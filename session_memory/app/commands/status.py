@@ -23,7 +23,7 @@ from ...common.system.terminal import Terminal, byte_size, called_as
 from ...common.text.format import counted, one_line, shorten
 from ...common.text.sanitize import for_people
 from ...common.text.timestamps import age, iso_time
-from ...history.disk import Sizes, disk_usage, over_limit, size_line
+from ...history.disk import Sizes, over_limit, size_line
 from ...history.store.location import StoreLocation, find_location
 from ...sessions.settings.program import program_paths
 from ...sessions.transcripts.sessions import UnknownSessionError, find_sessions
@@ -76,7 +76,7 @@ def check_status(arguments: argparse.Namespace) -> Status:
         directory.statuses = {}
     contents, obstacles = _store_state(arguments, location)
     sizes = Sizes({path: status.st_size for path, status in _statuses(location).items()})
-    usage, limit = disk_usage(location, sizes), location.home.settings().disk_bytes
+    usage, limit = sizes.usage(location), location.home.settings().disk_bytes
     problems = [
         *_problems(runs, contents),
         *obstacles,
@@ -176,7 +176,7 @@ def show_overview() -> int:
         directory.statuses = {}
     runs = upkeep_runs(location)
     state, obstacles = _store_state(argparse.Namespace(home=None, json=False), location)
-    disk = _disk_problems(disk_usage(location), location.home.settings().disk_bytes)
+    disk = _disk_problems(Sizes().usage(location), location.home.settings().disk_bytes)
     problems = [*_problems(runs, state), *obstacles, *notices(location.home), *disk]
     is_installed = program_paths(os.environ).ledger_file.exists() or os.path.exists(
         location.home.state_dir

@@ -13,7 +13,6 @@ from ... import NAME
 from ...awareness.events.log import missed_too_often, notices
 from ...awareness.install.ledger import InstallLedger
 from ...awareness.install.plan import NOTICE_HOOKS, InstalledPaths
-from ...awareness.install.settings_file import SettingsFile
 from ...awareness.install.toml_settings import TomlSettings
 from ...common.errors import SessionMemoryError
 from ...common.system.file_changes import missing_directories, read_if_there
@@ -159,7 +158,7 @@ def _values(path: Path, install: Install) -> Mapping[str, Any]:
     content = read_if_there(path)
     if content is None or path.suffix == ".toml":
         return TomlSettings(content, path).decoded()[1] if content else {}
-    return SettingsFile(content, path, install).read().values
+    return TomlSettings.or_json(content, path, install).read().values
 
 
 def _switch_files(target: Target, managed: str) -> list[Path]:
@@ -296,9 +295,9 @@ def _check_status_line(target: Target, ledger: InstallLedger) -> list[Finding]:
     )
     try:
         content = read_if_there(path) if install.STATUS_LINE else None
-        is_there = content is not None and SettingsFile(content, path, install).has_status_line(
-            install, ledger.recogniser()
-        )
+        is_there = content is not None and TomlSettings.or_json(
+            content, path, install
+        ).has_status_line(install, ledger.recogniser())
     except SessionMemoryError as error:
         return [Finding(WRONG, "status line", f"{error}", "correct the file")]
     if install.SHOWS_STATUS and target.home.settings().statusline:

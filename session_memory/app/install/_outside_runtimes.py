@@ -15,12 +15,8 @@ from ...common.system.entry_points import PackagePoint, PackageScan, scanned
 from ...common.system.files import expanded, make_private_dir, write_atomically
 from ...sessions.runtimes.base import Runtime
 from ...sessions.runtimes.outside import (
-    ATTRIBUTE,
-    ENTRY_POINTS,
-    FAILURES,
     NotedRuntimes,
     OutsideRuntimeError,
-    OverdueRuntimeError,
     added_folders,
     faults,
     in_time,
@@ -30,6 +26,8 @@ from ...sessions.runtimes.records import CALLS, MESSAGES, RESULTS
 from ...sessions.runtimes.table import PREBUILT, built_in_runtimes, outside_file, read_outside_again
 from ...sessions.settings.homes import person_home
 
+_ENTRY_POINTS = "session_memory.runtimes"  # of entry points
+_ATTRIBUTE = "RUNTIME"  # of a module that a line of config.yaml names
 _CONFIG = "config.yaml"  # in the note, the source of runtimes from the settings
 _MOST_LINES = 200  # of a transcript that is read on trial
 
@@ -93,7 +91,7 @@ def _points(
         os.path.abspath(path) for path in environ.get("PYTHONPATH", "").split(os.pathsep)
     ]
     for prefix, tables in (scanned(but=["", *in_variable, *added_folders]), *others):
-        by_source[os.path.realpath(prefix)] = tables.get(ENTRY_POINTS, [])
+        by_source[os.path.realpath(prefix)] = tables.get(_ENTRY_POINTS, [])
     for source, rows in noted.items():
         if source not in by_source and os.path.isdir(source):
             by_source[source] = [PackagePoint(name, row[0], row[3]) for name, row in rows.items()]
@@ -113,7 +111,7 @@ def _in_settings(environ: Mapping[str, str]) -> Iterator[PackagePoint]:
     for path in [named] if isinstance(named, str) else named:
         folder, name = os.path.split(os.path.abspath(expanded(path, environ)))
         module = name.removesuffix(".py")
-        yield PackagePoint(path, f"{module}:{ATTRIBUTE}", folder)
+        yield PackagePoint(path, f"{module}:{_ATTRIBUTE}", folder)
 
 
 def _tried(point: PackagePoint, others: list[Runtime], environ: Mapping[str, str]) -> Runtime:
@@ -125,14 +123,7 @@ def _tried(point: PackagePoint, others: list[Runtime], environ: Mapping[str, str
     runtime = load(point.place, point.folder, others, PREBUILT)
     faults.pop(runtime.name, None)
     for what, ask in _TRIALS.items():
-        try:
-            in_time(f"{what} of {point.place}", ask, runtime, environ)
-        except OverdueRuntimeError:
-            raise
-        except FAILURES as error:
-            raise OutsideRuntimeError(
-                f"{what} of {point.place} raised {type(error).__name__}: {error}"
-            ) from error
+        in_time(f"{what} of {point.place}", ask, runtime, environ)
     if fault := faults.get(runtime.name):
         raise OutsideRuntimeError(f"{point.place}: {fault}")
     return runtime

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 from ...awareness.install.ledger import HomeRecord
-from ...awareness.install.settings_file import SettingsFile
 from ...awareness.install.toml_settings import TomlSettings
 from ...common.system.file_changes import FileChange
 from ...sessions.runtimes.install import Install
@@ -54,7 +53,11 @@ def without_status_line(record: HomeRecord, is_ours: Callable[[str], bool]) -> F
     path = Path(noted["file"])
 
     def strip(content: bytes) -> bytes:
-        return SettingsFile(content, path, install).without_status_line(install, is_ours).content
+        return (
+            TomlSettings.or_json(content, path, install)
+            .without_status_line(install, is_ours)
+            .content
+        )
 
     return record.restored(path, noted, strip)
 
@@ -75,7 +78,7 @@ def stripped(
 
     Raises SettingsFileError."""
     if install.STATUS_LINE:
-        settings = SettingsFile(content, path, install)
+        settings = TomlSettings.or_json(content, path, install)
         content = settings.without_status_line(install, is_ours).content
     if install.MCP_KEY and path.name == install.MCP_FILES[0]:
         content = servers.without_server(content, path, install)

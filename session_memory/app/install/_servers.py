@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ... import NAME
-from ...awareness.install.settings_file import SettingsFile, SettingsFileError
+from ...awareness.install.settings_file import SettingsFileError
 from ...awareness.install.toml_settings import TomlSettings
 from ...common.system.file_changes import read_if_there
 from ...common.text.json_edit import StrictJsonError
@@ -46,7 +46,11 @@ def with_server(content: bytes | None, path: Path, install: Install, launcher: s
         return content
     if path.suffix == ".toml":
         return _with_table(without_server(content or b"", path, install), path, install, new)
-    return SettingsFile(content, path, install).with_value((install.MCP_KEY, NAME), new).content
+    return (
+        TomlSettings.or_json(content, path, install)
+        .with_value((install.MCP_KEY, NAME), new)
+        .content
+    )
 
 
 def without_server(content: bytes, path: Path, install: Install) -> bytes:
@@ -55,7 +59,7 @@ def without_server(content: bytes, path: Path, install: Install) -> bytes:
     if not _is_own(NAME, servers.get(NAME)):
         return content
     if path.suffix != ".toml":
-        settings = SettingsFile(content, path, install)
+        settings = TomlSettings.or_json(content, path, install)
         return settings.with_value((install.MCP_KEY, NAME), None).content
     text = content.decode()
     wanted = {name: server for name, server in servers.items() if name != NAME}
@@ -88,7 +92,7 @@ def _servers(content: bytes | None, path: Path, install: Install) -> dict[str, A
     if path.suffix == ".toml":
         servers = TomlSettings(content, path).decoded()[1].get(install.MCP_KEY, {})
     else:
-        servers = SettingsFile(content, path, install).value_of(install.MCP_KEY)
+        servers = TomlSettings.or_json(content, path, install).value_of(install.MCP_KEY)
     return servers if isinstance(servers, dict) else {}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ... import NAME
 from ...awareness.install.ledger import HomeRecord, InstallLedger
-from ...awareness.install.settings_file import SettingsFile
+from ...awareness.install.toml_settings import TomlSettings
 from ...common.errors import SessionMemoryError
 from ...common.system.file_changes import FileChange, checksum
 from ...sessions.runtimes.table import all_runtimes
@@ -123,7 +123,7 @@ def _change(
     words += [] if target.runtime is RUNTIME else [target.runtime.PROGRAM]
     command = f"{shlex.join(words)} || exit 0"
     install = target.runtime.install
-    settings = SettingsFile(removal.before, path, install)
+    settings = TomlSettings.or_json(removal.before, path, install)
     after = settings.with_status_line(install, command, is_ours).content
     before = None if removal.after is None else removal.after.decode()
     record.status_line = {"file": str(path), "before": before, "after": checksum(after)}

@@ -15,7 +15,7 @@ from ...common.system.files import read_at
 from ...common.system.json import decode_line, encode
 from ...common.system.zstd import DamagedFileError, compressed, decompressed_bytes
 from ...common.text.secrets.redaction import redact
-from ...sessions.transcripts.lines import HEAD_KEY_BYTES, settled_from
+from ...sessions.transcripts.lines import settled_from
 from ...sessions.transcripts.mirror import copies_of
 
 LEAST_BYTES = 128 * 1024
@@ -49,9 +49,8 @@ def chunks_of(
     A line longer than LONGEST_LINE is cut if that `is_cut`; otherwise LineTooLongError is raised. A
     first line that its runtime rewrites in place is a chunk of its own."""
     buffer = b""
-    head = read_at(descriptor, 0, HEAD_KEY_BYTES) if not start else b""
-    if title := settled_from(head):
-        yield head[:title]
+    if not start and (title := settled_from(descriptor)):
+        yield read_at(descriptor, 0, title)
         start = title
     while True:
         size = _chunk_end(buffer, own_id)

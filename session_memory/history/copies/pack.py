@@ -15,7 +15,7 @@ from ...common.errors import SessionMemoryError
 from ...common.system import sqlite
 from ...common.system.files import read_at
 from ...common.system.json import encode
-from ...sessions.transcripts.lines import HEAD_KEY_BYTES, last_line_end, settled_from
+from ...sessions.transcripts.lines import last_line_end, settled_from
 from .chunks import (
     DamagedChunkError,
     checksum,
@@ -301,7 +301,7 @@ class Pack(sqlite.Database):
 
         The line of a title that is rewritten in place does not count."""
         parts, size = self._parts(file.id), os.fstat(descriptor).st_size
-        title = settled_from(read_at(descriptor, 0, HEAD_KEY_BYTES))
+        title = settled_from(descriptor)
         unchanged = _unchanged(parts, descriptor, size, title)
         return file.size <= size and len(parts) - unchanged <= (file.size < size)
 

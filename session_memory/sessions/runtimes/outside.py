@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 # It changes when a runtime that was written for the former number would no longer work.
 INTERFACE = 1
-ENTRY_POINTS = "session_memory.runtimes"  # of entry points
-ATTRIBUTE = "RUNTIME"  # of a module that a line of config.yaml names
 # the members that a runtime must set to texts
 _TEXTS = (
     "name",
@@ -37,7 +35,7 @@ _TEXTS = (
     "OWN_ID_VARIABLE",
     "AGENT_VARIABLE",
 )
-FAILURES = (Exception, SystemExit)  # of code in another package
+_FAILURES = (Exception, SystemExit)  # of code in another package
 # The members that are asked about the sessions or events of all runtimes, with the answer that
 # counts if they raise, or with the member that is asked instead. The lists also replace iterators.
 _HARMLESS: dict[str, object] = {
@@ -155,9 +153,7 @@ def load(
     try:
         imported = in_time(f"the import of {place}", __import__, module, {}, {}, [attribute])
         runtime = getattr(imported, attribute)
-    except OverdueRuntimeError:
-        raise
-    except FAILURES as error:
+    except AttributeError as error:
         raise OutsideRuntimeError(f"{place} cannot be loaded: {_described(error)}") from error
     origin = str(getattr(sys.modules[module], "__file__", ""))
     if folder and not origin.startswith(f"{folder}/"):
@@ -166,7 +162,7 @@ def load(
         problem = _problem_with(runtime) or _problem_beside(runtime, others, formats)
         if not problem:
             _guard_members(runtime)
-    except FAILURES as error:
+    except _FAILURES as error:
         raise OutsideRuntimeError(f"{place} cannot be used: {_described(error)}") from error
     if problem:
         raise OutsideRuntimeError(f"{place} {problem}")
@@ -213,7 +209,7 @@ def _problem_with_parts(runtime: Runtime) -> str:
     for part, base in (("records", Records), ("install", Install), ("backup", Backup)):
         try:
             loaded = getattr(runtime, part)
-        except FAILURES as error:
+        except _FAILURES as error:
             return f"cannot load its part {part}: {_described(error)}"
         if not isinstance(loaded, base):
             return _of_another_class(f"has a part {part} that is", loaded, base)
@@ -260,7 +256,7 @@ def _guard(runtime: Runtime, ask: Callable[..., Any], harmless: object) -> Calla
                 faults.setdefault(name, problem)
                 package = type(runtime).__module__.partition(".")[0]
                 _report(f"{runtime.TITLE}, of the package {package}: {problem}")
-            except FAILURES as error:
+            except _FAILURES as error:
                 faults.setdefault(name, f"{member} raised {_described(error)}")
         return harmless(runtime, *arguments, **named) if callable(harmless) else harmless
 
@@ -268,11 +264,13 @@ def _guard(runtime: Runtime, ask: Callable[..., Any], harmless: object) -> Calla
 
 
 def in_time(what: str, ask: Callable[..., Any], *arguments: object) -> Any:
-    """Return the answer of code in another package. Raises OverdueRuntimeError."""
+    """Return the answer of code in another package. Raises OutsideRuntimeError."""
     try:
         return _limit.run(_call_limit.SECONDS, ask, *arguments)
     except OverdueCallError:
         raise OverdueRuntimeError(f"{what} {_was_overdue(_call_limit.SECONDS)}") from None
+    except _FAILURES as error:
+        raise OutsideRuntimeError(f"{what} raised {_described(error)}") from error
 
 
 def _was_overdue(seconds: float) -> str:

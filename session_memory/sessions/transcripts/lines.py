@@ -23,7 +23,7 @@ TITLE_LINE = b'"type":"title"'
 # A first line with one of these keys among its first bytes does not name the session's directory,
 # but one of so many first lines does, in the files of Kimi Code and omp.
 HEADS = ((b'"protocol_version"', 3), (TITLE_LINE, 4))
-HEAD_KEY_BYTES = 512
+_HEAD_KEY_BYTES = 512
 FIRST_WINDOW_BYTES = 128 * 1024
 WINDOW_GROWTH = 2
 LARGEST_WINDOW_BYTES = 512 * 1024
@@ -175,17 +175,18 @@ def _head_of(content: bytes, limit: int) -> tuple[bytes, bool]:
     return line, bool(end)
 
 
-def settled_from(content: bytes) -> int:
+def settled_from(descriptor: int, head: bytes = b"") -> int:
     """Return where the part of a transcript begins that is never rewritten in place.
 
-    That is after a first line that is a TITLE_LINE. `content` is the beginning, at least
-    HEAD_KEY_BYTES."""
-    return content.find(b"\n") + 1 if TITLE_LINE in _beginning(content) else 0
+    That is after a first line that is a TITLE_LINE. `head` is the beginning of the file, if at
+    least its first 512 bytes have been read. Raises OSError."""
+    head = head or read_at(descriptor, 0, _HEAD_KEY_BYTES)
+    return head.find(b"\n") + 1 if TITLE_LINE in _beginning(head) else 0
 
 
 def _beginning(content: bytes) -> bytes:
     """Return the first bytes of a first line, without spaces."""
-    return content[:HEAD_KEY_BYTES].partition(b"\n")[0].replace(b" ", b"")
+    return content[:_HEAD_KEY_BYTES].partition(b"\n")[0].replace(b" ", b"")
 
 
 def last_line_end(descriptor: int, start: int, end: int, limit: int) -> int | None:

@@ -323,6 +323,6 @@ def _checksums(descriptor: int, offset: int) -> tuple[int, int]:
 
     length = min(_CHECKED_BYTES, offset)
     head = read_at(descriptor, 0, length)
-    start = settled_from(head)
+    start = settled_from(descriptor, head)
     tail = read_at(descriptor, max(start, offset - length), offset)
     return checksum(head[start:]), checksum(tail)

@@ -18,7 +18,7 @@ from own_process import ROOT
 from records import OmpSession, append, exchange, lines, new_id, user
 
 from session_memory.history.copies import pack as pack_module
-from session_memory.history.disk import disk_usage
+from session_memory.history.disk import Sizes
 from session_memory.sessions.confined_files import OutsideGroupError
 from session_memory.sessions.runtimes.backup import SessionFile, files_below
 from session_memory.sessions.runtimes.claude import encode_cwd
@@ -243,7 +243,7 @@ def test_a_full_pack_drops_what_is_deleted_last_and_then_says_that_it_is_full(
     person.keep()
     person.talk("oldest", *long_talk(420_000 + 8000), days=20)
     location, store = person.ingested()
-    person.config(f"keep: whole\ndisk_bytes: {sum(disk_usage(location).values()) + 50_000}\n")
+    person.config(f"keep: whole\ndisk_bytes: {sum(Sizes().usage(location).values()) + 50_000}\n")
     report = person.keep_in(location, store)
     assert set(person.kept()) == {"old", "oldest"}
     assert "disk_bytes is reached, so 1 session could not be kept" in report.problems[0]
