@@ -436,6 +436,7 @@ ALLOWED = {
     "history/archives/writer.py": "asks the gate, and where anything is hidden writes into the private folder",
     "awareness/events/delivery_state.py": "the directory that a session was started in",
     "extras/host/recovery.py": "answers of its own session",
+    "sessions/runtimes/hermes/mirrors.py": "a mirror of what the runtime has, which others read",
     "sessions/runtimes/opencode/mirrors.py": "a mirror of what the runtime has, which others read",
     "session_monitor.py": "asks the gate; lines that a program brings are its own",
     "history/store/ingest/extract.py": "the store keeps all, and judges whoever reads it (exclusions.py)",
