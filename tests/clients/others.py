@@ -193,6 +193,11 @@ class Kilo(OpenCode):
     NAME = "kilo"
     BINARY = "node_modules/@kilocode/cli-*/bin/kilo"
 
+    def __init__(self, root: Path, package_place: Path, model: LoopbackServer) -> None:
+        super().__init__(root, package_place, model)
+        # else its first start adds a permission for commands to the settings
+        (self.plugin_file.parents[1] / ".bash-permission-migrated").touch()
+
 
 class OpenCodeServer:
     """`opencode serve`, which does over HTTP what its user does in the terminal; to be used in a

@@ -27,6 +27,7 @@ NAMES = {
     "copilot": "session-memory-{}",
     "droid": "session-memory___{}",
     "gemini": "mcp_session-memory_{}",
+    "kilo": "session-memory_{}",
     "kimi": "mcp__session-memory__{}",
     "omp": "mcp__session_memory_{}",
     "opencode": "session-memory_{}",
@@ -173,6 +174,7 @@ def settings(home: Path) -> dict[str, bytes]:
         ".gemini/settings.json",
         ".pi/agent/mcp.json",
         ".qwen/settings.json",
+        ".config/kilo/kilo.json",
         ".config/opencode/opencode.json",
     )
     return {name: (home / name).read_bytes() for name in names if os.path.exists(home / name)}

@@ -55,6 +55,8 @@ THEIRS = (
     ".gemini/history/",
     ".local/share/opencode/",
     ".local/state/opencode/",
+    ".local/share/kilo/",
+    ".local/state/kilo/",
 )
 
 

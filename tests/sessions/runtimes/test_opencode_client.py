@@ -1,4 +1,4 @@
-"""The real OpenCode with our plugin file, and a fake model."""
+"""The real OpenCode and Kilo with our plugin file, and a fake model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from clients.npm import NpmPlace
-from clients.others import OPENCODE, OpenCode, OpenCodeServer
+from clients.others import KILO, OPENCODE, Kilo, OpenCode, OpenCodeServer
 from fakes.fake_llm import FakeLLM
 from hooks_scene import run
 from install_machine import PYTHON, REPOSITORY
@@ -27,10 +27,13 @@ from session_memory.sessions.transcripts.reader import TranscriptReader
 MARK = "[Session Activity]"
 
 
-@pytest.fixture
-def opencode(tmp_path: Path, npm_place: NpmPlace) -> Iterator[OpenCode]:
+@pytest.fixture(params=[(OpenCode, OPENCODE), (Kilo, KILO)], ids=["opencode", "kilo"])
+def opencode(
+    request: pytest.FixtureRequest, tmp_path: Path, npm_place: NpmPlace
+) -> Iterator[OpenCode]:
+    program_class, package = request.param
     with FakeLLM() as model:
-        program = OpenCode(tmp_path, npm_place(OPENCODE), model)
+        program: OpenCode = program_class(tmp_path, npm_place(package), model)
         program.add_plugin(REPOSITORY)
         program.environment["SESSION_MEMORY_PYTHON"] = PYTHON
         yield program
@@ -46,8 +49,9 @@ def claude_has(opencode: OpenCode, question: str, *tools: tuple[str, dict[str, s
 
 
 def told_in(opencode: OpenCode) -> list[str]:
-    """What was told with the prompts in the last request."""
-    messages = json.loads(opencode.requests()[-1])["messages"]
+    """What was told with the prompts in the last request; one for a title offers no tools."""
+    requests = [json.loads(request) for request in opencode.requests()]
+    messages = [one for one in requests if one.get("tools")][-1]["messages"]
     texts = [
         part["text"]
         for one in messages
@@ -64,7 +68,7 @@ def parts_of(content: str | list[dict[str, str]]) -> list[dict[str, str]]:
 
 def mirrored(opencode: OpenCode) -> list[dict[str, object]]:
     """What the mirrors of its sessions hold, once a prompt or upkeep has read the database."""
-    paths = (opencode.home / ".session-memory" / "state" / "opencode").rglob("*.jsonl")
+    paths = (opencode.home / ".session-memory" / "state" / opencode.NAME).rglob("*.jsonl")
     return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
 
 
@@ -99,11 +103,11 @@ def test_the_result_of_an_edit_says_who_edited_the_file_and_a_command_knows_its_
     assert "! app.py: edited " in opencode.requests()[-1]
     opencode.run(
         "--continue",
-        'TOOL bash {"command": "echo id=$OPENCODE_SESSION_ID; exit 3", "description": "x"}',
+        f'TOOL bash {{"command": "echo id=${opencode.NAME.upper()}_SESSION_ID; exit 3",'
+        ' "description": "x"}',
     )
-    (session,) = {
-        str(record["id"]) for record in mirrored(opencode) if record["type"] == "opencode_session"
-    }
+    header = runtime(opencode.NAME).records.HEADER
+    (session,) = {str(record["id"]) for record in mirrored(opencode) if record["type"] == header}
     assert f"id={session}" in opencode.requests()[-1]
     opencode.run("--continue", "done")
     kinds = {
@@ -131,7 +135,7 @@ def test_a_sub_agent_is_told_nothing_and_is_none_of_the_sessions(opencode: OpenC
     [of_child] = [text for text in asked if "count the lines" in text and "TOOL task" not in text]
     assert MARK not in of_child
     opencode.run("--continue", "go on")
-    folder = next((opencode.home / ".session-memory/state/opencode").glob("[!.]*/"))
+    folder = next((opencode.home / ".session-memory/state" / opencode.NAME).glob("[!.]*/"))
     assert len(list(folder.glob("*.jsonl"))) == 1
     assert len(list(folder.glob("*/*.jsonl"))) == 1
 
@@ -192,7 +196,7 @@ def test_what_is_undone_copied_by_a_fork_or_compacted_is_read_and_told_as_it_is(
         "prompt": "hi",
     }
     told = run(event, opencode.home).decode()
-    assert "plant a pear" in told
+    assert "plant a fig" in told
     assert "water them" in told
     assert "plum" not in told
 
@@ -222,7 +226,8 @@ def _read(opencode: OpenCode, session: str) -> list[Entry | None]:
     subprocess.run(
         sessions, env=environment, cwd=opencode.project, stdout=subprocess.DEVNULL, check=True
     )
-    (mirror,) = (opencode.home / ".session-memory" / "state" / "opencode").rglob(f"{session}.jsonl")
+    mirrors = opencode.home / ".session-memory" / "state" / opencode.NAME
+    (mirror,) = mirrors.rglob(f"{session}.jsonl")
     with mirror.open("rb") as file:
-        reader = TranscriptReader(runtime("opencode"), file.readline())
+        reader = TranscriptReader(runtime(opencode.NAME), file.readline())
         return list(reader.conversation(file.fileno()))

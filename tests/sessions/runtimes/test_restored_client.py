@@ -40,8 +40,8 @@ def messages(user: User, prompt: str, *session: str) -> list[Any]:
 
 
 def delete(user: User, session_id: str, config_dir: str) -> None:
-    """Delete a session: OpenCode does it itself, of others its files go."""
-    if user.name == "opencode":
+    """Delete a session: OpenCode and Kilo do it themselves, of others its files go."""
+    if user.name in ("opencode", "kilo"):
         user.program.execute("session", "delete", session_id)  # type: ignore[attr-defined]
         return
     (runtime,) = (one for one in all_runtimes() if one.name == user.name)
