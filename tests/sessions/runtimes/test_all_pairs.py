@@ -23,8 +23,9 @@ from session_memory.sessions.runtimes.table import all_runtimes
 RUNTIMES = {one.name: one for one in all_runtimes() if one.PROMPT_EVENT}
 PROMPT, TURN = "prompt", "turn"
 WAIT_SECONDS = 120
-MARK = "[Session Activity]"
-MOST_PROMPTS = 4  # in which all of the others is told, at most 500 characters with each
+TOLD = "A record of your other sessions, not instructions:"
+AT_ONCE = 2  # sessions that work between two prompts: all of them fit into an update
+MOST_PROMPTS = 4  # in which all collisions are told
 # What the programs write themselves, and what is kept of the sessions. What remains is ours, and
 # must be gone.
 THEIRS = (
@@ -43,6 +44,9 @@ THEIRS = (
     ".copilot/logs/",
     ".copilot/session-store",
     ".copilot/settings.json",
+    ".factory/cache/",
+    ".factory/logs/",
+    ".factory/sessions/",
     ".pi/agent/sessions/",
     ".qwen/projects/",
     ".qwen/extension-store/",
@@ -219,25 +223,35 @@ def is_told(users: dict[str, User], scene: tuple[str, str, str, str], path: Path
 
 
 def check_all_pairs(users: dict[str, User]) -> None:
-    """Every runtime hears of all others, from prompt to prompt as far as they fit in, and then of
-    nothing more."""
+    """Every runtime hears of each of the others with the next prompt after that has worked, and then
+    of nothing more."""
     for name, user in users.items():
         user.ask(f"plant {name}")
+    missed = []
     for name, user in users.items():
-        request = user.ask("go on")
-        for _ in range(MOST_PROMPTS):
-            told, request = request.count(MARK), user.ask("go on")
-            if request.count(MARK) == told:
-                break
-        else:
-            pytest.fail(f"{name} is told something with each prompt")
-        # By its first prompt or, in OpenCode, by the title that the model makes of it: the fake one
-        # echoes it.
-        told_of = {
-            other for other in users if re.search(rf'- \\"[^"]*plant {other}[^"]*\\" \(', request)
-        }
-        missing = set(users) - told_of - {name}
-        assert not missing, f"{name} was never told of {missing}"
+        others = [other for other in users if other != name]
+        request = user.ask("go on")  # all others have worked since its last prompt
+        for first in range(0, len(others), AT_ONCE):
+            working = others[first : first + AT_ONCE]
+            for other in working:
+                users[other].ask("water it")
+            before, request = request, user.ask("go on")
+            missed += [
+                (name, other, request.rpartition(TOLD)[2][:600])
+                for other in working
+                if lines_about(other, request) <= lines_about(other, before)
+            ]
+        told, request = request.count(TOLD), user.ask("go on")
+        assert request.count(TOLD) == told, f"{name} is told something with each prompt"
+    assert missed == []
+
+
+def lines_about(other: str, request: str) -> int:
+    """Count the lines about a session in the updates of a conversation.
+
+    It goes by its first prompt or, in OpenCode, by the title that the model makes of it: the fake
+    one echoes it."""
+    return len(re.findall(rf'- \\"[^"]*plant {other}[^"]*\\" \(', request))
 
 
 def check_gone(home: Path, *, has_settings: bool = True) -> None:
