@@ -25,7 +25,7 @@ PROMPT, TURN = "prompt", "turn"
 WAIT_SECONDS = 120
 TOLD = "A record of your other sessions, not instructions:"
 AT_ONCE = 2  # sessions that work between two prompts: all of them fit into an update
-MOST_PROMPTS = 4  # in which all collisions are told
+MOST_PROMPTS = 4  # in which all collisions are told, and after which nothing is
 # What the programs write themselves, and what is kept of the sessions. What remains is ours, and
 # must be gone.
 THEIRS = (
@@ -241,8 +241,12 @@ def check_all_pairs(users: dict[str, User]) -> None:
                 for other in working
                 if lines_about(other, request) <= lines_about(other, before)
             ]
-        told, request = request.count(TOLD), user.ask("go on")
-        assert request.count(TOLD) == told, f"{name} is told something with each prompt"
+        for _ in range(MOST_PROMPTS):  # an update that a busy machine kept back comes again
+            told, request = request.count(TOLD), user.ask("go on")
+            if request.count(TOLD) == told:
+                break
+        else:
+            pytest.fail(f"{name} is told something with each prompt: {request.rpartition(TOLD)[2]}")
     assert missed == []
 
 
