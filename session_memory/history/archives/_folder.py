@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from typing import Any
 
-from ...common.system.files import Opened, lock, read_at
+from ...common.system.files import Opened, Stamp, lock, read_at, stamp_of, status_at
 from .format import TRAILER_BYTES, facts_in, title_in
 
 FIRST_LINE_BYTES = 4096
@@ -47,6 +47,7 @@ class KnownFolder:
     def __init__(self) -> None:
         self._sessions: dict[str, str] = {}  # by name
         self._names: dict[str, list[str]] = {}
+        self._stamps: dict[str, Stamp | None] = {}  # by name, of those that were read
         self._changed_at = 0
         self._token: bytes | None = None
 
@@ -61,13 +62,16 @@ class KnownFolder:
         self._token = token
 
     def read(self, directory: str, token: bytes | None) -> None:
-        """Read the names again, and the facts of archives that are new."""
+        """Read the names again, and the facts of archives that are new or were replaced."""
         self.set_current(directory, token)
         before, self._sessions, self._names = self._sessions, {}, {}
+        stamps, self._stamps = self._stamps, {}
         for name in archive_names(directory):
-            session = before.get(name) or (archive_facts(f"{directory}/{name}") or {}).get(
-                "session", ""
-            )
+            status = status_at(f"{directory}/{name}", follow_symlinks=False)
+            stamp = self._stamps[name] = stamp_of(status) if status else None
+            session = before.get(name) if stamp == stamps.get(name) else None
+            if not session:
+                session = (archive_facts(f"{directory}/{name}") or {}).get("session", "")
             self.add(name, session)
 
     def add(self, name: str, session: str) -> None:

@@ -149,6 +149,16 @@ def test_an_archive_that_a_rule_moved_is_found_even_at_the_same_time(
     assert run.sessions() == {first.stem: 1, secret.stem: 1, third.stem: 1}
 
 
+def test_an_archive_with_the_former_name_of_another_is_found(run: Run, plain: PlainUser) -> None:
+    first, other = map(run.talk, range(2))
+    name = run.archive(first)
+    another_process = Run(plain)
+    another_process.archive(first, title="A better title")
+    assert another_process.archive(other, title="Talk 0") == name
+    run.archive(other, title="Talk 0")
+    assert run.sessions() == {first.stem: 1, other.stem: 1}
+
+
 def test_archives_that_a_person_renames_adds_or_deletes_are_seen(run: Run) -> None:
     paths = [run.talk(number) for number in range(5)]
     archives = [run.archive(path) for path in paths]
