@@ -18,7 +18,8 @@ from session_memory.sessions.runtimes.table import all_runtimes
 
 PAGE = REPOSITORY / "docs/use/trust.md"
 EXTENSIONS = {
-    "Pi": ("hooks/pi/index.ts", r'\bpi\.on\("(\w+)"'),
+    "Pi": ("hooks/pi/index.ts", r'\bpi\.on\((?:\(runtime === "pi" \? )?"(\w+)"'),
+    "omp": ("hooks/pi/index.ts", r'\bpi\.on\((?:\(runtime === "pi" \? "\w+" : )?"(\w+)"'),
     "OpenCode": ("hooks/opencode/index.js", r'^\t\t"?([\w.]+)"?: async \('),
     "Kilo": ("hooks/opencode/index.js", r'^\t\t"?([\w.]+)"?: async \('),
 }

@@ -18,6 +18,7 @@ from openclaw_scene import OpenClawDatabase
 from opencode_scene import OpenCodeDatabase
 from page_scene import ServedPage
 from records import (
+    OmpSession,
     append,
     atif_exchange,
     droid_exchange,
@@ -68,9 +69,11 @@ def write_sessions(home: Path) -> None:
     path.parent.mkdir()
     path.write_text(steps)
     os.utime(path, (hour_ago, hour_ago))
-    database = OpenCodeDatabase(Path(runtime("opencode").config_dir({"HOME": str(home)})))
-    database.exchange("/srv/agent", "an old question", "an old answer")
-    database.exchange("/srv/agent", "a question", "an answer")
+    for name, last in (("opencode", 0), ("kilo", 1000)):
+        data_dir = Path(runtime(name).config_dir({"HOME": str(home)}))
+        database = OpenCodeDatabase(data_dir, last=last)
+        database.exchange("/srv/agent", "an old question", "an old answer")
+        database.exchange("/srv/agent", "a question", "an answer")
     droid = runtime("droid")
     path = Path(droid.transcript_path(droid.config_dir({"HOME": str(home)}), "/srv/agent", "d1"))
     said = droid_exchange("an old question", "an old answer", at=hour_ago)
@@ -83,6 +86,10 @@ def write_sessions(home: Path) -> None:
     path.parent.mkdir(parents=True)
     said = kimi_exchange("an old question", "an old answer", at=hour_ago)
     write(path, *kimi_start("/srv/agent", at=hour_ago), *said)
+    os.utime(path, (hour_ago, hour_ago))
+    session = OmpSession(cwd="/srv/agent", at=hour_ago)
+    session.exchange("an old question", "an old answer", at=hour_ago)
+    path = session.write(home / ".omp" / "agent" / "sessions" / "-srv-agent")
     os.utime(path, (hour_ago, hour_ago))
     rows = OpenClawDatabase(home / ".openclaw")
     rows.exchange(rows.session("/srv/agent"), "a question", "an answer")
