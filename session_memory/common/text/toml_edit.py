@@ -6,6 +6,7 @@ All other bytes stay as they are.
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -30,7 +31,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     import tomllib
 
     try:
-        return tomllib.loads(text.removeprefix(BOM))
+        return tomllib.loads(text.removeprefix(BOM), parse_float=_float)
     except (ValueError, RecursionError) as error:
         place = _POSITION.search(str(error))
         at = len(text)
@@ -38,6 +39,12 @@ def parse_toml(text: str) -> dict[str, Any]:
             lines = text.split("\n")[: int(place[1]) - 1]
             at = sum(len(line) + 1 for line in lines) + int(place[2]) - 1
         raise StrictJsonError(_POSITION.sub("", str(error)), text, at) from None
+
+
+def _float(text: str) -> float:
+    """Return a number; each `nan` is one object, because containers compare objects first."""
+    number = float(text)
+    return math.nan if math.isnan(number) else number
 
 
 def with_table(text: str, header: str, values: Mapping[str, Any]) -> str:

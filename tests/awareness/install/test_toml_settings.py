@@ -43,6 +43,7 @@ TEXTS = [
     'a = [\n  ["x"], # [[hooks]]\n["y"],\n]\n\n# the end\n',
     'four = """"quoted""""\n[x]\ny = 1\n',
     "\ufeff[tui]\ntheme = 'dark'\n",
+    "limit = nan\nmore = [-nan, { most = +nan }]\n",
 ]
 
 
