@@ -79,7 +79,7 @@ export const extensionOf = (runtime: string) => (pi: ExtensionAPI): void => {
 	pi.on("tool_call", async (event, ctx) => {
 		const caller = (event as unknown as Event).parentToolCallId;
 		if (typeof caller === "string") callers.set(event.toolCallId, caller);
-		const given = event.input as Event;
+		const given = (event.input ?? {}) as Event; // a call is blocked if its handler throws
 		const key = CALLS[event.toolName];
 		// an edit of omp may be of several files, and a command may have a directory of its own
 		const [paths, cwd] = [Array.isArray(given.paths) ? given.paths : undefined, given.cwd];
@@ -96,7 +96,7 @@ export const extensionOf = (runtime: string) => (pi: ExtensionAPI): void => {
 		return undefined;
 	});
 	pi.on("tool_result", async (event, ctx) => {
-		const path = FILE_TOOLS.includes(event.toolName) && (event.input as Event).path; // none of a patch of several files
+		const path = FILE_TOOLS.includes(event.toolName) && (event.input as Event | undefined)?.path; // none of a patch of several files
 		if (event.isError && typeof path === "string" && !existsSync(resolve(ctx.cwd, path))) {
 			const call = { tool_name: event.toolName, tool_input: { path }, tool_use_id: event.toolCallId };
 			const answer = await new Entry("post_tool_use_failure.py").ask(() => ({ ...origin("tool_result", ctx), ...call }));

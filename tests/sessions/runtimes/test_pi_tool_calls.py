@@ -4,6 +4,7 @@ makes of it."""
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -14,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from clients.pi import RUN_SECONDS, Pi, Rpc
+from clients.npm import NpmPlace, node_at
+from clients.pi import EXTENSION, PACKAGE, RUN_SECONDS, Pi, Rpc
 from git_scene import GIT_ENVIRONMENT, git, repository
 from records import PiSession
 
@@ -240,3 +242,25 @@ def test_the_real_pi_gives_what_its_script_is_told_to_the_model_and_tells_others
     reader = next(path for path in pi.sessions() if "look around" in path.read_text())
     lines = pi.run("go on", "--session", str(reader)).told
     assert any(line.startswith('! app: edited just now by "TOOL bash') for line in lines), lines
+
+
+@pytest.mark.parametrize("tool", ["ask", "edit", "read"])
+def test_a_call_without_arguments_is_not_blocked(tool: str, npm_place: NpmPlace) -> None:
+    """Pi and omp block a call whose handler throws."""
+    script = f"""
+        const {{ default: extension }} = await import({json.dumps(str(EXTENSION))});
+        const handlers = {{}};
+        extension({{ on: (name, handler) => void (handlers[name] = handler) }});
+        const answers = [];
+        for (const input of [undefined, null, {{}}])
+            for (const name of ["tool_call", "tool_result"]) {{
+                const event = {{ toolName: {json.dumps(tool)}, toolCallId: "1", input, isError: true }};
+                answers.push((await handlers[name](event, {{ cwd: "/" }})) ?? "none");
+            }}
+        console.log(answers.join());
+    """
+    node = node_at(npm_place(PACKAGE))
+    command = [node, "--experimental-strip-types", "--input-type=module", "-e", script]
+    environ = {"PATH": os.defpath}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == ",".join(["none"] * 6), done.stderr
