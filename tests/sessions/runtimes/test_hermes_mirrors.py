@@ -359,6 +359,81 @@ def test_an_old_session_is_read_by_upkeep_and_again_once_it_goes_on(person: Pers
     assert person.told(old) == ["old", "older", "new", "newer"]
 
 
+def test_a_session_whose_directory_changes_keeps_one_mirror_also_for_its_sub_agents(
+    person: Person,
+) -> None:
+    session = person.exchange()
+    person.refresh()
+    person.database.run("UPDATE sessions SET cwd = '/srv/other'")
+    person.database.exchange(session, "two", "second")
+    helper = person.database.sub_agent(session)
+    person.database.exchange(helper, "count", "three")
+    assert person.told(session) == ["one", "first", "two", "second"]
+    assert person.mirror(helper).parent == person.mirror(session).with_suffix("")
+
+
+def test_a_session_that_gets_its_directory_later_has_its_mirror_there(person: Person) -> None:
+    session = person.database.session(None)
+    person.database.exchange(session, "one", "first")
+    helper = person.database.sub_agent(session)
+    person.database.exchange(helper, "count", "three")
+    person.refresh()
+    assert person.mirror(helper).parent.parent.name == "unknown"
+    person.database.run("UPDATE sessions SET cwd = '/srv/app' WHERE id = ?", session)
+    assert person.told(session) == ["one", "first"]
+    assert person.mirror(session).parent.name == "-srv-app"
+    assert person.mirror(helper).parent == person.mirror(session).with_suffix("")
+
+
+@pytest.mark.parametrize("hidden", ["/srv/app", "/srv/other"])
+def test_a_rule_for_either_directory_hides_a_session_that_moved(
+    person: Person, hidden: str
+) -> None:
+    person.config(f"directories:\n  {hidden}: {{ignore: true}}\n")
+    session = person.exchange("count the apples", "three apples")
+    person.refresh()
+    person.database.run("UPDATE sessions SET cwd = '/srv/other'")
+    helper = person.database.sub_agent(session)
+    for each in (session, helper):
+        person.database.exchange(each, "eat the apples", "they are eaten")
+    person.refresh(everything=True)
+    for each in (session, helper):
+        assert "apples" not in person.mirror(each).read_text()
+
+
+def test_replaced_rows_are_not_doubled_if_reading_ends_half_way(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirrors, "PROMPT_ROWS", 4)
+    session = person.database.session("/srv/app")
+    for number in range(5):
+        person.database.exchange(session, f"question {number}", "answer")
+    person.refresh(everything=True)
+    before = person.told(session)
+    person.database.replace(session)
+    message, calls = mirrors.HermesDatabase.message, []
+
+    def fails(database: mirrors.HermesDatabase, number: int) -> dict[str, Any]:
+        calls.append(number)
+        if len(calls) == 7:
+            raise OSError("the disk is gone")
+        return message(database, number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mirrors.HermesDatabase, "message", fails)
+        person.refresh(everything=True)
+    assert len(calls) == 7
+    person.refresh(everything=True)
+    assert person.told(session) == before
+
+
+def test_a_content_of_bytes_leaves_the_other_messages(person: Person) -> None:
+    session = person.exchange()
+    person.database.message(session, "user", b"\xff\x00")
+    person.database.exchange(session, "two", "second")
+    assert person.told(session) == ["one", "first", "two", "second"]
+
+
 def test_a_session_whose_mirror_cannot_be_written_fails_alone(person: Person) -> None:
     other, odd = person.exchange(), person.exchange("two", "second")
     person.refresh()

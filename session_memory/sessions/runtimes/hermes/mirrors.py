@@ -9,12 +9,12 @@ copies are from (the session, the last row copied, the last one that may be), an
 
 from __future__ import annotations
 
-from ....common.system.files import Opened, make_private_dir, os
-from ....common.system.json import objects_in
+from ....common.system.files import Opened, is_file, make_private_dir, names_in, os
+from ....common.system.json import as_string, objects_in
 from ....common.text.paths import is_name
 from ....common.text.secrets.redaction import redact
 from ...transcripts._mirrored_files import Source
-from ...transcripts.lines import lines_forward
+from ...transcripts.lines import first_line, lines_forward
 from ...transcripts.mirror import Mirror
 from .._mirrored_database import MirroredDatabase
 from ..atif.records import TITLE
@@ -73,8 +73,13 @@ class _Sessions(MirroredDatabase):
             return 0
         place = _Place(session, database.ancestors(session))
         exclusion, directory = self.mirrors.exclusion, place.directory
-        folder = self.mirrors.folder(directory) + (f"/{place.parent}" if place.parent else "")
-        is_excluded = exclusion.hides(directory, *place.ids, *place.titles)
+        top = place.parent or session.id
+        folder = self._folder(directory, top)
+        directories = dict.fromkeys((directory, _directory_of(f"{folder}/{top}.jsonl")))
+        folder += f"/{place.parent}" if place.parent else ""
+        is_excluded = any(
+            [exclusion.hides(each, *place.ids, *place.titles) for each in directories]
+        )
         forgotten = exclusion.forgotten(directory, *place.ids)
         repeats = self.mirrors.repeats(directory, session.id)
         make_private_dir(folder)
@@ -87,12 +92,33 @@ class _Sessions(MirroredDatabase):
             first = addition.first_lines(self.key)
             for begin in range(0, max(1, count), PROMPT_ROWS):
                 lines = [*first, *addition.lines(begin, begin + PROMPT_ROWS)]
+                if addition.compares:  # another update could not go on from here
+                    first = lines
+                    continue
                 first = []
                 if lines or addition.mark != mirror.mark:
                     if not database.is_same:
                         raise Error("the database is being changed")
                     written += mirror.append(lines, {**addition.mark}, changed.updated)
+        self._remove_without_directory(f"{folder}/{session.id}.jsonl")
         return written
+
+    def _folder(self, directory: str, top: str) -> str:
+        """Return the folder with the mirror of the session `top`.
+
+        Hermes may change a session's directory, but a mirror stays in the first known one."""
+        folder, root = self.mirrors.folder(directory), self.mirrors.root
+        names = [] if is_file(f"{folder}/{top}.jsonl") else names_in(root)
+        others = [f"{root}/{name}" for name in names if name != RUNTIME.NO_DIRECTORY]
+        return next((other for other in others if is_file(f"{other}/{top}.jsonl")), folder)
+
+    def _remove_without_directory(self, path: str) -> None:
+        """Remove the mirror from before the session at `path` had a directory."""
+        root = self.mirrors.root
+        name = path[len(root) + 1 :].partition("/")[2]
+        earlier = f"{root}/{RUNTIME.NO_DIRECTORY}/{name}"
+        if earlier != path and is_file(earlier):
+            os.unlink(earlier)
 
 
 class _Place:
@@ -157,6 +183,11 @@ class _Addition:
         original = self._place.original
         copied = [original, 0, LAST] if original else []
         return {"last": 0, "copied": copied, "compacted": 0, "link": ["", "", ""]}
+
+    @property
+    def compares(self) -> bool:
+        """Return whether lines of the mirror are still looked for in the rows."""
+        return bool(self._known)
 
     @property
     def _are_rows_gone(self) -> bool:
@@ -234,6 +265,14 @@ class _Addition:
         if self._known:
             yield {"type": "taken_back", "number": self._known[0]["number"]}
             self._known = []
+
+
+def _directory_of(path: str) -> str:
+    """Return the directory in the first line of a mirror; '' if there is none."""
+    if not is_file(path):
+        return ""
+    with Opened(path) as descriptor:
+        return as_string(next(iter(objects_in(first_line(descriptor))), {}).get("cwd"))
 
 
 def _lines_in(path: str) -> list[Record]:

@@ -151,7 +151,9 @@ class HermesMessage:
     @property
     def _identity(self) -> Record:
         """Return the parts that identify the message; in another row the `sum` is the same."""
-        content = encode([*self.key, self._row.get("content")]).encode("utf-8", "replace")
+        given = self._row.get("content")
+        parts = [*self.key, None if isinstance(given, bytes) else given]
+        content = encode(parts).encode("utf-8", "replace")
         return {
             "number": self.number,
             "timestamp": iso_time(self.seconds),
