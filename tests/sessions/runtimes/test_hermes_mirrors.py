@@ -182,6 +182,21 @@ def test_a_branch_begins_with_its_own_messages(person: Person) -> None:
     assert person.mirror(branch).parent == person.mirror(session).parent
 
 
+def test_a_branch_that_was_copied_without_calls_begins_with_its_own_messages(
+    person: Person,
+) -> None:
+    """So does Hermes's terminal page: it copies roles and contents only."""
+    session = person.exchange()
+    person.database.call(session, "terminal", {"command": "make"}, time.time(), time.time())
+    person.database.exchange(session, "count the apples", "three apples")
+    branch = person.database.branch(session)
+    person.database.run(
+        "UPDATE messages SET tool_calls = NULL, tool_call_id = NULL WHERE session_id = ?", branch
+    )
+    person.database.exchange(branch, "go on", "third")
+    assert person.told(branch) == ["go on", "third"]
+
+
 def test_a_compaction_that_goes_on_in_another_session_repeats_nothing(person: Person) -> None:
     session = person.exchange()
     person.database.exchange(session, "two", "second")

@@ -227,7 +227,7 @@ class _Addition:
             self.mark["copied"] = self.mark["copied"] or [own_id, 0, message.number - 1]
             return message.compaction()
         if self.mark["copied"]:
-            if self._is_copy(message):
+            if message.line(self._session, "") is None or self._is_copy(message):
                 return None
             self.mark["copied"], self._originals = [], None
         if self._forgotten and message.seconds <= self._forgotten:
@@ -243,7 +243,7 @@ class _Addition:
             numbers = self._database.numbers(original, at + 1, last)
             self._originals = (HermesMessage(self._database.message(number)) for number in numbers)
         for original_message in self._originals:
-            if original_message.key == message.key:
+            if original_message.key[: len(message.key)] == message.key:
                 original, _, last = self.mark["copied"]
                 self.mark["copied"] = [original, original_message.number, last]
                 return True

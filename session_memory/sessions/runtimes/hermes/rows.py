@@ -119,7 +119,9 @@ class HermesMessage:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Return the parts that a copy has too: a compaction shortens results and arguments."""
+        """Return the parts that a copy has too: a compaction shortens results and arguments.
+
+        A branch in Hermes's terminal page lacks the ids of calls, which are the last parts."""
         if self.role == "tool":
             return (self.role, as_string(self._row.get("tool_call_id")))
         return (self.role, self.text, *[as_string(call.get("id")) for call in self._calls])
