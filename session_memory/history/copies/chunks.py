@@ -9,10 +9,11 @@ line.
 import zlib
 from collections.abc import Iterator
 from hashlib import blake2b
+from typing import Any
 
 from ...common.errors import SessionMemoryError
 from ...common.system.files import read_at
-from ...common.system.json import decode_line, encode
+from ...common.system.json import as_object, as_string, decode_line, encode
 from ...common.system.zstd import DamagedFileError, compressed, decompressed_bytes
 from ...common.text.secrets.redaction import redact
 from ...sessions.transcripts.lines import settled_from
@@ -24,6 +25,7 @@ LONGEST_LINE = 8 * 1024 * 1024
 _CHECKSUM_BITS = 63  # one line of 64 may end a chunk
 _OWN_ID = b"\x00own id\x00"  # in no line of JSON
 _SUM_BYTES = 20
+_PAD = "pad"  # extends the line of a title to the length that it always has
 _LEVEL = 6
 ZLIB, ZSTD = "zlib", "zstd"
 
@@ -105,7 +107,20 @@ def _redacted_line(line: bytes) -> bytes:
     if unreadable or not records:
         return _redacted_text(line)
     kept = copies_of(records, False)
-    return line if kept == records else b"".join([encode(record).encode() for record in kept])
+    if kept == records:
+        return line
+    record = as_object(kept[0]) if len(kept) == 1 else {}
+    if record.get("type") == "title" and _PAD in record:
+        return _padded(record, len(line))
+    return b"".join([encode(record).encode() for record in kept])
+
+
+def _padded(record: dict[str, Any], size: int) -> bytes:
+    """Return the line of a title with `size` bytes, in which its runtime rewrites it in place."""
+    title = as_string(record.get("title"))
+    while len(bare := encode({**record, "title": title, _PAD: ""}).encode()) > size and title:
+        title = title[:-1]
+    return encode({**record, "title": title, _PAD: " " * (size - len(bare))}).encode()
 
 
 def _redacted_text(content: bytes) -> bytes:

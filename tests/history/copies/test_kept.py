@@ -126,6 +126,25 @@ def test_a_title_that_is_rewritten_in_place_is_kept_anew_and_no_earlier_copy(
     assert sorted(kept.is_earlier for kept in person.sessions()) == [False, True]
 
 
+@pytest.mark.parametrize("title", [f"use {SECRET}", f"{'x' * 100} {SECRET}"])
+def test_a_title_without_its_secret_has_the_length_that_is_rewritten_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, title: str
+) -> None:
+    """omp (18.2) writes 256 bytes there, and would write over the header behind a shorter line."""
+    person = KeptUser(tmp_path, monkeypatch, "redacted")
+    session = OmpSession(cwd="/srv/agent")
+    session.exchange("one?", "Two.")
+    session.title = title, "user"
+    path = session.write(tmp_path / ".omp" / "agent" / "sessions" / "--srv-agent--")
+    assert person.keep() == (1, [])
+    [(kept,)] = [files.values() for files in person.kept().values()]
+    line, _, rest = kept.partition(b"\n")
+    assert len(line) + 1 == OmpSession.LENGTH
+    assert SECRET.encode() not in line
+    assert "[redacted" in json.loads(line)["title"]
+    assert rest == path.read_bytes()[OmpSession.LENGTH :]
+
+
 def test_what_the_runtime_has_deleted_stays_kept(person: KeptUser) -> None:
     path = person.talk("a", *exchange("one?", "Two."))
     person.keep()
