@@ -146,6 +146,18 @@ def test_an_edit_names_each_file_of_its_patch_and_a_read_only_its_file() -> None
     assert [use.call_id for use in entry.tools[4:7]] == [id, f"{id}:1", f"{id}:2"]
 
 
+def test_edits_are_found_by_ids_with_a_colon() -> None:
+    """Kimi K2 numbers its calls: `functions.edit:0`."""
+    session = OmpSession(cwd=CWD)
+    call = {"type": "toolCall", "id": "functions.edit:0", "name": "edit"}
+    session.assistant({**call, "arguments": {"i": "mend", "input": PATCH}})
+    record = session.records[-1]
+    entry = RUNTIME.records.entry(record)
+    assert entry is not None
+    edits = [RUNTIME.records.edits(record, use.call_id) for use in entry.tools]
+    assert edits == [[("", "one\ntwo")], [("", "three")], []]
+
+
 def test_an_event_of_an_edit_names_each_file(tmp_path: Path) -> None:
     def calls(name: str, **given: object) -> list[ToolUse]:
         return [*RUNTIME.tool_calls({"tool_name": name, "tool_input": given, "tool_use_id": "c"})]

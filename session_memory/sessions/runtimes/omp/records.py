@@ -74,19 +74,19 @@ class OmpRecords(PiRecords):
     def edits(self, record: Record, call_id: str) -> list[Edit]:
         from ...transcripts.edits import argument_edits, diff_edits, patch_edits
 
-        id, _, number = call_id.partition(":")
-        arguments = _arguments(as_object(record.get("message")), id)
+        message = as_object(record.get("message"))
+        arguments, place = _arguments(message, call_id), 0
+        if not arguments:  # an id of a model may have a colon too
+            id, _, number = call_id.rpartition(":")
+            arguments = _arguments(message, id)
+            place = int(number) if number.isdecimal() else 0
         patch = as_string(arguments.get("input"))
         if patch:
             sections = _sections(patch)
             if not sections:
-                return patch_edits(patch, int(number or 0))
-            place = int(number or 0)
-            return (
-                [("", text) for text in _put_in(sections[place][1])]
-                if place < len(sections)
-                else []
-            )
+                return patch_edits(patch, place)
+            texts = _put_in(sections[place][1]) if place < len(sections) else []
+            return [("", text) for text in texts]
         diffs = [as_string(part.get("diff")) for part in objects_of(arguments.get("edits"))]
         if any(diffs):
             return [edit for diff in diffs for edit in diff_edits(diff)]
