@@ -197,6 +197,22 @@ def test_a_branch_that_was_copied_without_calls_begins_with_its_own_messages(
     assert person.told(branch) == ["go on", "third"]
 
 
+def test_a_branch_keeps_a_prompt_that_its_original_got_later_too(person: Person) -> None:
+    session = person.exchange()
+    branch = person.database.branch(session)
+    for each, answer in ((session, "passed"), (branch, "failed")):
+        person.database.exchange(each, "run the tests", answer)
+    assert person.told(branch) == ["run the tests", "failed"]
+
+
+def test_a_branch_repeats_nothing_if_the_rows_of_its_original_are_replaced(person: Person) -> None:
+    session = person.exchange()
+    branch = person.database.branch(session)
+    person.database.replace(session)
+    person.database.exchange(branch, "two", "second")
+    assert person.told(branch) == ["two", "second"]
+
+
 def test_a_compaction_that_goes_on_in_another_session_repeats_nothing(person: Person) -> None:
     session = person.exchange()
     person.database.exchange(session, "two", "second")

@@ -181,8 +181,16 @@ class _Addition:
     @property
     def _at_start(self) -> Mark:
         original = self._place.original
-        copied = [original, 0, LAST] if original else []
+        copied = [original, 0, self._last_original(original)] if original else []
         return {"last": 0, "copied": copied, "compacted": 0, "link": ["", "", ""]}
+
+    def _last_original(self, original: str) -> int:
+        """Return the number of the last row that may have been copied from a session.
+
+        Its later rows are younger than the copies, unless all its rows were replaced since."""
+        numbers = self._database.numbers(self._session.id, 0)
+        last = numbers[0] - 1 if numbers else LAST
+        return last if self._database.numbers(original, 0, last) else LAST
 
     @property
     def compares(self) -> bool:
