@@ -458,6 +458,28 @@ def test_replaced_rows_are_not_doubled_if_reading_ends_half_way(
     assert person.told(session) == before
 
 
+def test_a_prompt_does_not_read_the_mirror_of_a_long_session_whose_rows_were_replaced(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirrors, "PROMPT_ROWS", 4)
+    session = person.database.session("/srv/app")
+    for number in range(5):
+        person.database.exchange(session, f"question {number}", "answer")
+    person.refresh(everything=True)
+    person.database.replace(session)
+    opened: list[str] = []
+
+    def counted(path: str) -> files.Opened:
+        opened.append(path)
+        return files.Opened(path)
+
+    monkeypatch.setattr(mirrors, "Opened", counted)
+    person.refresh()
+    assert len(opened) == 1  # its directory
+    person.refresh(everything=True)
+    assert len(opened) == 3
+
+
 def test_a_content_of_bytes_leaves_the_other_messages(person: Person) -> None:
     session = person.exchange()
     person.database.message(session, "user", b"\xff\x00")

@@ -173,8 +173,9 @@ class _Addition:
         self._known: list[Record] = []
         self._is_new = not mirror.mark
         self.mark: Mark = {**mirror.mark} if mirror.mark else {"title": "", **self._at_start}
+        self._compared = ""  # the mirror, until these lines are read
         if self._are_rows_gone:
-            self._known = _lines_in(mirror.path)
+            self._compared = mirror.path
             self.mark.update(self._at_start)
         self.numbers = database.numbers(self._session.id, self.mark["last"] + 1)
 
@@ -214,6 +215,8 @@ class _Addition:
 
     def lines(self, begin: int, end: int) -> Iterator[Record]:
         """Yield the lines of these rows, without copies and messages from before `forgotten`."""
+        if self._compared:
+            self._known, self._compared = _lines_in(self._compared), ""
         for number in self.numbers[begin:end]:
             message = HermesMessage(self._database.message(number))
             line = self._line(message)
