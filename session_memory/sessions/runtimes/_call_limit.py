@@ -5,6 +5,8 @@ from __future__ import annotations
 from _thread import get_ident
 from time import monotonic
 
+from ...common.system.files import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +34,7 @@ class CallLimit:
     def __init__(self) -> None:
         self._end = 0.0  # of the running call; 0 if there is none
         self._next_ring = 0.0  # of the timer; 0 if it is not set
+        self._process = 0  # that has set it; its forks have no timer yet
         self._main_thread: int | None = None
 
     @property
@@ -47,7 +50,8 @@ class CallLimit:
             return ask(*arguments, **named)
         self._end = monotonic() + seconds
         try:
-            if not self._next_ring or self._next_ring > self._end:
+            is_set = self._next_ring and self._process == os.getpid()
+            if not is_set or self._next_ring > self._end:
                 self._set_timer()
             return ask(*arguments, **named)
         finally:
@@ -75,7 +79,7 @@ class CallLimit:
         """Let the timer ring at the end of the running call, or of a later one if it is over."""
         from _signal import ITIMER_REAL, setitimer
 
-        self._next_ring = self._end
+        self._next_ring, self._process = self._end, os.getpid()
         setitimer(ITIMER_REAL, max(self._end - monotonic(), 0.001))
 
     def _ring(self, *_: object) -> None:

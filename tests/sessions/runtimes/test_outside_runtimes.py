@@ -395,6 +395,29 @@ def test_a_call_in_time_is_not_interrupted_later(machine: Machine, tmp_path: Pat
     assert "Rename the cart" in done.stdout
 
 
+IN_A_FORK = """
+import os, sys, time
+from session_memory.sessions.runtimes._call_limit import CallLimit, OverdueCallError
+
+limit = CallLimit()
+limit.run(.1, lambda: None)
+process = os.fork()
+if process:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]))
+try:
+    limit.run(.2, time.sleep, 5)
+except OverdueCallError:
+    os._exit(7)
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no forks")
+def test_a_call_in_a_forked_process_has_the_limit_too() -> None:
+    """A first ingest reads in forks, which do not inherit the timer."""
+    assert subprocess.run([sys.executable, "-c", IN_A_FORK], timeout=60).returncode == 7
+
+
 def test_one_that_was_noted_before_this_package_had_its_name_is_left_out(
     machine: Machine, tmp_path: Path
 ) -> None:
