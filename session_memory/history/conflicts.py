@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 LIVE_SECONDS = 24 * 3600.0
 MOST_SESSIONS = 40
 MOST_SIDES = 8  # of a repository, the latest
+_TOO_MANY = f"only the {MOST_SIDES} latest active branches of a repository are compared"
 SECONDS = 2.0  # for a repository
 NAME_CHARACTERS = 60  # of a session on another machine
 # a file's time and the time of the call that wrote it may differ so much on coarse file systems
@@ -261,15 +262,15 @@ def find_conflicts(
     Each conflict is yielded for each of its sides with a worktree. Merges that git cannot judge, at
     all or in time, are left out and added to `unjudged`."""
     remove_leftovers()
+    left_out = [] if unjudged is None else unjudged
     repositories: dict[str, list[Side]] = {}
     for side in sides:
         repositories.setdefault(side.common_dir, []).append(side)
     for common_dir, sides in repositories.items():
         with GitDirectory() as directory:
             merges = Merges(common_dir, Path(directory.path), seconds)
-            yield from _clashes(
-                sides[:MOST_SIDES], merges, common_dir, [] if unjudged is None else unjudged
-            )
+            yield from _clashes(sides[:MOST_SIDES], merges, common_dir, left_out)
+        left_out += [Unjudged(side, None, (), _TOO_MANY) for side in sides[MOST_SIDES:]]
 
 
 def _clashes(

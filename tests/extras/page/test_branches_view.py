@@ -15,6 +15,7 @@ from playwright.sync_api import expect
 from records import assistant, exchange, write
 from store_scene import StoreUser
 
+from session_memory.history.conflicts import MOST_SIDES
 from session_memory.sessions.runtimes.claude import encode_cwd
 
 CART = "".join(f"line {number}\n" for number in range(1, 41))
@@ -102,3 +103,31 @@ def test_a_branch_whose_repository_is_damaged_is_not_said_to_have_no_conflicts(
     assert "Not judged: main: " in text
     assert text.count(">not judged<") == 2
     assert ">none<" not in text
+
+
+def test_branches_of_which_git_lacks_a_version_are_not_said_to_have_no_conflicts(
+    served: ServedPage, tmp_path: Path
+) -> None:
+    cart = git(tmp_path / "shop", "rev-parse", "HEAD:cart").strip()
+    (tmp_path / "shop" / ".git" / "objects" / cart[:2] / cart[2:]).unlink()
+    text = served.view("/branches/judged").text
+    assert "Not judged: fix/login with main (cart): " in text
+    assert text.count(">not judged<") == 2
+    assert ">none<" not in text
+
+
+def test_a_branch_beyond_the_most_that_are_compared_is_not_said_to_have_no_conflicts(
+    tmp_path: Path,
+) -> None:
+    person, main = StoreUser(tmp_path / "home"), tmp_path / "shop"
+    repository(main, cart=CART)
+    for number in range(MOST_SIDES + 1):
+        root = tmp_path / f"part{number}"
+        git(main, "worktree", "add", "-q", "-b", f"part{number}", str(root))
+        said = exchange(f"Mend {number}", "Done.", at=time.time() - 60, cwd=str(root))
+        write(person.projects / encode_cwd(str(root)) / f"s{number}.jsonl", *said)
+    with ServedPage(person) as page:
+        page.until("Mend 8", "/list")
+        text = page.view("/branches/judged").text
+    assert f"only the {MOST_SIDES} latest active branches of a repository are compared" in text
+    assert text.count(">not judged<") == 1

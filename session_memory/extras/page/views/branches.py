@@ -44,12 +44,12 @@ def _judged(request: PageRequest) -> dict[str, Any]:
         if pair not in seen:
             seen.add(pair)
             repositories[clash.own.common_dir]["files"].append(_file(clash))
-    alone = [id(pairs.own) for pairs in unjudged if pairs.other is None and not pairs.paths]
+    not_judged = {id(side) for pairs in unjudged for side in (pairs.own, pairs.other)}
     for pairs in unjudged[:SHOWN_FILES]:
         repositories[pairs.own.common_dir]["not_judged"].append(pairs.line)
     for repository in repositories.values():
         for branch in repository["branches"]:
-            branch["is_judged"] = branch["side"] not in alone
+            branch["is_judged"] = branch["side"] not in not_judged
             branch["files"] = sum(
                 branch["label"] in (file["own"], file["other"]) for file in repository["files"]
             )
