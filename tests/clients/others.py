@@ -144,6 +144,7 @@ class OpenCode(OtherRuntime):
 
     NAME = "opencode"
     BINARY = "node_modules/opencode-*[!e]/bin/opencode"
+    RUN: tuple[str, ...] = ("run",)
 
     def __init__(self, root: Path, package_place: Path, model: LoopbackServer) -> None:
         super().__init__(root, package_place, model)
@@ -176,8 +177,8 @@ class OpenCode(OtherRuntime):
         otherwise."""
         *options, prompt = words
         if "\n" in prompt:
-            return self.execute("run", *options, given=prompt)
-        return self.execute("run", *options, *prompt.split(" "))
+            return self.execute(*self.RUN, *options, given=prompt)
+        return self.execute(*self.RUN, *options, *prompt.split(" "))
 
     def add_plugin(self, source: Path) -> None:
         """Puts a plugin file there that loads the one in a copy of the repository."""
@@ -192,6 +193,7 @@ class Kilo(OpenCode):
 
     NAME = "kilo"
     BINARY = "node_modules/@kilocode/cli-*/bin/kilo"
+    RUN = ("run", "--auto")  # else it refuses the agent's commands
 
     def __init__(self, root: Path, package_place: Path, model: LoopbackServer) -> None:
         super().__init__(root, package_place, model)
