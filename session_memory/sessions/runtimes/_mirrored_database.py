@@ -6,15 +6,26 @@ from time import time_ns
 
 from ...common.system.files import names_in, os
 from ...common.text.paths import is_name
-from ..transcripts._mirrored_files import RECENT_NANOSECONDS, UnreadableError
+from ..transcripts._mirrored_files import RECENT_NANOSECONDS, Source, UnreadableError
 from ..transcripts.mirror import mark_of
 from ._database import DatabaseOfSessions, Error, is_damaged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
+    from ..transcripts._mirrored_files import Listing
     from ._mirrored import Mirrors
+
+
+class DatabaseSource(Source):
+    """A database of sessions, with its log."""
+
+    HAS_OLDER = True
+
+    def __init__(self, path: str, key: str) -> None:
+        super().__init__(path, key, beside=f"{path}-wal")
 
 
 class MirroredDatabase:
@@ -30,6 +41,20 @@ class MirroredDatabase:
         self.mirrors = mirrors
         self.key = key
         self.path = path
+
+    @classmethod
+    def bring_up_to_date(
+        cls, mirrors: Mirrors, everything: bool, find: Callable[[str], Listing]
+    ) -> None:
+        """Add new rows of the databases that `find` lists to the mirrors.
+
+        Do this for the sessions that a prompt may report, or for all. Sessions that cannot be read,
+        or that another process is adding now, are left for the next time."""
+
+        def add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
+            return cls(mirrors, source.key, source.path).add(everything, most_bytes)
+
+        mirrors.refresh(everything, find, add)
 
     def add_session(self, database: Any, session: Any, everything: bool) -> int:
         """Add the new rows of a session; return the number of bytes.

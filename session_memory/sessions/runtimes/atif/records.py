@@ -159,6 +159,22 @@ class AtifRecords(records.Records):
         return []
 
 
+class HeadedRecords(AtifRecords):
+    """Decodes mirrors of another runtime: a first line of the type HEADER, then a trajectory."""
+
+    HEADER = ""
+
+    def recognises(self, line: bytes) -> bool:
+        return line.startswith(b'{"type": "%b"' % self.HEADER.encode())
+
+    def owns(self, record: Record) -> bool:
+        return record.get("type") == self.HEADER
+
+    def open_transcript(self, first_line: bytes) -> MirroredTrajectory:
+        header = next(iter(objects_in(first_line)), {})
+        return MirroredTrajectory({**header, "type": SESSION} if self.owns(header) else header)
+
+
 def _may_say(line: bytes) -> bool:
     """Return False for lines recognised as having no step and no title."""
     if line.startswith((_RESULT, b'{"type": "mirrored"', _SESSION, _TAKEN_BACK)):

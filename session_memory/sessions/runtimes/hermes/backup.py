@@ -5,37 +5,27 @@ kept sessions are not put back."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
+from typing import Any
 
 from ....common.system.files import is_file
-from ....common.system.json import encode_compactly
-from ..backup import Backup, FilesOfSession, SessionFile
+from .._database_backup import SessionRows
+from ..backup import Backup, FilesOfSession
 from . import RUNTIME
 from .database import Error, HermesDatabase
 
 
-class KeptMessages(SessionFile):
+class KeptMessages(SessionRows):
     """A session as lines of JSON: its own row, then each message."""
 
+    READER = HermesDatabase
+
     def __init__(self, database: str, session_id: str, stamp: list[int]) -> None:
-        self.path = f"{RUNTIME.SOURCE}/{session_id}.jsonl"
-        self.source = database
-        self.stamp = stamp
+        super().__init__(f"{RUNTIME.SOURCE}/{session_id}.jsonl", database, stamp)
         self._session_id = session_id
 
-    def open(self, confined_to: str = "") -> int:
-        try:
-            with HermesDatabase(self.source) as reader, tempfile.TemporaryFile() as file:
-                reader.begin()
-                for row in reader.kept_rows(self._session_id):
-                    file.write(encode_compactly(row).encode("utf-8", "replace") + b"\n")
-                reader.end()
-                file.flush()
-                return os.dup(file.fileno())
-        except Error as error:
-            raise OSError(f"{self.source}: {error}") from error
+    def rows(self, reader: HermesDatabase) -> Iterator[dict[str, Any]]:
+        yield from reader.kept_rows(self._session_id)
 
 
 class HermesBackup(Backup):

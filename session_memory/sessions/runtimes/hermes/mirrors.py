@@ -13,10 +13,9 @@ from ....common.system.files import Opened, is_file, make_private_dir, names_in,
 from ....common.system.json import as_string, objects_in
 from ....common.text.paths import is_name
 from ....common.text.secrets.redaction import redact
-from ...transcripts._mirrored_files import Source
 from ...transcripts.lines import first_line, lines_forward
 from ...transcripts.mirror import Mirror
-from .._mirrored_database import MirroredDatabase
+from .._mirrored_database import DatabaseSource, MirroredDatabase
 from ..atif.records import TITLE
 from . import RUNTIME
 from .database import LAST, Error, HermesDatabase
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from ...transcripts._mirrored_files import Source
     from .._mirrored import Mirrors
     from .database import ChangedSession
     from .rows import HermesSession, Record
@@ -39,25 +39,14 @@ PROMPT_ROWS = 300
 
 
 def bring_up_to_date(mirrors: Mirrors, everything: bool) -> None:
-    """Add new rows of the database to the mirrors.
-
-    Do this for the sessions that a prompt may report, or for all. Sessions that cannot be read, or
-    that another process is adding now, are left for the next time."""
-
-    def add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
-        return _Sessions(mirrors, source.key, source.path).add(everything, most_bytes)
-
-    mirrors.refresh(everything, _sources, add)
+    """Add new rows of the database to the mirrors."""
+    _Sessions.bring_up_to_date(mirrors, everything, _sources)
 
 
 def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
     """Return the directory whose listing shows a new database, and the database."""
     path = RUNTIME.source(config_dir)
-    return [config_dir], [_Database(path, RUNTIME.SOURCE, beside=f"{path}-wal")]
-
-
-class _Database(Source):
-    HAS_OLDER = True
+    return [config_dir], [DatabaseSource(path, RUNTIME.SOURCE)]
 
 
 class _Sessions(MirroredDatabase):

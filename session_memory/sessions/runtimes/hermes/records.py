@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ....common.system.json import as_string, objects_in
+from ....common.system.json import as_string
 from .. import records
 from ..atif import records as atif
 
@@ -16,22 +16,13 @@ SESSION = "hermes_session"
 _CONTEXT = b'"context": "'
 
 
-class HermesRecords(atif.AtifRecords):
+class HermesRecords(atif.HeadedRecords):
     """The first line names the session; all others belong to a trajectory.
 
     A prompt has the text that hooks added to it. Each step names the one before it: a prompt
     without an answer has no next step, because Hermes sends its context no more."""
 
-    def recognises(self, line: bytes) -> bool:
-        return line.startswith(b'{"type": "%b"' % SESSION.encode())
-
-    def owns(self, record: Record) -> bool:
-        return record.get("type") == SESSION
-
-    def open_transcript(self, first_line: bytes) -> atif.MirroredTrajectory:
-        header = next(iter(objects_in(first_line)), {})
-        is_header = self.owns(header)
-        return atif.MirroredTrajectory({**header, "type": atif.SESSION} if is_header else header)
+    HEADER = SESSION
 
     def may_hold(self, line: bytes, wanted: records.Wanted) -> bool:
         return super().may_hold(line, wanted) or bool(wanted.injected and _CONTEXT in line)

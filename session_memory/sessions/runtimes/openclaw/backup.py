@@ -6,39 +6,29 @@ put back."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
+from typing import Any
 
-from ....common.system.json import encode_compactly
-from ..backup import Backup, FilesOfSession, SessionFile
+from .._database_backup import SessionRows
+from ..backup import Backup, FilesOfSession
 from . import RUNTIME
 from .database import AgentDatabase, Error
 from .rows import KEY, WindowRow
 
 
-class KeptRows(SessionFile):
+class KeptRows(SessionRows):
     """A session as lines of JSON: its records, the first one with its key and its title."""
 
+    READER = AgentDatabase
+
     def __init__(self, database: str, agent: str, session: WindowRow, stamp: list[int]) -> None:
-        self.path = f"agents/{agent}/sessions/{session.id}.jsonl"
-        self.source = database
-        self.stamp = stamp
+        super().__init__(f"agents/{agent}/sessions/{session.id}.jsonl", database, stamp)
         self._session = session
 
-    def open(self, confined_to: str = "") -> int:
+    def rows(self, reader: AgentDatabase) -> Iterator[dict[str, Any]]:
         session = self._session
-        try:
-            with AgentDatabase(self.source) as reader, tempfile.TemporaryFile() as file:
-                reader.begin()
-                for seq, record in reader.records(session.id, 0):
-                    named = {KEY: session.key, "label": session.title} if seq == 0 else {}
-                    file.write(encode_compactly({**record, **named}).encode() + b"\n")
-                reader.end()
-                file.flush()
-                return os.dup(file.fileno())
-        except Error as error:
-            raise OSError(f"{self.source}: {error}") from error
+        for seq, record in reader.records(session.id, 0):
+            yield {**record, **({KEY: session.key, "label": session.title} if seq == 0 else {})}
 
 
 class OpenClawBackup(Backup):

@@ -12,9 +12,8 @@ from ....common.system.files import is_file, make_private_dir, names_in, read_wh
 from ....common.text.paths import is_name
 from ....common.text.secrets.redaction import redact
 from ....common.text.timestamps import epoch_seconds
-from ...transcripts._mirrored_files import Source
 from ...transcripts.mirror import CompactMirror, Mirror, copies_of, is_mark, mark_of
-from .._mirrored_database import MirroredDatabase
+from .._mirrored_database import DatabaseSource, MirroredDatabase
 from . import AGENTS, RUNTIME
 from .database import AgentDatabase, Error
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
+    from ...transcripts._mirrored_files import Source
     from .._mirrored import Mirrors
     from .rows import Record, WindowRow
 
@@ -31,15 +31,8 @@ PROMPT_ROWS = 300
 
 
 def bring_up_to_date(mirrors: Mirrors, everything: bool) -> None:
-    """Add new rows of the agents' databases to the mirrors.
-
-    Do this for the sessions that a prompt may report, or for all. Sessions that cannot be read, or
-    that another process is adding now, are left for the next time."""
-
-    def add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
-        return _Agent(mirrors, source.key, source.path).add(everything, most_bytes)
-
-    mirrors.refresh(everything, _sources, add)
+    """Add new rows of the agents' databases to the mirrors."""
+    _Agent.bring_up_to_date(mirrors, everything, _sources)
 
 
 def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
@@ -47,11 +40,7 @@ def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
     folder = f"{config_dir}/{AGENTS}"
     listed = [folder, *[f"{folder}/{name}/agent" for name in names_in(folder)]]
     paths = {agent: RUNTIME.database(config_dir, agent) for agent in RUNTIME.agents(config_dir)}
-    return listed, [_Database(path, agent, beside=f"{path}-wal") for agent, path in paths.items()]
-
-
-class _Database(Source):
-    HAS_OLDER = True
+    return listed, [DatabaseSource(path, agent) for agent, path in paths.items()]
 
 
 class _Agent(MirroredDatabase):
