@@ -280,10 +280,13 @@ def _hunks(
 
 def _result(lines: Iterator[tuple[int, bytes]], reader: TranscriptReader, call_id: str) -> str:
     """Return the text of a call's result from the lines after it; '' for none."""
+    of_all = ""  # the result of a call with several parts, if they have none each
     for event in reader.forward(lines, with_results=True):
-        if isinstance(event, CallResult) and event.call_id in (call_id, call_id.partition(":")[0]):
+        if isinstance(event, CallResult) and event.call_id == call_id:
             return result_text(event.content)
-    return ""
+        if isinstance(event, CallResult) and call_id.startswith(f"{event.call_id}:"):
+            of_all = of_all or result_text(event.content)
+    return of_all
 
 
 @dataclass

@@ -97,6 +97,16 @@ def part_id(call_id: str, number: int) -> str:
     return call_id + (f":{number}" if call_id and number else "")
 
 
+def part_number(call_id: str, own_id: str) -> int | None:
+    """Return the number of the part that `part_id` named, of the call `own_id`; None for others.
+
+    A model's own ids may have a colon too: Kimi K2 writes `functions.edit:0`."""
+    if call_id == own_id:
+        return 0
+    number = call_id[len(own_id) + 1 :] if own_id and call_id.startswith(f"{own_id}:") else ""
+    return int(number) if number.isdecimal() else None
+
+
 def patch_edits(patch: str, number: int) -> list[Edit]:
     """Return the edits of the file with this number in a patch, counted from 0."""
     parts: list[list[str]] = []

@@ -152,6 +152,19 @@ def test_a_command_is_shown_with_its_result_and_its_error_at_once(page: ServedPa
     assert "1 failed" in detail(page, "Bash")
 
 
+def test_each_command_of_a_list_is_shown_with_its_own_result(tmp_path: Path) -> None:
+    owner = StoreUser(tmp_path)
+    ids = ("c1", "c1:1")  # as we number the commands of one call of Cline
+    calls = [call("Bash", id, {"command": f"echo {id}"}) for id in ids]
+    results = [result(id, f"It said {id}.") for id in ids]
+    owner.session("s1", *exchange("Run it", "Yes."), assistant(*calls), *results)
+    with ServedPage(owner) as page:
+        page.until("Run it", "/session/s1")
+        addresses = re.findall(r'data-load="([^"]+/call[^"]+)"', page.view("/session/s1").text)
+        shown = [page.ask(unescape(address)).text for address in addresses]
+    assert [re.findall(r"It said ([^<]*)\.", html) for html in shown] == [["c1"], ["c1:1"]]
+
+
 def test_the_outline_has_the_requests_and_the_files_that_were_changed(page: ServedPage) -> None:
     text = page.view("/session/s1/outline").text
     assert "Why is the cart" in text

@@ -7,7 +7,13 @@ import json
 import pytest
 
 from session_memory.sessions.runtimes.table import runtime
-from session_memory.sessions.transcripts.edits import diff_edits, edited_files, patch_edits
+from session_memory.sessions.transcripts.edits import (
+    diff_edits,
+    edited_files,
+    part_id,
+    part_number,
+    patch_edits,
+)
 from session_memory.sessions.transcripts.entries import NOTHING
 
 PATCH = """*** Begin Patch
@@ -81,6 +87,81 @@ def test_an_edit_is_a_pair_of_texts_and_what_is_none_has_none() -> None:
         assert edits(record, "c1") == [("a", "b")], format
         assert edits(record, "c2") == []
         assert [odd for odd in ODD if edits(odd, "c1") != []] == []
+
+
+PATCHES = [
+    ("codex", {"payload": {"call_id": "c1", "input": PATCH}}),
+    ("droid", blocks("ApplyPatch", "input", {"input": PATCH})),
+    (
+        "opencode",
+        {
+            "data": {
+                "callID": "c1",
+                "tool": "apply_patch",
+                "state": {"input": {"patchText": PATCH}},
+            }
+        },
+    ),
+    (
+        "copilot",
+        {
+            "data": {
+                "toolRequests": [
+                    {"toolCallId": "c1", "name": "apply_patch", "arguments": {"input": PATCH}}
+                ]
+            }
+        },
+    ),
+    (
+        "atif",
+        {
+            "tool_calls": [
+                {"tool_call_id": "c0", "arguments": {"path": "z", "content": "other"}},
+                {"tool_call_id": "c1", "arguments": {"input": PATCH}},
+            ]
+        },
+    ),
+    (
+        "omp",
+        {
+            "message": {
+                "content": [
+                    {"type": "toolCall", "id": "c1", "name": "edit", "arguments": {"input": PATCH}}
+                ]
+            }
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize("own_id", ["c1", "functions.edit:0"])
+def test_the_parts_of_a_call_are_found_also_by_an_id_with_a_colon(own_id: str) -> None:
+    """Kimi K2 numbers its calls: `functions.edit:0`."""
+    for format, record in EDITS:
+        named = json.loads(json.dumps(record).replace("c1", own_id))
+        assert runtime(format).records.edits(named, own_id) == [("a", "b")], format
+    for format, record in PATCHES:
+        named = json.loads(json.dumps(record).replace("c1", own_id))
+        found = [runtime(format).records.edits(named, part_id(own_id, at)) for at in range(3)]
+        assert found == [patch_edits(PATCH, at) for at in range(3)], format
+        assert runtime(format).records.edits(named, "functions.edit:1") == [], format
+
+
+def test_a_part_of_a_call_is_not_taken_for_one_of_another_call() -> None:
+    assert [part_number(part_id("c", at), "c") for at in range(12)] == [*range(12)]
+    assert part_number("functions.edit:0", "functions.edit:0") == 0
+    assert part_number("functions.edit:0:2", "functions.edit:0") == 2
+    for call_id, own_id in (("cd:1", "c"), ("c:", "c"), ("c:x", "c"), ("c", "c:1"), (":1", "")):
+        assert part_number(call_id, own_id) is None
+
+
+def test_calls_numbered_by_their_list_have_only_their_own_texts() -> None:
+    calls = [
+        {"tool_call_id": id, "arguments": {"path": id, "content": f"text of {id}"}}
+        for id in ("c1", "c1:1")
+    ]
+    edits = runtime("atif").records.edits
+    assert edits({"tool_calls": calls}, "c1:1") == [("", "text of c1:1")]
 
 
 def test_a_file_that_is_written_whole_has_nothing_before() -> None:

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from ....common.system.json import as_object, as_string, is_glued, objects_in, objects_of
 from ....common.text.timestamps import epoch_seconds
-from ...transcripts.edits import argument_edits, part_id, patch_edits, patched_files
+from ...transcripts.edits import (
+    argument_edits,
+    part_id,
+    part_number,
+    patch_edits,
+    patched_files,
+)
 from ...transcripts.entries import Entry, ToolUse, tool_use, typed_by_person
 from .. import records
 
@@ -147,12 +153,12 @@ class AtifRecords(records.Records):
         return as_string(record.get("reasoning_content"))
 
     def edits(self, record: Record, call_id: str) -> list[Edit]:
-        base, _, number = call_id.partition(":")
         for call in objects_of(record.get("tool_calls")):
             given = as_object(call.get("arguments"))
-            if call.get("tool_call_id") in (call_id, base):
-                if patch := _patch(given):
-                    return patch_edits(patch, int(number) if number.isdecimal() else 0)
+            number = part_number(call_id, as_string(call.get("tool_call_id")))
+            if number is not None and (patch := _patch(given)):
+                return patch_edits(patch, number)
+            if number == 0:
                 return next(
                     (edits for keys in _TEXTS if (edits := argument_edits(given, *keys))), []
                 )

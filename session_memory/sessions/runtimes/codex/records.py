@@ -177,13 +177,13 @@ class CodexRecords(records.Records):
         return "\n\n".join([as_string(as_object(part).get("text")) for part in parts]).strip()
 
     def edits(self, record: Record, call_id: str) -> list[Edit]:
-        from ...transcripts.edits import diff_edits, patch_edits
+        from ...transcripts.edits import diff_edits, part_number, patch_edits
 
         payload = as_object(wrapped(record).get("payload"))
         item = as_object(payload.get("item"))
         if item.get("type") == "FileChange":
-            for number, change in enumerate(changes_of(item).values()):
-                if change_id(item, number) == call_id and isinstance(change, dict):
+            for at, change in enumerate(changes_of(item).values()):
+                if change_id(item, at) == call_id and isinstance(change, dict):
                     content = change.get("content")
                     is_whole = isinstance(content, str)
                     return (
@@ -192,8 +192,8 @@ class CodexRecords(records.Records):
                         else diff_edits(as_string(change.get("unified_diff")))
                     )
             return []
-        base, _, number_text = call_id.partition(":")
-        if not payload or base != as_string(payload.get("call_id")):
+        number = part_number(call_id, as_string(payload.get("call_id"))) if payload else None
+        if number is None:
             return []
         patch = as_string(payload.get("input"))
         if payload.get("name") == "exec":
@@ -201,7 +201,7 @@ class CodexRecords(records.Records):
         elif not patch:
             given = as_object(decoded(payload.get("arguments")))
             patch = shell_line(given.get("command") or given.get("cmd"))
-        return patch_edits(patch, int(number_text) if number_text.isdecimal() else 0)
+        return patch_edits(patch, number)
 
     def hunks(self, record: Record, call_id: str) -> list[Hunk]:
         from ...transcripts.edits import diff_hunks, part_id

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ....common.system.json import as_list, as_object, as_string, is_glued, objects_in, objects_of
 from ....common.text.timestamps import epoch_seconds
-from ...transcripts.edits import part_id, patch_uses, patched_files
+from ...transcripts.edits import part_id, patch_uses
 from ...transcripts.entries import Entry, ToolUse, tool_use, typed_by_person
 from .. import records
 
@@ -148,16 +148,14 @@ class CopilotRecords(records.Records):
         return as_string(as_object(record.get("data")).get("reasoningText"))
 
     def edits(self, record: Record, call_id: str) -> list[Edit]:
-        from ...transcripts.edits import argument_edits, patch_edits
+        from ...transcripts.edits import argument_edits, part_number, patch_edits
 
         for request in objects_of(as_object(record.get("data")).get("toolRequests")):
-            own_id, given = request.get("toolCallId"), _given(request)
-            if request.get("name") == "apply_patch":
-                patch = _patch_in(given)
-                for number in range(len(patched_files(patch))):
-                    if call_id == part_id(as_string(own_id), number):
-                        return patch_edits(patch, number)
-            elif own_id == call_id:
+            number = part_number(call_id, as_string(request.get("toolCallId")))
+            given, is_patch = _given(request), request.get("name") == "apply_patch"
+            if number is not None and is_patch:
+                return patch_edits(_patch_in(given), number)
+            if number == 0:
                 return argument_edits(given, "old_str", "new_str", "file_text")
         return []
 

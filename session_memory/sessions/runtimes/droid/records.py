@@ -129,12 +129,12 @@ class DroidRecords(records.Records):
         return "\n\n".join([as_string(each.get("thinking")) for each in _blocks(record)]).strip()
 
     def edits(self, record: Record, call_id: str) -> list[Edit]:
-        from ...transcripts.edits import block_edits, patch_edits
+        from ...transcripts.edits import block_edits, part_number, patch_edits
 
-        id, _, number = call_id.partition(":")
-        patches = [_patch(each) for each in _blocks(record) if each.get("id") == id]
-        if any(patches):
-            return patch_edits(patches[0], int(number or 0))
+        for block in _blocks(record):
+            number = part_number(call_id, as_string(block.get("id")))
+            if number is not None and (patch := _patch(block)):
+                return patch_edits(patch, number)
         return block_edits(record, call_id, "input", "old_str", "new_str")
 
 

@@ -75,11 +75,7 @@ class OmpRecords(PiRecords):
         from ...transcripts.edits import argument_edits, diff_edits, patch_edits
 
         message = as_object(record.get("message"))
-        arguments, place = _arguments(message, call_id), 0
-        if not arguments:  # an id of a model may have a colon too
-            id, _, number = call_id.rpartition(":")
-            arguments = _arguments(message, id)
-            place = int(number) if number.isdecimal() else 0
+        arguments, place = _called(message, call_id)
         patch = as_string(arguments.get("input"))
         if patch:
             sections = _sections(patch)
@@ -107,9 +103,15 @@ class OmpBranch(PiBranch):
             self.title = _USER_RANK if source == "user" else _MADE_RANK, text
 
 
-def _arguments(message: Record, call_id: str) -> Record:
-    blocks = objects_of(message.get("content"))
-    return as_object(next((b.get("arguments") for b in blocks if b.get("id") == call_id), None))
+def _called(message: Record, call_id: str) -> tuple[Record, int]:
+    """Return a call's arguments in a message, and the number of the part that `call_id` names."""
+    from ...transcripts.edits import part_number
+
+    for block in objects_of(message.get("content")):
+        number = part_number(call_id, as_string(block.get("id")))
+        if number is not None and block.get("type") == "toolCall":
+            return as_object(block.get("arguments")), number
+    return {}, 0
 
 
 def _uses(message: Record, uses: Iterable[ToolUse]) -> tuple[ToolUse, ...]:
@@ -119,7 +121,7 @@ def _uses(message: Record, uses: Iterable[ToolUse]) -> tuple[ToolUse, ...]:
         if use.kind == "read":
             named.append(ToolUse(use.name, _file_of(use.argument), use.kind, use.call_id))
             continue
-        arguments = _arguments(message, use.call_id)
+        arguments, _ = _called(message, use.call_id)
         patch = as_string(arguments.get("input"))
         if use.kind == "edit" and patch:
             named += RUNTIME.edits_of(use, _patched(patch))

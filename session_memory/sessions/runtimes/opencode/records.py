@@ -26,6 +26,7 @@ _TOOL = b'"data": {"type": "tool"'
 _QUESTION = b'"tool": "question"'
 _REFUSED = b'"error": "The user rejected permission to use this specific tool call with '
 _KINDS = {"edit": "edit", "write": "edit", "multiedit": "edit", "read": "read", "bash": "command"}
+_PATCHES = ("apply_patch", "patch")
 _ARGUMENTS = (
     "filePath",
     "command",
@@ -194,16 +195,16 @@ class OpenCodeRecords(records.Records):
         return as_string(data.get("text")) if data.get("type") == "reasoning" else ""
 
     def edits(self, record: Record, call_id: str) -> list[Edit]:
-        from ...transcripts.edits import argument_edits, patch_edits
+        from ...transcripts.edits import argument_edits, part_number, patch_edits
 
-        base, _, number = call_id.partition(":")
         data = as_object(record.get("data"))
-        if as_string(data.get("callID")) not in (call_id, base):
-            return []
+        number = part_number(call_id, as_string(data.get("callID")))
         given = as_object(as_object(data.get("state")).get("input"))
-        patch = as_string(given.get("patchText"))
-        if patch:
-            return patch_edits(patch, int(number) if number.isdecimal() else 0)
+        patch = _patch(as_string(data.get("tool")), given)
+        if number is not None and patch:
+            return patch_edits(patch, number)
+        if number != 0:
+            return []
         return argument_edits(given, "oldString", "newString", "content")
 
     def time(self, record: Record) -> float | None:
@@ -324,10 +325,15 @@ def _uses(data: Record) -> tuple[ToolUse, ...]:
     """Return the tool uses of a call; for a patch, one for each file."""
     name, call_id = as_string(data.get("tool")), as_string(data.get("callID"))
     given = as_object(data.get("state")).get("input")
-    if name in ("apply_patch", "patch") and isinstance(given, dict):
-        patch = as_string(given.get("patchText")) or as_string(given.get("input"))
-        return patch_uses(ToolUse(name, patch, "edit", call_id))
+    if name in _PATCHES and isinstance(given, dict):
+        return patch_uses(ToolUse(name, _patch(name, given), "edit", call_id))
     return tool_use(name, given, _ARGUMENTS, _KINDS.get(name, "other"), call_id) if name else ()
+
+
+def _patch(tool: str, given: Record) -> str:
+    """Return the patch in a call's arguments; '' for a call of another tool."""
+    patch = given.get("patchText") or given.get("input")
+    return as_string(patch) if tool in _PATCHES else ""
 
 
 def _copied(record: Record) -> tuple[str, str]:
