@@ -34,7 +34,7 @@ for folder, _, names in os.walk(sys.argv[1]):
         os.lstat(f"{folder}/{name}")
 """
 # of each command in multiples of the reference, which takes .07 s for 20,000 sessions
-LIMITS = {"proof": 42.0, "costs": 42.0, "": 6.5, "ingest": 4.0, "search test build": 4.0}
+LIMITS = {"proof": 42.0, "costs": 42.0, "": 5.5, "ingest": 4.0, "search test build": 4.0}
 
 
 def main(

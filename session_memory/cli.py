@@ -23,6 +23,7 @@ _PLACES = {name: place for rows in HEADINGS.values() for name, place in rows.ite
 COMMANDS = tuple(_PLACES)
 _OF_COMPLETION = "__complete"  # what the scripts of `completion` call
 _ALL = "all"  # after `help`
+_VERSION = f"{NAME} {__version__}"
 _WITHOUT_END = ("host", "page", "watch")
 _LONG_RUNNING = (*_WITHOUT_END, "mcp", "process")
 ABOUT = (
@@ -84,6 +85,9 @@ def _run(words: list[str]) -> int:
         return show_overview()
     if words[0] in ("-h", "--help", "help"):
         return _help(words[1:] if words[0] == "help" else [])
+    if words[0] == "--version":  # the parser of all commands would load their modules
+        Terminal(os.environ).line(_VERSION)
+        return 0
     name, *command_words = *ALIASES.get(words[0], (words[0],)), *words[1:]
     if name not in COMMANDS:
         if not name.startswith("-"):
@@ -199,7 +203,7 @@ def parser_of(name: str, called: str = "") -> _Parser:
 def parser_of_all() -> argparse.ArgumentParser:
     """Return a parser with every subcommand, for completion."""
     parser = _Parser(prog=NAME, description=ABOUT, formatter_class=_help_formatter)
-    parser.add_argument("--version", action="version", version=f"{NAME} {__version__}")
+    parser.add_argument("--version", action="version", version=_VERSION)
     commands = parser.add_subparsers(
         title=f"commands ({NAME} COMMAND --help shows details)", metavar="COMMAND [OPTIONS]"
     )

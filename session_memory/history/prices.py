@@ -10,10 +10,8 @@ import re
 import time
 from collections.abc import Mapping
 from functools import lru_cache
-from http.client import HTTPException
 from math import isfinite
 from typing import Any
-from urllib.request import urlopen
 
 from ..common.errors import SessionMemoryError
 from ..common.system.files import read_whole, write_atomically
@@ -87,6 +85,9 @@ def update_prices(address: str = SOURCE) -> int:
     stay."""
     if not address.startswith(("https://", "http://")):
         raise PricesError(f"{address}: not an address", "give one that begins with https://")
+    from http.client import HTTPException  # with urlopen 10 ms
+    from urllib.request import urlopen
+
     try:
         with urlopen(address, timeout=TIMEOUT_SECONDS) as answer:
             content = answer.read(MOST_BYTES + 1)

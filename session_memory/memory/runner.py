@@ -12,7 +12,7 @@ from ..history.prices import Prices, all_prices, cost
 from ..history.store.location import StoreLocation
 from ..history.store.sqlite.queue import ConversationPart, Retry, StoredQueue
 from ..sessions.settings.homes import ENV_GUARD
-from ..sessions.settings.sections import MemorySettings, memory_settings
+from ..sessions.settings.sections import MemorySettings
 from .entry_points import KIND, noted_strategies
 from .folders import strategies_directory
 from .queue import PartResult, Queue, estimate_of, unfit
@@ -45,7 +45,7 @@ class StrategyRun:
     `missing` has the strategies that failed to load, with the reason."""
 
     def __init__(self, location: StoreLocation, ids: Sequence[str], writer: MemoryWriter) -> None:
-        self.settings = settings_of(location)
+        self.settings = location.memory_settings
         self.work = StoredQueue(location.database, location.rules, location.visible)
         self.budget = TokenBudget(
             self.work.accounts,
@@ -133,11 +133,6 @@ class StrategyRun:
         except ConversationBudgetError as error:
             reason, usage = str(error), Usage()
         return PlannedPart(piece, reason, usage, cost(usage, prices))
-
-
-def settings_of(location: StoreLocation) -> MemorySettings:
-    """Return the section `memories` of the store's home."""
-    return memory_settings(location.home.settings().memories)
 
 
 @contextmanager

@@ -19,7 +19,6 @@ from ..history.store.refresh import Note, open_store, refresh
 from ..history.store.rules import StoreRules
 from ..history.store.sqlite.engine import SqliteStore
 from ..history.store.values import ENTRY_ROLES, Conversation, Filter, StoredEntry
-from ..sessions.settings.sections import memory_settings
 from .folders import folder_of, is_untrusted
 from .format import BY_AGENT, BY_PERSON, new_memory
 from .library import Library, library_of, open_index
@@ -113,7 +112,7 @@ class MemoryWriter:
 
 def memory_writer(location: StoreLocation) -> MemoryWriter:
     """Return the writer for memories made of a store's conversations."""
-    settings = memory_settings(location.home.settings().memories)
+    settings = location.memory_settings
     return MemoryWriter(
         location.database,
         partial(folder_of, location),

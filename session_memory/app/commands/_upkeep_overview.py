@@ -9,7 +9,6 @@ from ...common.text.format import counted
 from ...common.text.sanitize import for_prompt
 from ...common.text.timestamps import now_milliseconds
 from ...history.prices import all_prices, cost
-from ...history.store.ingest.intake import Pending, pending
 from ...history.store.ingest.sources import FOREIGN
 from ...history.store.location import StoreLocation
 from ...history.store.sqlite.engine import SqliteStore
@@ -17,7 +16,6 @@ from ...history.store.sqlite.queue import Retry, StoredQueue
 from ...history.store.sqlite.queue_database import day_of
 from ...history.store.sqlite.queue_file import UnreadableQueueError
 from ...history.store.sqlite.unchanged import count_unchanged
-from ...memory.runner import settings_of
 
 WEEK_DAYS = 7
 _DAY_MILLISECONDS = 24 * 3600 * 1000
@@ -55,11 +53,7 @@ def waiting(store: SqliteStore, location: StoreLocation) -> tuple[Waiting, Spent
     Raises DatabaseError."""
     with store.explained():
         unchanged = count_unchanged(store.connection, location, now_milliseconds())
-    new = (
-        pending(store, [directory for directory in location.watched if directory.is_expected()])
-        if unchanged is None
-        else Pending(0, 0, unchanged)
-    )
+    files, size = (0, 0) if unchanged is not None else _pending(store, location)
     unread = {
         f"{file.root}/{key}": file.problem
         for home in sorted({directory.home for directory in location.watched})
@@ -69,19 +63,28 @@ def waiting(store: SqliteStore, location: StoreLocation) -> tuple[Waiting, Spent
     try:
         each, retries, spent = _in_queue(location)
     except UnreadableQueueError as error:
-        return Waiting(new.files, new.bytes, {}, [], unread), None, [f"{error}; {error.hint}"]
-    return Waiting(new.files, new.bytes, each, retries, unread), spent, []
+        return Waiting(files, size, {}, [], unread), None, [f"{error}; {error.hint}"]
+    return Waiting(files, size, each, retries, unread), spent, []
+
+
+def _pending(store: SqliteStore, location: StoreLocation) -> tuple[int, int]:
+    """Return the number of files with new content, and their bytes."""
+    from ...history.store.ingest.intake import pending  # imported late: usually nothing is new
+
+    expected = [directory for directory in location.watched if directory.is_expected()]
+    new = pending(store, expected)
+    return new.files, new.bytes
 
 
 def _in_queue(location: StoreLocation) -> tuple[dict[str, int], list[str], Spent]:
     now = now_milliseconds()
     with closing(StoredQueue(location.database, location.rules, location.visible)) as queue:
-        strategies = settings_of(location).strategies
+        strategies = location.memory_settings.strategies
         each = {id: queue.count_waiting(id, now) for id in strategies}
         retries = [line for id in strategies for line in retry_lines(queue.retries(id, now))]
         week = queue.accounts.by_model(day_of(now - (WEEK_DAYS - 1) * _DAY_MILLISECONDS))
         today = queue.accounts.by_model(day_of(now))
-    prices = all_prices(settings_of(location).prices)
+    prices = all_prices(location.memory_settings.prices) if week else {}
     costs = {usage.model: cost(usage, prices) for usage in week}
     spent = Spent(
         sum(usage.tokens for usage in today),

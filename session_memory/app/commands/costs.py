@@ -18,7 +18,6 @@ from ...history.store.sqlite.counted_files import CountedFiles
 from ...history.store.sqlite.queue_file import UnreadableQueueError
 from ...history.store.values import Filter
 from ...history.told import told_tokens
-from ...memory.runner import settings_of
 from .arguments import add_common
 from .opened_store import OpenStore, check_names, on_store, refresh, wanted_of
 from .output import brief
@@ -80,7 +79,7 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 def _show_counted(opened: OpenStore, arguments: argparse.Namespace) -> int:
     wanted = wanted_of(opened, arguments)
-    prices = all_prices(settings_of(opened.location).prices)
+    prices = all_prices(opened.location.memory_settings.prices)
     sessions = SessionFiles(opened.location.watched, opened.store, wanted)
     if not sessions.conversations:
         check_names(opened, wanted)

@@ -20,7 +20,6 @@ from ...extension_points import EXPORT_FORMATS
 from ...history.export import WITHHELD, Exported, ExportHead, as_filtered, export
 from ...history.store.values import Conversation, Filter
 from ...history.trajectory import trajectory_of
-from ...memory.runner import settings_of
 from ...sessions.settings.sections import Filtering
 from ._picker import picked_session
 from .arguments import NO_LIMIT, add_home, add_private, add_project, filter_of
@@ -142,7 +141,7 @@ def _preview(opened: OpenStore, out: str, ids: Sequence[int]) -> int:
 
 def as_filtered_here(exported: Iterable[Exported], head: ExportHead) -> Iterator[str]:
     """Return the conversations, filtered as for the strategies of the store at `head.location`."""
-    filtering = settings_of(head.location).filtering if head.location else Filtering()
+    filtering = head.location.memory_settings.filtering if head.location else Filtering()
     return as_filtered(exported, filtering, head.location)
 
 

@@ -16,7 +16,6 @@ from ...common.system.terminal import Result, Terminal, print_error
 from ...common.text.format import one_line
 from ...common.text.sanitize import for_prompt
 from ...history.store.location import StoreLocation, find_location
-from ...sessions.settings.sections import memory_settings
 from ._packages import missing_packages
 from .graphs import is_there, project_here, search_graph
 from .values import GraphFact
@@ -88,7 +87,7 @@ class FoundFacts(Result):
 
 
 def _strategies(location: StoreLocation) -> Sequence[str]:
-    return memory_settings(location.home.settings().memories).strategies
+    return location.memory_settings.strategies
 
 
 def _steps_before(location: StoreLocation) -> str:

@@ -27,14 +27,13 @@ NO_FACTS = (
 def is_offered(backend: Backend) -> bool:
     """Return whether the agent's home fills a knowledge graph and its packages are installed."""
     from ...history.store.location import find_location
-    from ...sessions.settings.sections import memory_settings
     from ._packages import missing_packages
 
     if missing_packages():
         return False
     try:
         location = find_location(backend.path, backend.environ)
-        return "graphiti" in memory_settings(location.home.settings().memories).strategies
+        return "graphiti" in location.memory_settings.strategies
     except SessionMemoryError:  # invalid settings, which `doctor` reports
         return False
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from ...app.commands import export
 from ...app.commands.arguments import add_home
-from ...app.commands.doctor import examine
+from ...app.commands.hooks_check import examine
 from ...app.install.program_checks import WRONG
 from ...awareness.events.log import notices
 from ...awareness.install.ledger import InstallLedger

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from glob import escape, glob
 from typing import NamedTuple
@@ -62,16 +62,7 @@ def deletions(
         deletion = runtime.backup.deletion(config_dir, known)
         if deletion.days is None and not deletion.traps:
             continue
-        times = []
-        # another rule needs more than the status
-        is_by_status = type(runtime.backup).last_used is Backup.last_used
-        for path in runtime.backup.transcripts(config_dir):
-            with suppress(OSError):
-                times.append(
-                    by_path[path].st_mtime
-                    if is_by_status and path in by_path
-                    else runtime.backup.last_used(path)
-                )
+        times = list(_times_of_last_use(runtime.backup, config_dir, by_path))
         if times and deletion.days is not None:
             until = now - (deletion.days - SOON_DAYS) * DAY_SECONDS
             soon = sum(deleted_at < until for deleted_at in times)
@@ -82,6 +73,19 @@ def deletions(
                 )
             )
     return listed
+
+
+def _times_of_last_use(
+    backup: Backup, config_dir: str, statuses: Mapping[str, os.stat_result]
+) -> Iterator[float]:
+    # another rule needs more than the status
+    known = statuses if type(backup).last_used is Backup.last_used else {}
+    for path in backup.transcripts(config_dir):
+        if path in known:
+            yield known[path].st_mtime
+        else:
+            with suppress(OSError):
+                yield backup.last_used(path)
 
 
 def deletion_lines(listed: Iterable[RuntimeDeletion]) -> list[str]:

@@ -17,7 +17,13 @@ from ...sessions.settings import homes
 from ...sessions.settings.homes import ENV_DIR, Home
 from ...sessions.settings.host_layout import GLOBAL, Layout
 from ...sessions.settings.registry import agent_home, is_registered_host, unregistered_home
-from ...sessions.settings.sections import StoreSettings, is_inside, store_settings
+from ...sessions.settings.sections import (
+    MemorySettings,
+    StoreSettings,
+    is_inside,
+    memory_settings,
+    store_settings,
+)
 from .ingest.sources import DEEPEST, SourceDirectory, SourceFile
 from .rules import ReadRules
 from .values import Conversation, Visible
@@ -68,6 +74,11 @@ class StoreLocation(NamedTuple):
         if self.visible is not None:
             return list(self.visible)
         return list(dict.fromkeys(watched.home for watched in self.watched)) or [""]
+
+    @property
+    def memory_settings(self) -> MemorySettings:
+        """Return the section `memories` of the store's home. Raises ConfigError."""
+        return memory_settings(self.home.settings().memories)
 
     @property
     def caller_home(self) -> Home:

@@ -214,13 +214,13 @@ def _names(
     candidates: list[Candidate], former: Mapping[str, Mapping[str, Sequence[str]]]
 ) -> dict[str, tuple[str, ...]]:
     """Return the present and former names of sessions, by the paths of their transcripts."""
-    return {
-        session.path: (
-            session.name or session.key,
-            *former.get(home.root, {}).get(runtime.session_id_of(session.path), ()),
-        )
-        for session, runtime, home in candidates
+    names: dict[str, tuple[str, ...]] = {
+        session.path: (session.name or session.key,) for session, _, _ in candidates
     }
+    for session, runtime, home in candidates if former else ():
+        id = runtime.session_id_of(session.path)
+        names[session.path] += tuple(former.get(home.root, {}).get(id, ()))
+    return names
 
 
 def _latest(candidates: list[Candidate], wanted: _Wanted) -> list[tuple[os.stat_result, Candidate]]:

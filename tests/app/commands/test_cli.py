@@ -13,6 +13,7 @@ import pytest
 from records import exchange, user
 from store_scene import COMMAND, MONDAY, ROOT, StoreUser
 
+from session_memory import __version__
 from session_memory.app.commands.arguments import point_in_time
 from session_memory.app.commands.output import moment
 from session_memory.app.tools.permissions import LOOKUPS
@@ -43,6 +44,16 @@ def test_help_and_version_need_no_package(machine):
         )
         done = machine.run_command(sys.executable, "-I", "-S", "-c", code)
         assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_version_is_told_without_loading_a_command(machine: StoreUser) -> None:
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from session_memory.cli import main; "
+        "main(['--version']); print(*sorted(sys.modules), sep='\\n')"
+    )
+    told, *modules = machine.run_command(sys.executable, "-c", code).stdout.splitlines()
+    assert told == f"session-memory {__version__}"
+    assert [name for name in modules if name.startswith("session_memory.app")] == []
 
 
 def test_former_names_of_commands_still_work_and_are_not_listed(machine):

@@ -27,7 +27,6 @@ from ....history.store.sqlite.counted_files import CountedFiles
 from ....history.store.sqlite.queue_file import UnreadableQueueError
 from ....history.store.values import Conversation, Filter
 from ....history.titles import Titles
-from ....memory.runner import settings_of
 from .._choices import chosen_of, filters, period, places
 from .._labels import shown_runtime
 from .._page_request import PageRequest
@@ -85,7 +84,7 @@ def _counted(request: PageRequest) -> dict[str, Any]:
     `chart` has a CostBar for every day, or for every month or year if the period is longer than a
     year; `unit` names which. `parts` are the names in it, the most expensive first."""
     _, since = period(request, DEFAULT_PERIOD)
-    prices = all_prices(settings_of(request.location).prices)
+    prices = all_prices(request.location.memory_settings.prices)
     directories = places(request).directories
     wanted = Filter(directories=directories, since=since, runtime=request.one("runtime"))
     sessions = SessionFiles(request.location.watched, request.store, wanted)

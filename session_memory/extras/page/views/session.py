@@ -23,7 +23,6 @@ from ....history.store.values import TOOL_ROLE, Conversation, Filter, StoredEntr
 from ....history.titles import Titles
 from ....memory.library import open_index
 from ....memory.memory_index import MemoryFilter
-from ....memory.runner import settings_of
 from ....sessions.runtimes.table import all_runtimes
 from ....sessions.transcripts.earlier_paths import present_directory
 from ....sessions.transcripts.reader import is_request
@@ -105,7 +104,7 @@ def _cost(request: PageRequest) -> dict[str, Any]:
     conversations = _conversations(request)
     latest = conversations[-1]
     file = request.location.transcript_of(latest)
-    prices = all_prices(settings_of(request.location).prices)
+    prices = all_prices(request.location.memory_settings.prices)
     all_expenses = expenses(
         [(file, latest)] if file else [], prices, lambda *_: None, CountedFiles(request.store)
     )
