@@ -4,7 +4,7 @@ Nothing is written or created, and no lock outlasts a read."""
 
 from __future__ import annotations
 
-from ...common.system.files import irregular, is_file, path_stamp
+from ...common.system.files import irregular, is_file, path_stamp, status_at
 from ...common.system.quick_sqlite import Error, connect
 
 TYPE_CHECKING = False
@@ -30,7 +30,8 @@ class DatabaseOfSessions:
 
     Raises sqlite3.Error if it cannot be read at the moment. Without a write-ahead log nobody is
     writing, so the file is read without one; SQLite would otherwise create a log. If a log appears
-    meanwhile, the results may be wrong (`is_same`)."""
+    meanwhile, the results may be wrong (`is_same`). On file systems that do not support this log,
+    a journal has the earlier content of a change that is being written, or was broken off."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -41,6 +42,8 @@ class DatabaseOfSessions:
         if irregular(self._path):  # SQLite would wait for ever for a FIFO's writer
             raise Error(f"not a regular file: {irregular(self._path)}")
         name = self._path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+        if self._is_still and self._has_journal:
+            raise Error("a change is not finished")
         mode = "mode=ro&immutable=1" if self._is_still else "mode=ro"
         self.connection: Connection = connect(
             f"file:{name}?{mode}", uri=True, timeout=0, isolation_level=None
@@ -61,10 +64,17 @@ class DatabaseOfSessions:
             self.connection.execute("COMMIT")
 
     @property
+    def _has_journal(self) -> bool:
+        status = status_at(f"{self._path}-journal")
+        return status is not None and status.st_size > 0
+
+    @property
     def is_same(self) -> bool:
         """Return whether the results are still valid."""
         return not self._is_still or (
-            not is_file(self._path + "-wal") and path_stamp(self._path) == self._stamp
+            not is_file(self._path + "-wal")
+            and not self._has_journal
+            and path_stamp(self._path) == self._stamp
         )
 
     def strings(self, statement: str, *values: object) -> list[str]:

@@ -213,6 +213,53 @@ def test_a_branch_repeats_nothing_if_the_rows_of_its_original_are_replaced(perso
     assert person.told(branch) == ["two", "second"]
 
 
+@pytest.mark.parametrize("is_rebuilt", [False, True])
+def test_a_branch_repeats_nothing_that_was_undone_in_its_original_later(
+    person: Person, is_rebuilt: bool
+) -> None:
+    session = person.exchange()
+    person.database.exchange(session, "two", "second")
+    branch = person.database.branch(session)
+    person.database.exchange(branch, "three", "third")
+    if is_rebuilt:
+        assert person.told(branch) == ["three", "third"]
+        person.mirror(branch).unlink()
+    person.database.undo(session, "two")
+    person.database.exchange(session, "four", "fourth")
+    assert person.told(branch) == ["three", "third"]
+
+
+def test_a_branch_repeats_nothing_of_an_original_that_was_undone_whole(person: Person) -> None:
+    session = person.exchange()
+    branch = person.database.branch(session)
+    person.database.undo(session, "one")
+    assert person.told(branch) == []
+    person.database.exchange(branch, "three", "third")
+    assert person.told(branch) == ["three", "third"]
+
+
+def test_a_branch_does_not_repeat_an_undone_prompt_without_an_answer(person: Person) -> None:
+    session = person.exchange()
+    person.database.message(session, "user", "two")
+    branch = person.database.branch(session)
+    person.database.undo(session, "two")
+    person.database.exchange(branch, "three", "third")
+    assert person.told(branch) == ["three", "third"]
+
+
+def test_a_prompt_that_was_undone_before_a_branch_may_be_asked_there_again(person: Person) -> None:
+    session = person.exchange()
+    person.database.exchange(session, "two", "second")
+    person.database.undo(session, "two")
+    branch = person.database.branch(session)
+    person.database.message(branch, "user", "two")
+    assert person.told(branch) == []
+    person.database.message(branch, "assistant", "another answer")
+    assert person.told(branch) == ["two", "another answer"]
+    person.database.exchange(branch, "one", "first")
+    assert person.told(branch)[2:] == ["one", "first"]
+
+
 def test_a_compaction_that_goes_on_in_another_session_repeats_nothing(person: Person) -> None:
     session = person.exchange()
     person.database.exchange(session, "two", "second")
@@ -432,6 +479,20 @@ def test_a_rule_for_either_directory_hides_a_session_that_moved(
         assert "apples" not in person.mirror(each).read_text()
 
 
+@pytest.mark.parametrize("hidden", ["/srv/app", "/srv/other"])
+def test_a_rule_for_the_directory_of_its_parent_hides_a_sub_agent_elsewhere(
+    person: Person, hidden: str
+) -> None:
+    person.config(f"directories:\n  {hidden}: {{ignore: true}}\n")
+    session = person.exchange("count the apples", "three apples")
+    helper = person.database.sub_agent(session)
+    person.database.run("UPDATE sessions SET cwd = '/srv/other' WHERE id = ?", helper)
+    time.sleep(0.01)
+    person.database.exchange(helper, "eat the apples", "they are eaten")  # it is read first
+    person.refresh(everything=True)
+    assert "apples" not in person.mirror(helper).read_text()
+
+
 def test_replaced_rows_are_not_doubled_if_reading_ends_half_way(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -506,6 +567,38 @@ def test_a_database_of_another_version_is_named(person: Person) -> None:
     ((name, why),) = set(unread(str(person.root)))
     assert name == "state.db"
     assert why.endswith("its tables are of another Hermes: update session-memory")
+
+
+def test_a_change_that_is_not_finished_is_not_read_without_a_log(person: Person) -> None:
+    """Where SQLite's log does not work, as on network file systems, Hermes goes without."""
+    session = person.exchange()
+    person.database.run("PRAGMA journal_mode = delete")
+    assert person.told(session) == ["one", "first"]
+    with closing(sqlite3.connect(person.database.path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA cache_size = 1")  # writes before the end
+        connection.execute("BEGIN")
+        connection.execute("UPDATE messages SET active = 0 WHERE content = 'first'")
+        row = "INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, 'user', ?, ?)"
+        for number in range(40):
+            connection.execute(row, (session, f"{number} " * 2000, time.time()))
+        assert Path(f"{person.database.path}-journal").stat().st_size > 0
+        assert person.told(session) == ["one", "first"]
+        connection.execute("ROLLBACK")
+    person.database.exchange(session, "two", "second")
+    assert person.told(session) == ["one", "first", "two", "second"]
+
+
+def test_a_later_title_of_a_session_is_kept(person: Person) -> None:
+    session = person.exchange()
+
+    def stamps() -> list[list[int]]:
+        kept = HERMES.backup.sessions(str(person.directory))
+        return [file.stamp for files in kept for file in files.files]
+
+    before = stamps()
+    assert stamps() == before
+    person.database.run("UPDATE sessions SET title = 'Count the apples' WHERE id = ?", session)
+    assert stamps() != before
 
 
 def test_a_database_before_rows_had_states_is_read(person: Person) -> None:

@@ -41,9 +41,8 @@ class HermesBackup(Backup):
         try:
             with HermesDatabase(path) as database:
                 sessions = database.sessions_since(0) if database.is_known else []
-                ends = [database.extent(session.id) for session in sessions]
+                stamps = [database.stamp(session) for session in sessions]
         except Error as error:
             raise OSError(f"{path}: {error}") from error
-        for session, end in zip(sessions, ends):
-            stamp = [*end, session.updated * 1_000_000]
+        for session, stamp in zip(sessions, stamps):
             yield FilesOfSession(session.id, [KeptMessages(path, session.id, stamp)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from zlib import crc32
+
 from .._database import DatabaseOfSessions, Error
 from .rows import HermesSession
 
@@ -108,8 +110,15 @@ class HermesDatabase(DatabaseOfSessions):
 
         Rows that a person undid are left out; a compaction leaves the earlier rows valid."""
         is_valid = "AND (active = 1 OR compacted = 1)" if self._has_states else ""
+        return self._numbers(session_id, first, last, is_valid)
+
+    def all_numbers(self, session_id: str, first: int, last: int = LAST) -> list[int]:
+        """Return `numbers`, with rows that a person undid."""
+        return self._numbers(session_id, first, last, "")
+
+    def _numbers(self, session_id: str, first: int, last: int, condition: str) -> list[int]:
         statement = (
-            f"SELECT id FROM messages WHERE session_id = ? AND id BETWEEN ? AND ? {is_valid}"
+            f"SELECT id FROM messages WHERE session_id = ? AND id BETWEEN ? AND ? {condition}"
         )
         rows = self.connection.execute(statement, (session_id, first, last))
         return sorted([number for (number,) in rows])
@@ -134,10 +143,14 @@ class HermesDatabase(DatabaseOfSessions):
         for number in self.numbers(session_id, 0):
             yield from self.rows_of("SELECT * FROM messages WHERE id = ?", number)
 
-    def extent(self, session_id: str) -> tuple[int, int]:
-        """Return the number of the session's last row, and how many rows it has."""
-        numbers = self.numbers(session_id, 0)
-        return (numbers[-1] if numbers else 0, len(numbers))
+    def stamp(self, changed: ChangedSession) -> list[int]:
+        """Return numbers that differ once a session's messages or its title have changed.
+
+        The third one is the time of its last message, in nanoseconds since 1970."""
+        numbers, session = self.numbers(changed.id, 0), self.session(changed.id)
+        title = crc32(session.title.encode("utf-8", "replace")) if session else 0
+        last = numbers[-1] if numbers else 0
+        return [last, len(numbers), changed.updated * 1_000_000, title]
 
     def message(self, number: int) -> Row:
         return self._row("messages", number)

@@ -64,7 +64,8 @@ class _Sessions(MirroredDatabase):
         exclusion, directory = self.mirrors.exclusion, place.directory
         top = place.parent or session.id
         folder = self._folder(directory, top)
-        directories = dict.fromkeys((directory, _directory_of(f"{folder}/{top}.jsonl")))
+        of_mirror = _directory_of(f"{folder}/{top}.jsonl")
+        directories = dict.fromkeys((directory, of_mirror, *place.directories))
         folder += f"/{place.parent}" if place.parent else ""
         is_excluded = any(
             [exclusion.hides(each, *place.ids, *place.titles) for each in directories]
@@ -126,8 +127,8 @@ class _Place:
             below = above
         self.ids = [each.id for each in same]
         self.titles = [each.title for each in same]
-        directories = [each.directory for each in (session, *ancestors)]
-        self.directory = next(filter(None, directories), "")
+        self.directories = [each.directory for each in same if each.directory]
+        self.directory = next(filter(None, [each.directory for each in (session, *ancestors)]), "")
         self.parent = ""
         if session.is_of_subagent:
             starters = [each.id for each in same if not each.is_of_subagent and is_name(each.id)]
@@ -180,7 +181,7 @@ class _Addition:
         Its later rows are younger than the copies, unless all its rows were replaced since."""
         numbers = self._database.numbers(self._session.id, 0)
         last = numbers[0] - 1 if numbers else LAST
-        return last if self._database.numbers(original, 0, last) else LAST
+        return last if self._database.all_numbers(original, 0, last) else LAST
 
     @property
     def compares(self) -> bool:
@@ -208,7 +209,10 @@ class _Addition:
             self._known, self._compared = _lines_in(self._compared), ""
         for number in self.numbers[begin:end]:
             message = HermesMessage(self._database.message(number))
-            line = self._line(message)
+            try:
+                line = self._line(message)
+            except _UnansweredError:
+                break
             self.mark["last"] = number
             if line is None or self._is_known(line):
                 continue
@@ -237,17 +241,35 @@ class _Addition:
         return message.line(self._session, above if role == message.role == "user" else last)
 
     def _is_copy(self, message: HermesMessage) -> bool:
-        """Check if a message is a copy of the next one that a compaction kept, or of any later one."""
+        """Check if a message is a copy of the next one that a compaction kept, or of any later one.
+
+        The original may have been undone since."""
+        original, at, last = self.mark["copied"]
         if self._originals is None:
-            original, at, last = self.mark["copied"]
-            numbers = self._database.numbers(original, at + 1, last)
-            self._originals = (HermesMessage(self._database.message(number)) for number in numbers)
-        for original_message in self._originals:
-            if original_message.key[: len(message.key)] == message.key:
-                original, _, last = self.mark["copied"]
-                self.mark["copied"] = [original, original_message.number, last]
-                return True
-        return False
+            self._originals = self._messages_after(at)
+        copied = _equal(message, self._originals)
+        if copied is None or (copied.is_undone and self._is_asked_again(message, copied.number)):
+            return False
+        self.mark["copied"] = [original, copied.number, last]
+        return True
+
+    def _messages_after(self, number: int) -> Iterator[HermesMessage]:
+        """Yield the messages after this number that may have been copied, with those undone."""
+        original, _, last = self.mark["copied"]
+        for each in self._database.all_numbers(original, number + 1, last):
+            yield HermesMessage(self._database.message(each))
+
+    def _is_asked_again(self, message: HermesMessage, undone: int) -> bool:
+        """Check if a message repeats the prompt of the row `undone`, and has another answer.
+
+        Raises _UnansweredError if the answer is not known yet."""
+        if message.role != "user":
+            return False
+        later = self._database.numbers(self._session.id, message.number + 1)
+        if not later:
+            raise _UnansweredError
+        answer = HermesMessage(self._database.message(later[0]))
+        return answer.role != "user" and _equal(answer, self._messages_after(undone)) is None
 
     def _is_known(self, line: Record) -> bool:
         """Check if the mirror has a line already, under another number."""
@@ -265,6 +287,18 @@ class _Addition:
         if self._known:
             yield {"type": "taken_back", "number": self._known[0]["number"]}
             self._known = []
+
+
+class _UnansweredError(Exception):
+    """A message cannot be judged before the next one is there."""
+
+
+def _equal(message: HermesMessage, others: Iterator[HermesMessage]) -> HermesMessage | None:
+    """Return the next one of the others with the same content; None if there is none."""
+    for other in others:
+        if other.key[: len(message.key)] == message.key:
+            return other
+    return None
 
 
 def _directory_of(path: str) -> str:

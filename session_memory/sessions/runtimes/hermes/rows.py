@@ -108,6 +108,7 @@ class HermesMessage:
         self.seconds = _seconds(row.get("timestamp"))
         self.role = as_string(row.get("role"))
         self.text = _text_of(row.get("content"))
+        self.is_undone = row.get("active") == 0 and not row.get("compacted")
         self._row = row
         calls = row.get("tool_calls")
         self._calls = objects_of(_list_in(calls)) if isinstance(calls, str) and calls else []
