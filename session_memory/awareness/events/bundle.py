@@ -89,6 +89,7 @@ _PARTS = (
     ("awareness.activity.collisions._git",),
     ("awareness.activity.collisions._losses",),
     ("awareness.activity._commands",),
+    ("common.text.secrets.assignments",),
     ("common.text.secrets.scan",),
     ("awareness.activity._same_task", "common.text.task_names", "sessions.transcripts.turns"),
     ("common.text.shell_effects", "common.text.shell_names"),

@@ -192,6 +192,11 @@ def test_what_redacts_a_secret_is_in_the_bundle(built, plain):
     assert list((built.root / "session_memory").rglob("*.pyc")) == []
 
 
+def test_regexes_are_not_loaded_with_what_reads_an_assignment(built):
+    groups = [{module[0].rpartition(".")[2] for module in group[2]} for group in groups_of(built)]
+    assert [group for group in groups if "assignments" in group] == [{"assignments"}]
+
+
 def test_a_runtime_is_loaded_with_no_module_that_others_import(built):
     groups = groups_of(built)
     for _, _, modules in groups:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import subprocess
 import sys
 import time
@@ -18,12 +19,13 @@ from share import some
 from text_scene import RULES, Sample, fill, samples
 
 from session_memory.common.text.sanitize import quotable
-from session_memory.common.text.secrets import assignments, redaction, scan
+from session_memory.common.text.secrets import assignments, redaction, rules, scan
 from session_memory.common.text.secrets.redaction import (
     Secret,
     find_secrets,
     redact,
     redact_all,
+    spots,
 )
 from session_memory.common.text.secrets.rules import SecretRule
 
@@ -408,6 +410,30 @@ class TestCost:
         others = {name for name in done.stdout.split() if not name.startswith("session_memory")}
         assert others <= {"__future__", *sys.builtin_module_names}
         assert "session_memory.common.text.secrets.scan" not in done.stdout
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "grep pattern=buffer docs/camewu_path2.sql",
+            "2 uses of $HOME/.cache/app_1 and $1 in it",
+            "see lines 1650-1710 and 1998-2004 of it",
+            "type /login, then choose model-3.5 or 4",
+            "the last login() of v2.1: it failed 3 times",
+            '{"kty": "RSA", "id": "abcdefghijklmnopqrstuvw"}',
+            "see https://example.org/a/b and write to me@example.org",
+            "export OPENAI_API_KEY=your-key-here",
+            "Authorizations and cookies4all",
+            "an error in BearerTokens2 of it",
+        ],
+    )
+    def test_text_that_only_resembles_a_secret_needs_no_regex(self, text):
+        assert not spots(text)
+
+    @pytest.mark.parametrize("name", sorted(scan.CLASSES.keys() & rules.CLASSES.keys()))
+    def test_the_characters_of_a_class_are_those_of_its_regex(self, name):
+        regex = scan.CLASSES[name].partition("{")[0]
+        matching = {chr(code) for code in range(256) if re.match(f"(?a){regex}", chr(code))}
+        assert matching == set(rules.CLASSES[name])
 
     def test_a_bare_interpreter_finds_what_one_does_that_has_loaded_the_search(self):
         texts = [sample.text for sample in samples(9)]

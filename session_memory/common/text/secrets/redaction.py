@@ -59,10 +59,14 @@ PASSWORD_WITHIN = 240
 ENDS_OF_WORDS = b".,:;)(\"'`"
 LETTERS_AND_ENDS = LETTERS.encode() + b".,:;)(\"'`-/_"
 NEAR = 500
+AS_URLS = bytes.maketrans(b"\t\n\r\f\v\"'`<>\\", b" " * 11)
 COMMAND_WITHIN = 300  # characters between the name of a command and its option
 ENDS_OF_COMMANDS = (b"\n", b"\\n", b"|", b";", b" && ")
 ENDS_OF_ESCAPES = b"bfm0123456789"
 UUID_LENGTH = 36
+# Words of an assigned name, and parts of a value for them that is a placeholder (see _judge.py)
+KEYS = ("secret", "token", "key")
+PLACEHOLDERS = ("example", "placeholder", "redacted", "changeme", "your-", "your_", "...", "***")
 BLOCK = 1 << 15  # characters that are searched for roots at once
 # Characters: of texts that get one look, and of the longest of them
 TOGETHER = 32_000
@@ -294,11 +298,12 @@ def _find_tokens(
     joined = b" ".join(runs) if rows else b""
     for number, keyword in rows:
         if keyword in joined:
-            is_inside = rule(number).form == "inside"
+            row, length = rule(number), len(keyword)
+            is_inside = row.form == "inside"
             candidates.rules += [
                 (number, at)
                 for at in _places(shadow, keyword)
-                if is_inside or _begins_word(shadow, at)
+                if (is_inside or _begins_word(shadow, at)) and row.may_follow(shadow, at + length)
             ]
 
 
@@ -403,11 +408,14 @@ def _find_places(candidates: Spots, text: str, small: bytes) -> dict[int, bool]:
                     elif number == GATE:
                         gates.add(keyword)
                     else:
-                        _add_place(candidates, number, at, small, base + mark)
+                        _add_place(candidates, number, small, at, keyword, base + mark)
             mark = marks.find(1, mark + 1)
     for gate in gates:
         candidates.rules += [
-            (number, at) for number, keyword in TABLES.gates[gate] for at in _places(small, keyword)
+            (number, at)
+            for number, keyword in TABLES.gates[gate]
+            for at in _places(small, keyword)
+            if not (rule(number).begins_word and _ends_word(small, at))
         ]
     if not text.isascii():
         _add_foreign_words(candidates, text)
@@ -428,16 +436,32 @@ def _rows_at(beginning: bytes) -> list[Row]:
     return rows
 
 
-def _add_place(candidates: Spots, number: int, at: int, small: bytes, root: int) -> None:
+def _add_place(
+    candidates: Spots, number: int, small: bytes, at: int, keyword: bytes, root: int
+) -> None:
     """Add a rule's keyword, at `at` and with its root at `root`, if its surroundings fit."""
     row = rule(number)
     if row.form == "command":
         if _stands_behind(small, at, row.gate.encode().split(b"|")):
             candidates.rules.append((number, at + 1))
-    elif small.find(row.near, at, at + NEAR) >= 0 and (
-        row.judge not in ("prose", "password") or _holds_password(small, root)
+    elif (
+        row.may_follow(small, at + len(keyword))
+        and small.find(row.near, at, at + NEAR) >= 0
+        and (not row.within_url or row.within_url in _rest_of_url(small, at))
+        and (row.judge not in ("prose", "password") or _holds_password(small, root))
     ):
         candidates.rules.append((number, at))
+
+
+def _rest_of_url(text: bytes, at: int) -> bytes:
+    """Return the text from `at` to the next blank, quotation mark, angle bracket or backslash."""
+    return text[at : at + NEAR].translate(AS_URLS).partition(b" ")[0]
+
+
+def _ends_word(text: bytes, at: int) -> bool:
+    """Check if a letter, a digit or _ precedes `at`."""
+    before = text[at - 1 : at]
+    return before.isalnum() or before == b"_"
 
 
 def _add_foreign_words(candidates: Spots, text: str) -> None:
@@ -520,9 +544,11 @@ def _look_behind_name(signs: dict[int, bool], text: str, small: bytes, at: int) 
 def _may_be_secret(text: str, value: AssignedValue) -> bool:
     """Check, before `re` is loaded, if a value may be a secret, token or key.
 
-    Plain words are not, in places where they cannot be secrets."""
-    is_sure = value.word == "password" or value.form == "env"
-    return is_sure or not text[value.start : value.end].isalpha()
+    Placeholders are not, and plain words in places where they cannot be secrets."""
+    content = text[value.start : value.end]
+    if value.word in KEYS and any(map(content.lower().__contains__, PLACEHOLDERS)):
+        return False
+    return value.word == "password" or value.form == "env" or not content.isalpha()
 
 
 def _places(text: bytes | str, literal: bytes | str, first: int = 0) -> Iterator[int]:

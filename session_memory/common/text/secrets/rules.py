@@ -38,6 +38,20 @@ ROOTS = (
 _ROOTS = frozenset([root for roots in ROOTS for root in roots])
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ALPHANUMERIC = "0123456789" + LETTERS
+_HEX = "0123456789abcdefABCDEF"
+# The characters of the classes in rules.tsv, as in scan.py, and how many begin a UUID.
+CLASSES = {
+    "<hex>": _HEX,
+    "<b36>": ALPHANUMERIC[:36],
+    "<B36>": ALPHANUMERIC[:10] + ALPHANUMERIC[36:],
+    "<b62>": ALPHANUMERIC,
+    "<b64>": ALPHANUMERIC + "+/",
+    "<b64u>": ALPHANUMERIC + "_+/-",
+    "<url>": ALPHANUMERIC + "_-",
+    "<uuid>": _HEX,
+}
+_UUID_BEGINNING = 8
+_NOT_IN_WORD = r"(?<!\w)"
 AFTER_WORDS = "0123456789_.-"  # may end a name behind its last word
 BETWEEN = " \t\"'`*?]\\+"  # may stand between a name and its sign
 NAME_WITHIN = 64
@@ -69,6 +83,35 @@ class SecretRule:
         self.before = int(named.get("before", 0))
         self.judge = named.get("judge", "")
         self.near = named.get("near", "").encode()
+        self.within_url = named.get("url", "").encode()
+        self.begins_word = pattern.startswith(_NOT_IN_WORD)
+        next_characters = named.get("next", "").replace("<tab>", "\t")
+        follows = (next_characters, 1) if next_characters else _beginning(pattern, form, keywords)
+        self._following, self._least_following = follows[0].encode(), follows[1]
+
+    def may_follow(self, text: bytes, at: int) -> bool:
+        """Check the characters after a keyword that ends at `at`, without the regex."""
+        following = text[at : at + self._least_following]
+        return len(following) == self._least_following and not following.translate(
+            None, self._following
+        )
+
+
+def _beginning(pattern: str, form: str, keywords: str) -> tuple[str, int]:
+    """Return the characters, and how many of them at least, with which a regex begins after its
+    keyword; '' and 0 if it says something else there."""
+    if form != "token":
+        if not pattern.startswith(keywords):
+            return "", 0
+        pattern = pattern[len(keywords) :].removeprefix("(?P<secret>")
+    name, end, further = pattern.partition(">")
+    characters = CLASSES.get(name + end, "")
+    if not characters or "|" in pattern:
+        return "", 0
+    if name == "<uuid":
+        return characters, _UUID_BEGINNING
+    count = further[1:].partition("}")[0].partition(",")[0] if further[:1] == "{" else "0"
+    return characters, int(count)
 
 
 class Tables:
