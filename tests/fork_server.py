@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import faulthandler
+import fcntl
 import functools
 import gc
 import importlib
@@ -20,6 +21,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -219,6 +221,9 @@ def _wait_for(
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
     faulthandler.register(signal.SIGUSR1)
+    if os.isatty(0):  # as a terminal has it that starts a shell
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     os.chdir(cwd)
     set_environment(environ)
     try:

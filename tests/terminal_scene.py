@@ -8,13 +8,12 @@ import pty
 import re
 import select
 import struct
-import subprocess
-import sys
 import termios
 from collections.abc import Sequence
 from pathlib import Path
 
-from store_scene import COMMAND, StoreUser
+from fork_server import Forked
+from store_scene import WAIT_SECONDS, StoreUser
 
 STYLES = re.compile("\x1b\\[[0-9]+m")
 
@@ -37,30 +36,27 @@ def on_terminal(
     typed: Sequence[str] = (),
     answers: Sequence[tuple[bytes, bytes]] = (),
     cwd: Path | None = None,
+    module: str = "cli",
     **environ: str,
 ) -> OnTerminal:
     """Run a command at a terminal, with the `typed` lines; its pager is `cat` unless named.
 
-    Each of `answers` is typed once what it answers was printed, after the one before."""
+    `module` may be a script that runs it. Each of `answers` is typed once what it answers was printed, after the one before."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     environ = {**person.environment, "TERM": "xterm", "PAGER": "cat", **environ}
-    command = [sys.executable, "-c", COMMAND, *words]
-    with subprocess.Popen(
-        command,
-        cwd=cwd or person.home,
-        env={name: value for name, value in environ.items() if value},
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-    ) as program:
-        os.close(slave)
-        for line in typed:
-            os.write(master, f"{line}\n".encode())
-        printed = printed_on(master, answers)
-    return OnTerminal(printed, program.returncode)
+    with open(slave, "r+b", buffering=0) as terminal:
+        program = Forked(
+            words,
+            {name: value for name, value in environ.items() if value},
+            cwd or person.home,
+            module,
+            [terminal, terminal, terminal],
+        )
+    for line in typed:
+        os.write(master, f"{line}\n".encode())
+    printed = printed_on(master, answers)
+    return OnTerminal(printed, program.wait(WAIT_SECONDS))
 
 
 def printed_on(master: int, answers: Sequence[tuple[bytes, bytes]] = ()) -> str:

@@ -9,13 +9,17 @@ from pathlib import Path
 import pytest
 from git_scene import git, repository
 from records import assistant, tool_result, user
-from store_scene import StoreUser
+from store_scene import COMMAND, StoreUser
 from terminal_scene import on_terminal
 
 from session_memory.common.system._wrapping import width_of
 
 TYPED = "keep **this** and\n  `that` as I typed it"
 ANSWER = "## The plan\n\nIt has **two** steps:\n\n- first\n- second\n\n```py\nreturn 1\n```"
+STARTED = f"""
+import os, sys
+os.execl(sys.executable, sys.executable, "-c", {COMMAND!r}, *sys.argv[1:])
+"""
 RENDERED = ["The plan", "", "It has two steps:", "", "- first", "- second", "", "    return 1"]
 
 
@@ -70,7 +74,10 @@ def test_a_pipe_gets_markdown_and_never_loads_rich(person: StoreUser) -> None:
 def test_without_rich_a_terminal_gets_what_a_pipe_gets(person: StoreUser, tmp_path: Path) -> None:
     (tmp_path / "rich").mkdir()
     (tmp_path / "rich/__init__.py").write_text("raise ModuleNotFoundError(name='rich')")
-    seen = on_terminal(person, "read", "plan", columns=300, PYTHONPATH=str(tmp_path))
+    script = tmp_path / "started.py"
+    script.write_text(STARTED)
+    environ = {"PYTHONPATH": str(tmp_path)}
+    seen = on_terminal(person, "read", "plan", columns=300, module=str(script), **environ)
     assert seen.text == person.run("read", "plan").stdout
     assert ANSWER in seen.text
 
