@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _PART_BYTES = 1024 * 1024
 _WANTED = (MESSAGES | CALLS, MESSAGES | CALLS | SUB_AGENTS)
 # a command names the files that it removes, but may not name their directory
-_COMMANDS = (b"git ", b"mv ", b"rm -")
+_COMMANDS = [b"git ", b"mv ", b"rm -"]
 _REWRITERS = [mark.encode() for mark in REWRITERS]
 _ESCAPED = (b"\\n", b"\\t")  # white space in JSON
 _PLAIN = "._-"  # and letters and digits: these are hardly ever escaped
@@ -153,7 +153,7 @@ class WorkSearch:
         calls = [(runtime.records.without_results(line), line) for line in lines]
         if self._has_name(b"\n".join([call for call, _ in calls])):
             marked = [line for call, line in calls if self._has_name(call)]
-        marked += [line for call, line in calls if _has_command(call)]
+        marked += _lines_with_commands([(_command_in(call), line) for call, line in calls])
         for record in [record for line in marked for record in objects_in(line)]:
             for wanted in _WANTED:
                 for event in runtime.records.events(record, 0, wanted):
@@ -165,7 +165,7 @@ class WorkSearch:
         if _ESCAPE in text and any([letters in text for letters in _LETTERS]):
             return True
         for mark in self._marks:  # noqa: SIM110  `any` takes longer
-            if mark in text:
+            if text.find(mark) >= 0:  # as in `_marks_in`
                 return True
         return False
 
@@ -191,23 +191,42 @@ class WorkSearch:
         return may_concern(command, self._names)
 
 
-def _has_command(call: bytes) -> bool:
-    """Check if a call may run git, remove or move a directory, or rewrite unnamed files."""
+def _marks_in(text: bytes, marks: list[bytes]) -> list[bytes]:
+    """Return the marks in a text. `in` would take twice as long: it first tries them as numbers."""
+    return [mark for mark in marks if text.find(mark) >= 0]
+
+
+def _command_in(call: bytes) -> bytes:
+    """Return the part of a call with its command; b"" if it has none."""
     key = call.find(b"ommand")
     # before the other key; without that key, anywhere but in the last byte
     shorter = call.find(b"cmd", 0, key)
     if key < 0 and shorter < 0:
-        return False
-    command = call[shorter if shorter >= 0 else key :]
-    for mark in _REWRITERS:
-        if mark in command:
+        return b""
+    return call[shorter if shorter >= 0 else key :]
+
+
+def _lines_with_commands(commands: list[tuple[bytes, bytes]]) -> list[bytes]:
+    """Return the lines whose commands may run git, remove or move a directory, or rewrite unnamed
+    files. Each line comes after its command."""
+    text = b"\n".join([command for command, _ in commands])
+    rewriters, marks = _marks_in(text, _REWRITERS), _marks_in(text, _COMMANDS)
+    if not rewriters and not marks:
+        return []
+    return [
+        line
+        for command, line in commands
+        if _marks_in(command, rewriters) or any([_begins_in(command, mark) for mark in marks])
+    ]
+
+
+def _begins_in(command: bytes, mark: bytes) -> bool:
+    """Check if a word of a command begins with `mark`."""
+    at = command.find(mark)
+    while at >= 0:
+        if not command[at - 1 : at].isalnum() or command[at - 2 : at] in _ESCAPED:
             return True
-    for mark in _COMMANDS:
-        at = command.find(mark)
-        while at >= 0:
-            if not command[at - 1 : at].isalnum() or command[at - 2 : at] in _ESCAPED:
-                return True
-            at = command.find(mark, at + 1)
+        at = command.find(mark, at + 1)
     return False
 
 

@@ -79,7 +79,8 @@ class BundleFinder:
         module = type(sys)(name)
         module.__file__ = file
         module.__loader__ = self  # type: ignore[assignment]
-        module.__spec__ = ModuleSpec(name, self, origin=file, is_package=is_package)  # type: ignore[arg-type]
+        spec = module.__spec__ = ModuleSpec(name, self, origin=file, is_package=is_package)  # type: ignore[arg-type]
+        spec._initializing = False  # type: ignore[attr-defined]  # each import looks for it
         above, _, last = name.rpartition(".")
         if above and above not in sys.modules:  # a package whose source has changed since
             __import__(above)

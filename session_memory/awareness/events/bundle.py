@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import ast
 import marshal
+import sys
 from collections import Counter
 from importlib import import_module
 from importlib.util import MAGIC_NUMBER, resolve_name
@@ -247,9 +248,12 @@ def _add(root: str, name: str, sources: dict[str, _Source], begun: set[str]) -> 
 
 
 def _without_lines(code: CodeType) -> CodeType:
-    """Return the code without line numbers, which hook.log does not show."""
+    """Return the code without line numbers and names of classes, which hook.log does not show."""
     inner = [
         _without_lines(constant) if isinstance(constant, type(code)) else constant
         for constant in code.co_consts
     ]
-    return code.replace(co_linetable=b"", co_consts=tuple(inner))
+    code = code.replace(co_linetable=b"", co_consts=tuple(inner))
+    if sys.version_info >= (3, 11):
+        code = code.replace(co_qualname=code.co_name)
+    return code
