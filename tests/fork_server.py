@@ -221,7 +221,7 @@ def _wait_for(
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
     faulthandler.register(signal.SIGUSR1)
-    if os.isatty(0):  # as a terminal has it that starts a shell
+    if os.isatty(0):  # Ctrl-C there is for this process
         os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     os.chdir(cwd)

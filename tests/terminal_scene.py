@@ -41,7 +41,8 @@ def on_terminal(
 ) -> OnTerminal:
     """Run a command at a terminal, with the `typed` lines; its pager is `cat` unless named.
 
-    `module` may be a script that runs it. Each of `answers` is typed once what it answers was printed, after the one before."""
+    `module` may be a script that runs it. Each of `answers` is typed once what it answers was
+    printed, after the one before."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     environ = {**person.environment, "TERM": "xterm", "PAGER": "cat", **environ}
