@@ -5,7 +5,7 @@ These runtimes do not store sessions as files of lines that only grow.
 
 from __future__ import annotations
 
-from ...common.system.files import is_file, status_at
+from ...common.system.files import Opened, is_file, names_in, status_at
 from ...common.system.json import as_string
 from ...common.text.paths import dashed
 from ..transcripts.mirror import Exclusion, MirrorLook, has_changed
@@ -110,6 +110,25 @@ class Mirrors:
     def folder(self, directory: str) -> str:
         """Return the folder for the mirrors of sessions that were started in `directory`."""
         return f"{self.root}/{self.runtime.folder_name(directory)}"
+
+    def folder_of(self, session_id: str, directory: str) -> str:
+        """Return the folder of the mirror of a session that is now in `directory`.
+
+        A session's directory may change, but its mirror stays in the first known one."""
+        folder, name = self.folder(directory), f"{session_id}.jsonl"
+        names = [] if is_file(f"{folder}/{name}") else names_in(self.root)
+        others = [f"{self.root}/{each}" for each in names if each != self.runtime.NO_DIRECTORY]
+        return next((other for other in others if is_file(f"{other}/{name}")), folder)
+
+    def first_directory(self, path: str) -> str:
+        """Return the directory in the first line of the mirror at `path`; '' if there is none."""
+        if not is_file(path):
+            return ""
+        from ..transcripts.lines import first_line
+
+        with Opened(path) as descriptor:
+            branch = self.runtime.records.open_transcript(first_line(descriptor))
+        return branch.directory if branch else ""
 
     def repeats(self, directory: str, session_id: str) -> Repeats | None:
         """Return what a mirror of this session repeats of a forgotten one (see Exclusion)."""

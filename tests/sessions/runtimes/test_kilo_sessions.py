@@ -11,9 +11,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from opencode_scene import OpenCodeDatabase, text
 from own_process import ROOT
 
 from session_memory.common.system import files as system
+from session_memory.sessions.runtimes.base import transcripts_in
 from session_memory.sessions.runtimes.records import MESSAGES, RESULTS, CallResult
 from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts.entries import Entry
@@ -116,3 +118,23 @@ def test_a_plugin_says_in_which_program_it_runs(file: str, kilo_pid: str, name: 
     environ = {"PATH": os.defpath}
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == {f"{name.upper()}_SESSION_ID": "ses_1"}
+
+
+def test_kilo_and_opencode_in_one_data_directory_each_have_only_their_own_sessions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(system.os.environ, b"HOME", os.fsencode(tmp_path))
+    environ = {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
+    names = ("opencode", "kilo")
+    asked = {name: f"What does {name} do?" for name in names}
+    places = {name: runtime(name).config_dir(environ) for name in names}
+    for number, name in enumerate(names):
+        database = OpenCodeDatabase(Path(places[name]), last=100 * number)
+        prompt = database.user(session := database.session("/srv/app"), asked[name])
+        database.assistant(session, prompt, text("It works."))
+    for name in names:
+        runtime(name).refresh(places[name], everything=True)
+    for name in names:
+        [folder] = runtime(name).folders_below(places[name], "/srv/app")
+        [path] = transcripts_in(folder)
+        assert said(read(Path(path))[0]) == [("user", asked[name]), ("assistant", "It works.")]

@@ -281,6 +281,44 @@ class TestForks:
         assert all(entry.is_copy and entry.id.startswith("prt_old") for entry in found)
 
 
+def test_a_session_that_is_moved_keeps_one_mirror_also_for_its_sub_agents(user):
+    """OpenCode and Kilo can move a session, with its changes, to another directory."""
+    session = user.database.session("/srv/app")
+    prompt = user.database.user(session, "one")
+    user.database.assistant(session, prompt, text("first"))
+    user.refresh()
+    user.database.run("UPDATE session SET directory = '/srv/other'")
+    prompt = user.database.user(session, "two")
+    user.database.assistant(session, prompt, text("second"))
+    helper = user.database.session("/srv/other", parent=session)
+    user.database.user(helper, "count")
+    for everything in (False, True):
+        user.refresh(everything=everything)
+        entries = user.entries(session)
+        assert [entry.text for entry in entries] == ["one", "first", "two", "second"]
+        assert [entry.cwd for entry in entries] == ["/srv/app"] * 2 + ["/srv/other"] * 2
+    assert user.mirror(helper).parent == user.mirror(session).with_suffix("")
+    path = OPENCODE.transcript_path(str(user.data_dir), "/srv/other", session)
+    assert path == str(user.mirror(session))
+
+
+@pytest.mark.parametrize("hidden", ["/srv/app", "/srv/other"])
+def test_a_rule_for_either_directory_hides_a_session_that_was_moved(user, hidden):
+    (user.root / ".session-memory").mkdir()
+    rules = f"directories:\n  {hidden}: {{ignore: true}}\n"
+    (user.root / ".session-memory" / "config.yaml").write_text(rules)
+    session = user.database.session("/srv/app")
+    user.database.user(session, "count the apples")
+    user.refresh()
+    user.database.run("UPDATE session SET directory = '/srv/other'")
+    helper = user.database.session("/srv/other", parent=session)
+    for each in (session, helper):
+        user.database.user(each, "eat the apples")
+    user.refresh(everything=True)
+    for each in (session, helper):
+        assert "apples" not in user.mirror(each).read_text()
+
+
 def test_of_a_damaged_database_what_can_be_read_is_read_and_the_file_is_named(user):
     asked = ["apple " * 645, *[f"question {number}" for number in range(3)]]
     sessions = []

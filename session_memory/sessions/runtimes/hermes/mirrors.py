@@ -9,11 +9,11 @@ copies are from (the session, the last row copied, the last one that may be), an
 
 from __future__ import annotations
 
-from ....common.system.files import Opened, is_file, make_private_dir, names_in, os
-from ....common.system.json import as_string, objects_in
+from ....common.system.files import Opened, is_file, make_private_dir, os
+from ....common.system.json import objects_in
 from ....common.text.paths import is_name
 from ....common.text.secrets.redaction import redact
-from ...transcripts.lines import first_line, lines_forward
+from ...transcripts.lines import lines_forward
 from ...transcripts.mirror import Mirror
 from .._mirrored_database import DatabaseSource, MirroredDatabase
 from ..atif.records import TITLE
@@ -63,9 +63,9 @@ class _Sessions(MirroredDatabase):
         place = _Place(session, database.ancestors(session))
         exclusion, directory = self.mirrors.exclusion, place.directory
         top = place.parent or session.id
-        folder = self._folder(directory, top)
-        of_mirror = _directory_of(f"{folder}/{top}.jsonl")
-        directories = dict.fromkeys((directory, of_mirror, *place.directories))
+        folder = self.mirrors.folder_of(top, directory)
+        first = self.mirrors.first_directory(f"{folder}/{top}.jsonl")
+        directories = dict.fromkeys((directory, first, *place.directories))
         folder += f"/{place.parent}" if place.parent else ""
         is_excluded = any(
             [exclusion.hides(each, *place.ids, *place.titles) for each in directories]
@@ -79,28 +79,19 @@ class _Sessions(MirroredDatabase):
             count = len(addition.numbers)
             if not everything and count > PROMPT_ROWS:
                 raise ValueError("its session is too long for now")
-            first = addition.first_lines(self.key)
+            before = addition.first_lines(self.key)
             for begin in range(0, max(1, count), PROMPT_ROWS):
-                lines = [*first, *addition.lines(begin, begin + PROMPT_ROWS)]
+                lines = [*before, *addition.lines(begin, begin + PROMPT_ROWS)]
                 if addition.compares:  # another update could not go on from here
-                    first = lines
+                    before = lines
                     continue
-                first = []
+                before = []
                 if lines or addition.mark != mirror.mark:
                     if not database.is_same:
                         raise Error("the database is being changed")
                     written += mirror.append(lines, {**addition.mark}, changed.updated)
         self._remove_without_directory(f"{folder}/{session.id}.jsonl")
         return written
-
-    def _folder(self, directory: str, top: str) -> str:
-        """Return the folder with the mirror of the session `top`.
-
-        Hermes may change a session's directory, but a mirror stays in the first known one."""
-        folder, root = self.mirrors.folder(directory), self.mirrors.root
-        names = [] if is_file(f"{folder}/{top}.jsonl") else names_in(root)
-        others = [f"{root}/{name}" for name in names if name != RUNTIME.NO_DIRECTORY]
-        return next((other for other in others if is_file(f"{other}/{top}.jsonl")), folder)
 
     def _remove_without_directory(self, path: str) -> None:
         """Remove the mirror from before the session at `path` had a directory."""
@@ -299,14 +290,6 @@ def _equal(message: HermesMessage, others: Iterator[HermesMessage]) -> HermesMes
         if other.key[: len(message.key)] == message.key:
             return other
     return None
-
-
-def _directory_of(path: str) -> str:
-    """Return the directory in the first line of a mirror; '' if there is none."""
-    if not is_file(path):
-        return ""
-    with Opened(path) as descriptor:
-        return as_string(next(iter(objects_in(first_line(descriptor))), {}).get("cwd"))
 
 
 def _lines_in(path: str) -> list[Record]:

@@ -179,7 +179,7 @@ class _Refresh:
         """Return the path of a session's mirror; a sub-agent's is in a folder beside its
         session's."""
         above = self._database.parents(session)
-        folder = self._mirrors.folder(above.directory)
+        folder = self._mirrors.folder_of(above.id, above.directory)
         return (
             f"{folder}/{session.id}.jsonl"
             if above is session
@@ -197,9 +197,10 @@ class _Refresh:
             return
         path = self._path(session)
         above = self._database.parents(session)
-        is_excluded = self._exclusion.hides(
-            above.directory, above.id, above.title, session.id, session.title
-        )
+        names = (above.id, above.title, session.id, session.title)
+        others = (session.directory, self._mirrors.first_directory(self._path(above)))
+        directories = dict.fromkeys((above.directory, *filter(None, others)))
+        is_excluded = any([self._exclusion.hides(each, *names) for each in directories])
         repeats = self._mirrors.repeats(above.directory, session.id)
         with Mirror(path, is_excluded, repeats) as mirror:
             if not self._everything:
