@@ -157,11 +157,12 @@ class ClaudeCode(ProjectFolders):
         """Return whether the transcript is in Claude Code's directory.
 
         Codex and Qwen Code also run the hooks of its plugins. Copilot runs the hooks in its
-        settings, and its events name no transcript. Kimi Code's name their client, and events from
-        our extensions for other runtimes name their runtime."""
+        settings, and its events name no transcript. Kimi Code's name their client,
+        Hermes's have further values in `extra`, and events from our extensions for other runtimes
+        name their runtime."""
         path = as_string(event.get("transcript_path"))
         if not path:
-            is_named = "runtime" in event or "client_type" in event
+            is_named = any([key in event for key in ("runtime", "client_type", "extra")])
             return not environ.get("COPILOT_CLI") and not is_named
         return path.rpartition("/")[0].rpartition("/")[0].endswith("/projects")
 

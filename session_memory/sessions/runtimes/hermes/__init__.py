@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from ....common.system.json import as_object, as_string
+from ...transcripts.edits import patch_uses
+from ...transcripts.entries import ToolUse, called
 from .._mirrored import MirroredSessions
+from ..base import REFUSED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,11 +16,16 @@ if TYPE_CHECKING:
     from ..base import Event
 
 
+# how prompts begin that Hermes wrote itself
+OF_PROGRAM = ("[IMPORTANT: Background process ", "[ASYNC DELEGATION ")
+
+
 class Hermes(MirroredSessions):
     """Hermes keeps all sessions in one database, and changes the rows if a person undoes something.
 
     A session has a mirror (see sessions/transcripts/mirror.py and mirrors.py),
-    `<directory>/<session>.jsonl`; a sub-agent's mirror is in `<session>/` beside it."""
+    `<directory>/<session>.jsonl`; a sub-agent's mirror is in `<session>/` beside it. Hooks run in
+    sub-agents too. Output before a tool call reaches the agent only as the reason for a refusal."""
 
     name = "hermes"
     TITLE = "Hermes"
@@ -29,13 +38,53 @@ class Hermes(MirroredSessions):
     OWN_ID_VARIABLE = "HERMES_SESSION_ID"
     AGENT_VARIABLE = "HERMES_SESSION_ID"
     HAS_BACKUP = True
-    PROMPT_EVENT = ""
+    PROMPT_EVENT = "pre_llm_call"
     START_EVENT = ""
-    TOOL_EVENT = ""
+    TOOL_EVENT = "pre_tool_call"
+    CONTEXT_KEY = "context"
+    REFUSES = True
+    TOOLS = {
+        "patch": ("edit", "path"),
+        "write_file": ("edit", "path"),
+        "terminal": ("command", "command"),
+    }
     AUTOMATED_MARKS = (b'"started_by": "cron"',)
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
-        return False
+        event_name = event.get("hook_event_name")
+        is_known = event_name in (self.PROMPT_EVENT, self.TOOL_EVENT)
+        return is_known and isinstance(event.get("extra"), dict)
+
+    def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
+        return self.config_dir(environ)
+
+    def prompt(self, event: Event) -> str:
+        """Return the text of a prompt; '' for the task of a sub-agent."""
+        extra = as_object(event.get("extra"))
+        is_task = extra.get("platform") == "subagent"
+        return "" if is_task else as_string(extra.get("user_message"))
+
+    def process(self, event: Event, environ: Mapping[str, str]) -> str:
+        """Return the session: after an unanswered prompt, no process sends its context again."""
+        return as_string(event.get("session_id"))
+
+    def prompt_id(self, event: Event) -> str:
+        return as_string(as_object(event.get("extra")).get("turn_id"))
+
+    def is_from_a_person(self, prompt: str) -> bool:
+        return bool(prompt) and not prompt.startswith(OF_PROGRAM)
+
+    def tool_calls(self, event: Event) -> tuple[ToolUse, ...]:
+        """Return the edit or command; for a patch of several files an edit per file."""
+        patch = as_object(event.get("tool_input")).get("patch")
+        if event.get("tool_name") == "patch" and isinstance(patch, str):
+            return patch_uses(ToolUse("patch", patch, "edit"))
+        return called(event, self.TOOLS)
+
+    def context_output(self, text: str, event: str = "") -> dict[str, Any]:
+        if event == self.TOOL_EVENT:
+            return {"decision": "block", "reason": text + REFUSED}
+        return {self.CONTEXT_KEY: text}
 
     def exported_lines(self, content: bytes) -> Sequence[dict[str, Any] | bytes]:
         from .rows import HermesSession

@@ -142,6 +142,7 @@ class Pi(ProjectFolders):
         return (
             event.get("runtime", "pi") == self.name
             and not as_string(event.get("hook_event_name"))[:1].isupper()
+            and "extra" not in event  # Hermes's names begin small too
         )
 
     def keeps_transcript(self, event: Event, environ: Mapping[str, str]) -> bool:

@@ -1,0 +1,143 @@
+"""Hermes's hooks: a prompt is told the news, and a call is refused once with its collision."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hermes_scene import HermesDatabase
+from hooks_scene import run
+from records import append, assistant, new_id
+from records import user as said_by_user
+from runtimes_scene import Person
+
+from session_memory.sessions.runtimes.hermes import RUNTIME
+from session_memory.sessions.runtimes.table import runtime, sender_of
+
+CAPTURES = Path(__file__).resolve().parents[4] / "shared" / "captures" / "hermes" / "hooks"
+
+
+class HermesUser:
+    """Somebody who uses Hermes and Claude Code in one repository."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.person = Person(root)
+        self.cwd = str(self.person.app)
+        self.database = HermesDatabase(root / ".hermes")
+
+    def hook(self, script: str, event: str, session_id: str, **fields: Any) -> dict[str, Any]:
+        """Return what a hook prints for an event in the form of Hermes 0.19."""
+        extra = {"turn_id": f"{session_id}:{new_id()}", **fields.pop("extra", {})}
+        given = {"hook_event_name": event, "session_id": session_id, "cwd": self.cwd}
+        given |= {"tool_name": None, "tool_input": None, **fields, "extra": extra}
+        output = run(given, self.root, script, arguments=["hermes"])
+        printed: dict[str, Any] = json.loads(output or b"{}")
+        return printed
+
+    def asks(self, session_id: str, prompt: str, *, platform: str = "cli") -> str:
+        """Return the context of a prompt, which the database then has beside it."""
+        extra = {"user_message": prompt, "platform": platform}
+        printed = self.hook("user_prompt_submit", "pre_llm_call", session_id, extra=extra)
+        context = str(printed.get("context", ""))
+        sent = f"{prompt}\n\n{context}" if context else None
+        self.database.message(session_id, "user", prompt, api_content=sent)
+        return context
+
+    def answers(self, session_id: str) -> None:
+        self.database.message(session_id, "assistant", "Yes.", finish_reason="stop")
+
+    def calls(self, session_id: str, tool: str, **given: str) -> str:
+        """Return why a call is refused, or ''."""
+        call = {"tool_name": tool, "tool_input": given}
+        printed = self.hook("pre_tool_use", "pre_tool_call", session_id, **call)
+        assert printed.get("decision", "block") == "block"
+        return str(printed.get("reason", ""))
+
+    def has_read(self) -> str:
+        """Return a session that has read the file `edited` ten minutes ago."""
+        at = time.time() - 600
+        session = self.database.session(self.cwd, at=at)
+        self.database.exchange(session, "look at it", "Yes.", at=at)
+        self.database.call(session, "read_file", {"path": self.person.edited}, at, at)
+        return session
+
+    def claude_edits(self) -> None:
+        path = self.person.claude_session(self.person.app, "mend it")
+        given = {"file_path": self.person.edited, "old_string": "1", "new_string": "2"}
+        call = {"type": "tool_use", "id": "e1", "name": "Edit", "input": given}
+        append(path, assistant(call, cwd=self.cwd))
+        Path(self.person.edited).write_text("2\n")
+        result = {"tool_use_id": "e1", "type": "tool_result", "content": "Done."}
+        append(path, said_by_user([result], cwd=self.cwd))
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> HermesUser:
+    return HermesUser(tmp_path)
+
+
+def test_a_prompt_is_told_once_what_others_did(user: HermesUser) -> None:
+    user.person.claude_session(user.person.app, "paint the door")
+    session = user.database.session(user.cwd)
+    assert '"paint the door" (Claude Code' in user.asks(session, "begin")
+    user.answers(session)
+    assert user.asks(session, "go on") == ""
+    user.answers(session)
+    user.person.claude_session(user.person.app, "oil the hinge")
+    told = user.asks(session, "go on")
+    assert "oil the hinge" in told
+    assert "paint the door" not in told
+
+
+def test_the_context_of_a_prompt_without_an_answer_is_told_again(user: HermesUser) -> None:
+    """Hermes joins an unanswered prompt and the next one, without the context of the first."""
+    user.person.claude_session(user.person.app, "paint the door")
+    session = user.database.session(user.cwd)
+    assert "paint the door" in user.asks(session, "begin")
+    assert "paint the door" in user.asks(session, "begin again")
+    user.answers(session)
+    assert user.asks(session, "go on") == ""
+
+
+@pytest.mark.parametrize("prompt", ["[ASYNC DELEGATION COMPLETE - d1]", ""])
+def test_a_prompt_that_no_person_typed_is_told_nothing(user: HermesUser, prompt: str) -> None:
+    user.person.claude_session(user.person.app, "paint the door")
+    assert user.asks(user.database.session(user.cwd), prompt) == ""
+
+
+def test_a_sub_agent_is_told_nothing(user: HermesUser) -> None:
+    user.person.claude_session(user.person.app, "paint the door")
+    helper = user.database.sub_agent(user.database.session(user.cwd))
+    assert user.asks(helper, "list the files", platform="subagent") == ""
+
+
+@pytest.mark.parametrize(
+    ("tool", "key"),
+    [("patch", "path"), ("write_file", "path"), ("patch", "patch")],
+)
+def test_a_call_is_refused_once_with_its_collision(user: HermesUser, tool: str, key: str) -> None:
+    session = user.has_read()
+    user.claude_edits()
+    target = {
+        "path": user.person.edited,
+        "patch": f"*** Begin Patch\n*** Update File: {user.person.edited}\n@@\n-1\n+3\n*** End Patch",
+    }[key]
+    reason = user.calls(session, tool, **{key: target})
+    assert "mend it" in reason
+    assert reason.endswith("It is run if it comes again.")
+    assert user.calls(session, tool, **{key: target}) == ""
+
+
+def test_the_events_of_the_real_program_are_its_own() -> None:
+    if not CAPTURES.exists():
+        pytest.skip("there are no captures beside the repository")
+    for name in ("pre_llm_call", "pre_tool_call"):
+        event = json.loads((CAPTURES / f"{name}.json").read_text())["stdin"]
+        assert sender_of(event, {}, runtime("hermes")) is RUNTIME
+        assert sender_of(event, {}, runtime("agent-sdk")) is RUNTIME
+    event = json.loads((CAPTURES / "pre_llm_call.json").read_text())["stdin"]
+    assert RUNTIME.prompt(event) == "Please change alpha to gamma in notes.txt"
