@@ -105,7 +105,9 @@ def append(path: Path, *records: dict[str, Any]) -> None:
 def _linked(records: Iterable[dict[str, Any]], last: str | None) -> Iterator[dict[str, Any]]:
     """The records, of which each goes on from the one before it, unless it says from which."""
     for one in records:
-        parent = next((key for key in ("parentUuid", "parentId") if key in one), "")
+        is_step = one.get("type") == "step" and "number" in one
+        keys = ("parentUuid", "parentId", *(["parent"] if is_step else []))
+        parent = next((key for key in keys if key in one), "")
         linked = {**one, parent: one[parent] or last} if parent else one
         yield linked
         last = linked.get("uuid") or linked.get("id") or last
@@ -141,6 +143,9 @@ def show_told(path: Path, printed: bytes, *, is_answered: bool = True) -> None:
     elif output.get("hookEventName") == "UserPromptSubmit":
         attachment = {"type": "hook_additional_context", "content": [output["additionalContext"]]}
         shown = [record("attachment", attachment=attachment), assistant(thinking)]
+    elif "context" in answer:
+        prompt = hermes_step("user", "go on", context=answer["context"])
+        shown = [prompt, hermes_step("agent", "hm")]
     elif "additionalContext" in answer:
         told = copilot_message("user", "go on", told=answer["additionalContext"])
         shown = [told, copilot_message("assistant", "hm")]
@@ -290,6 +295,18 @@ def kimi_exchange(question: str, answer: str, *, at: float | None = None) -> lis
     prompt = {"type": "turn.prompt", "agentId": "main", **said, "promptId": f"msg_{new_id()}"}
     part = {"type": "text", "text": answer}
     return [{**prompt, "time": when}, kimi_event("content.part", at=at, part=part)]
+
+
+def hermes_step(source: str, text: str, **fields: Any) -> dict[str, Any]:
+    """A message in a mirror of a session of Hermes."""
+    number = next(_numbers)
+    step = {"type": "step", "id": f"20261130_110000_a1b2c3:{number}", "parent": None}
+    when = {"number": number, "timestamp": stamp(time.time())}
+    return {**step, **when, "source": source, "message": text, **fields}
+
+
+def hermes_exchange(question: str, answer: str) -> list[dict[str, Any]]:
+    return [hermes_step("user", question), hermes_step("agent", answer)]
 
 
 def copilot_message(

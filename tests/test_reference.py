@@ -99,7 +99,7 @@ OTHER_TOOLS = {
 }
 UNTRIED_SUB_AGENTS = ("droid",)  # a service of the vendor runs them
 # runtimes whose hooks are not used, with the number of the reason below the table
-WITHOUT_HOOKS = {"openclaw": "no (5)", "cline": "no (7)", "hermes": "no (8)"}
+WITHOUT_HOOKS = {"openclaw": "no (5)", "cline": "no (7)"}
 DECLARED = (ROOT / "hooks" / "hooks.json").read_text()
 
 

@@ -11,9 +11,10 @@ from typing import Any
 
 from ... import NAME
 from ...awareness.events.log import missed_too_often, notices
+from ...awareness.install.formats import settings_at
 from ...awareness.install.ledger import InstallLedger
 from ...awareness.install.plan import NOTICE_HOOKS, InstalledPaths
-from ...awareness.install.toml_settings import TomlSettings
+from ...awareness.install.settings_file import SettingsFileError
 from ...common.errors import SessionMemoryError
 from ...common.system.file_changes import missing_directories, read_if_there
 from ...common.system.files import user_dir
@@ -157,8 +158,8 @@ def _values(path: Path, install: Install) -> Mapping[str, Any]:
     Raises SettingsFileError, CannotWriteError."""
     content = read_if_there(path)
     if content is None or path.suffix == ".toml":
-        return TomlSettings(content, path).decoded()[1] if content else {}
-    return TomlSettings.or_json(content, path, install).read().values
+        return settings_at(content, path, install).decoded()[1] if content else {}
+    return settings_at(content, path, install).read().values
 
 
 def _switch_files(target: Target, managed: str) -> list[Path]:
@@ -214,11 +215,11 @@ def _check_hooks(
         return [] if has_plugin else [_check_files(target, ledger)], []
     try:
         content = read_if_there(path)
-        hooks = (
-            TomlSettings.or_json(content, path, install).read().hooks if content is not None else []
-        )
+        hooks = settings_at(content, path, install).read().hooks if content is not None else []
     except SessionMemoryError as error:
         mend = "correct the file; until then, the runtime may ignore all of it"
+        if isinstance(error, SettingsFileError) and error.needs_package:
+            mend = _reinstall(target)
         return [Finding(WRONG, "settings", f"{error}", mend)], []
     is_ours = ledger.recogniser()
     here = [hook for hook in hooks if is_ours(hook.command)]
@@ -254,12 +255,7 @@ def _wanted_hooks(install: Install, paths: ProgramPaths) -> tuple[list[Hook], li
 
 def _check_trust(target: Target, here: list[Hook]) -> list[Finding]:
     """Report hooks of ours that the runtime does not trust yet."""
-    ours_events = {hook.event for hook in here}
-    events = [
-        event
-        for event in target.runtime.install.untrusted_hooks(target.settings_dir)
-        if event in ours_events
-    ]
+    events = target.runtime.install.untrusted_hooks(target.settings_dir, here)
     if not events:
         return []
     names = enumerated(dict.fromkeys(events))
@@ -295,9 +291,9 @@ def _check_status_line(target: Target, ledger: InstallLedger) -> list[Finding]:
     )
     try:
         content = read_if_there(path) if install.STATUS_LINE else None
-        is_there = content is not None and TomlSettings.or_json(
-            content, path, install
-        ).has_status_line(install, ledger.recogniser())
+        is_there = content is not None and settings_at(content, path, install).has_status_line(
+            install, ledger.recogniser()
+        )
     except SessionMemoryError as error:
         return [Finding(WRONG, "status line", f"{error}", "correct the file")]
     if install.SHOWS_STATUS and target.home.settings().statusline:

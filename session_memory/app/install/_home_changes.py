@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ...awareness.install.formats import settings_at
 from ...awareness.install.ledger import HomeRecord, InstallLedger
 from ...awareness.install.plan import HookPlan, InstalledPaths
 from ...awareness.install.settings_file import SettingsFileError
-from ...awareness.install.toml_settings import TomlSettings
 from ...common.errors import SessionMemoryError
 from ...common.system.file_changes import FileChange, checksum, read_if_there
 from ...common.system.git import find_worktree
@@ -121,7 +121,7 @@ def plan_notice_hooks(
     if path is None or before is None:
         return None
     is_ours = ledger.recogniser()
-    present = TomlSettings.or_json(before, path, install).read().hooks
+    present = settings_at(before, path, install).read().hooks
     kept = {(hook.event, hook.matcher) for hook in present if is_ours(hook.command)}
     without = replace(made_from, has_notices=False).hooks_for(install, _below(target))
     hooks = [
@@ -175,9 +175,9 @@ def _plan_rules(
     theirs: list[str] = []
     if before is not None:
         stripped = own_content.stripped(before, path, ledger.recogniser(), own_rules, install)
-        plan.stripped, theirs = stripped, TomlSettings.or_json(stripped, path, install).read().rules
+        plan.stripped, theirs = stripped, settings_at(stripped, path, install).read().rules
     outdated = [rule for rule in own_rules if rule not in rules]
-    settings = TomlSettings.or_json(plan.settings.after, path, install)
+    settings = settings_at(plan.settings.after, path, install)
     settings = settings.without_rules(outdated).with_rules(rules)
     plan.settings = replace(plan.settings, after=settings.content)
     plan.can_allow = bool(install.COMMAND_RULE)

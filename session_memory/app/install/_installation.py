@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ...awareness.install.ledger import InstallLedger
 from ...awareness.install.plan import InstalledPaths
+from ...awareness.install.settings_file import SettingsFileError
 from ...common.errors import SessionMemoryError
 from ...common.system.terminal import Terminal
 from ...sessions.runtimes.base import Runtime
@@ -108,9 +109,14 @@ def install(
         return _plans_for(request, place, ledger, environ, is_allowed=is_allowed)
 
     ledger = InstallLedger.read(paths.ledger_file)
-    foreseen = planned(str(paths.python), ledger)
+    try:
+        foreseen = planned(str(paths.python), ledger)
+    except SettingsFileError as error:
+        if request.dry_run or not error.needs_package:
+            raise
+        foreseen = _Plans([], [], [])  # the environment will have the parser
     targets = foreseen.targets
-    is_sample = targets[0].root == str(paths.sample_home)
+    is_sample = bool(targets) and targets[0].root == str(paths.sample_home)
     if request.dry_run:
         installed = _foreseen_program(paths, source, request.extras)
         return Installed(
@@ -177,7 +183,7 @@ def _planned(
             plans.targets.append(target)
             plans.plans.append(plan)
     if plans.refused and all(target.kind == "skills" for target in plans.targets):
-        raise plans.refused[0]
+        raise min(plans.refused, key=lambda error: not getattr(error, "needs_package", False))
     return plans
 
 

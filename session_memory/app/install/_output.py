@@ -110,10 +110,12 @@ def _show_installed(done: Installed, terminal: Terminal, called_as: str) -> None
             "look at."
         )
     for error in done.refused:
+        hint, *lines = error.hint.rstrip().split("\n")
         terminal.note(
-            f"Not installed: {terminal.short(str(error))}"
-            + (f" ({error.hint})" if error.hint else "")
+            f"Not installed: {terminal.short(str(error))}" + (f" ({hint})" if hint else "")
         )
+        for line in lines:  # to be copied
+            terminal.line(line)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from ...awareness.install.formats import settings_at
 from ...awareness.install.ledger import HomeRecord
-from ...awareness.install.toml_settings import TomlSettings
 from ...common.system.file_changes import FileChange
 from ...sessions.runtimes.install import Install
 from ..tools.permissions import SERVERS
@@ -53,11 +53,7 @@ def without_status_line(record: HomeRecord, is_ours: Callable[[str], bool]) -> F
     path = Path(noted["file"])
 
     def strip(content: bytes) -> bytes:
-        return (
-            TomlSettings.or_json(content, path, install)
-            .without_status_line(install, is_ours)
-            .content
-        )
+        return settings_at(content, path, install).without_status_line(install, is_ours).content
 
     return record.restored(path, noted, strip)
 
@@ -78,11 +74,11 @@ def stripped(
 
     Raises SettingsFileError."""
     if install.STATUS_LINE:
-        settings = TomlSettings.or_json(content, path, install)
+        settings = settings_at(content, path, install)
         content = settings.without_status_line(install, is_ours).content
     if install.MCP_KEY and path.name == install.MCP_FILES[0]:
         content = servers.without_server(content, path, install)
-    settings = TomlSettings.or_json(content, path, install).without_hooks(is_ours)
+    settings = settings_at(content, path, install).without_hooks(is_ours)
     return settings.without_rules(rules).content
 
 
@@ -90,7 +86,7 @@ def own_rules(content: bytes, path: Path, record: HomeRecord | None, install: In
     """Return our permission rules in a settings file, known from the ledger or by their content.
 
     Raises SettingsFileError."""
-    rules = TomlSettings.or_json(content, path, install).read().rules
+    rules = settings_at(content, path, install).read().rules
     return [rule for rule in rules if rule in record.rules] if record else rules_by_content(rules)
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ... import NAME
+from ...awareness.install.formats import settings_at
 from ...awareness.install.settings_file import SettingsFileError
-from ...awareness.install.toml_settings import TomlSettings
 from ...common.system.file_changes import read_if_there
 from ...common.text.json_edit import StrictJsonError
 from ...common.text.toml_edit import parse_toml, with_table, without_tables
@@ -46,11 +46,7 @@ def with_server(content: bytes | None, path: Path, install: Install, launcher: s
         return content
     if path.suffix == ".toml":
         return _with_table(without_server(content or b"", path, install), path, install, new)
-    return (
-        TomlSettings.or_json(content, path, install)
-        .with_value((install.MCP_KEY, NAME), new)
-        .content
-    )
+    return settings_at(content, path, install).with_value((install.MCP_KEY, NAME), new).content
 
 
 def without_server(content: bytes, path: Path, install: Install) -> bytes:
@@ -59,7 +55,7 @@ def without_server(content: bytes, path: Path, install: Install) -> bytes:
     if not _is_own(NAME, servers.get(NAME)):
         return content
     if path.suffix != ".toml":
-        settings = TomlSettings.or_json(content, path, install)
+        settings = settings_at(content, path, install)
         return settings.with_value((install.MCP_KEY, NAME), None).content
     text = content.decode()
     wanted = {name: server for name, server in servers.items() if name != NAME}
@@ -90,9 +86,9 @@ def runs_ours(text: str) -> bool:
 def _servers(content: bytes | None, path: Path, install: Install) -> dict[str, Any]:
     """Return the servers by name. Raises SettingsFileError."""
     if path.suffix == ".toml":
-        servers = TomlSettings(content, path).decoded()[1].get(install.MCP_KEY, {})
+        servers = settings_at(content, path, install).decoded()[1].get(install.MCP_KEY, {})
     else:
-        servers = TomlSettings.or_json(content, path, install).value_of(install.MCP_KEY)
+        servers = settings_at(content, path, install).value_of(install.MCP_KEY)
     return servers if isinstance(servers, dict) else {}
 
 
@@ -104,7 +100,7 @@ def _is_own(name: str, server: Any) -> bool:
 
 def _with_table(content: bytes, path: Path, install: Install, server: Mapping[str, Any]) -> bytes:
     """Return the text with the table of a server appended. Raises SettingsFileError."""
-    text, there = TomlSettings(content, path).decoded()
+    text, there = settings_at(content, path, install).decoded()
     after = with_table(text, f"[{install.MCP_KEY}.{NAME}]", server)
     servers = {**_servers(content, path, install), NAME: dict(server)}
     wanted = {**there, install.MCP_KEY: servers}

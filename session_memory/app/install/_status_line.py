@@ -9,8 +9,8 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from ... import NAME
+from ...awareness.install.formats import settings_at
 from ...awareness.install.ledger import HomeRecord, InstallLedger
-from ...awareness.install.toml_settings import TomlSettings
 from ...common.errors import SessionMemoryError
 from ...common.system.file_changes import FileChange, checksum
 from ...sessions.runtimes.table import all_runtimes
@@ -123,7 +123,7 @@ def _change(
     words += [] if target.runtime is RUNTIME else [target.runtime.PROGRAM]
     command = f"{shlex.join(words)} || exit 0"
     install = target.runtime.install
-    settings = TomlSettings.or_json(removal.before, path, install)
+    settings = settings_at(removal.before, path, install)
     after = settings.with_status_line(install, command, is_ours).content
     before = None if removal.after is None else removal.after.decode()
     record.status_line = {"file": str(path), "before": before, "after": checksum(after)}

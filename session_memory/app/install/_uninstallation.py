@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ... import NAME
+from ...awareness.install.formats import settings_at
 from ...awareness.install.ledger import HomeRecord, InstallLedger
-from ...awareness.install.toml_settings import TomlSettings
 from ...common.errors import SessionMemoryError
 from ...common.extensions import load_present
 from ...common.system.file_changes import checksum, read_if_there, remove_if_empty
@@ -268,9 +268,7 @@ def _record_by_content(target: Target, is_ours: Callable[[str], bool]) -> HomeRe
     path = target.settings_file
     content = read_if_there(path) if path else None
     settings = (
-        None
-        if content is None
-        else TomlSettings.or_json(content, str(path), target.runtime.install).read()
+        None if content is None else settings_at(content, str(path), target.runtime.install).read()
     )
     files = _our_skills(target) | _our_extensions(target)
     if not files and not (settings and any(is_ours(hook.command) for hook in settings.hooks)):

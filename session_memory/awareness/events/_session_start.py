@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 
 def is_answered(event: Event, runtime: Runtime) -> bool:
     """Check if there is something to do for this kind of start."""
-    return event.get("source") in ("fork", "compact", "startup", "new", "clear", "resume")
+    source = event.get("source", runtime.START_SOURCE)
+    return source in ("fork", "compact", "startup", "new", "clear", "resume")
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) -> None:
     """Note where a fork begins; print the session's past and faults of settings.
 
     Raises SessionMemoryError, OSError."""
-    source, runtime = context.event["source"], context.runtime
+    runtime = context.runtime
+    source = context.event.get("source", runtime.START_SOURCE)
     original = runtime.forked_from(context.event, context.own_path)
     if source == "fork" or is_name(original):
         start_listening(context, original)

@@ -169,7 +169,7 @@ def _runs_this_program(command: str) -> bool:
 
 def _is_empty(content: bytes, path: Path) -> bool:
     """Check if settings have nothing left that a person or a runtime would miss."""
-    if path.suffix == ".toml":
+    if path.suffix in (".toml", ".yaml"):
         return not content.strip()
     try:
         return not json.loads(content).keys() - {_SCHEMA_KEY}

@@ -13,8 +13,8 @@ from ...common.system.file_changes import FileChange, checksum, read_if_there, r
 from ...sessions.runtimes.install import Hook, Install
 from ...sessions.settings.program import ProgramPaths
 from ..events.main import HOME_OPTION
+from .formats import settings_at
 from .ledger import HomeRecord, InstallLedger
-from .toml_settings import TomlSettings
 
 NOTICE_HOOKS = "notices.json"  # in hooks/, the hooks that only notices need
 _MODE = 0o644  # of files that a runtime loads
@@ -121,12 +121,10 @@ class HookPlan:
 
         Raises SettingsFileError, CannotWriteError."""
         before = read_if_there(path)
-        after = TomlSettings.or_json(before, path, install).with_hooks(hooks, is_ours).content
+        after = settings_at(before, path, install).with_hooks(hooks, is_ours).content
         self.settings, self.hooks = FileChange(path, before, after), hooks
         if before is not None:
-            self.stripped = (
-                TomlSettings.or_json(before, path, install).without_hooks(is_ours).content
-            )
+            self.stripped = settings_at(before, path, install).without_hooks(is_ours).content
 
     def restore(self, record: HomeRecord, strip: Callable[[bytes], bytes]) -> None:
         """Plan the removal of everything that a record lists.

@@ -26,9 +26,12 @@ _Way = tuple[str | int, ...]  # keys and indexes that lead to a value
 
 
 class SettingsFileError(SessionMemoryError):
-    """A settings file that is not safe to edit; the message begins with `path:line:column`."""
+    """A settings file that is not safe to edit; the message begins with `path:line:column`.
 
-    def __init__(self, path: str, error: StrictJsonError) -> None:
+    With `needs_package`, only a package is missing that an install brings."""
+
+    def __init__(self, path: str, error: StrictJsonError, *, needs_package: bool = False) -> None:
+        self.needs_package = needs_package
         where = f"{path}:{error.line}:{error.column}"
         hint = error.hint or "correct it and run this command again"
         super().__init__(f"{where}: {error}", f"the file was left as it is; {hint}")
@@ -110,7 +113,7 @@ class SettingsFile:
         """Return the file with `command` for the status line, after the person's command if any.
 
         Other settings of the line stay."""
-        text, values = self._decoded()
+        text, values = self.decoded()
         way = install.STATUS_LINE
         for depth in range(1, len(way)):
             above = _at(values, way[:depth])
@@ -133,7 +136,7 @@ class SettingsFile:
 
     def without_status_line(self, install: Install, is_ours: IsOurs) -> SettingsFile:
         """Return the file without our status line, and with the person's own line again."""
-        text, values = self._decoded()
+        text, values = self.decoded()
         way = install.STATUS_LINE
         entry = _at(values, way)
         theirs = _beside_ours(_command(entry) or "", is_ours)
@@ -143,12 +146,12 @@ class SettingsFile:
 
     def has_status_line(self, install: Install, is_ours: IsOurs) -> bool:
         """Check if our status line is in it."""
-        _, values = self._decoded()
+        _, values = self.decoded()
         return _beside_ours(_command(_at(values, install.STATUS_LINE)) or "", is_ours) is not None
 
     def value_of(self, key: str) -> dict[str, Any]:
         """Return the object under a key; {} if there is none."""
-        text, values = self._decoded()
+        text, values = self.decoded()
         value = values.get(key)
         message = f"`{key}` should be an object"
         self._expect(text, {} if value is None else value, (key,), dict, message)
@@ -158,13 +161,13 @@ class SettingsFile:
         """Return the file with a value at the end of these keys.
 
         None removes the value, and the objects that become empty."""
-        text, values = self._decoded()
+        text, values = self.decoded()
         return self._edited(text, _put(values, way, value))
 
     def _edited(self, text: str, values: dict[str, Any]) -> SettingsFile:
         return SettingsFile(edited(text, values).encode(), self._path, self._dialect)
 
-    def _decoded(self) -> tuple[str, dict[str, Any]]:
+    def decoded(self) -> tuple[str, dict[str, Any]]:
         """Return the text and its values."""
         try:
             text = self.content.decode()
@@ -182,7 +185,7 @@ class SettingsFile:
 
     def _checked(self) -> tuple[str, dict[str, Any]]:
         """Return the text and its values, after checking that `hooks` have the documented shape."""
-        text, values = self._decoded()
+        text, values = self.decoded()
         hooks = values.get("hooks")
         self._expect(text, hooks, ("hooks",), dict, "`hooks` should be an object")
         for event, matchers in (hooks or {}).items():

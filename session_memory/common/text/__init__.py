@@ -21,4 +21,5 @@ tokens: an upper bound for the tokens of a text
 toml_edit: TOML text, read, and tables added to it or removed
 words: the lists of words in this package's files
 written_lines: keyed hashes of the lines that edits and commands write
+yaml_edit: YAML text, read, and items added to its lists or removed
 """

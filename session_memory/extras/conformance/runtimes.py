@@ -217,7 +217,7 @@ class TestInstall:
         assert texts
         assert all("/env/python" in text and "/app/hooks/" in text for text in texts)
         assert (
-            install.untrusted_hooks("/nowhere")
+            install.untrusted_hooks("/nowhere", [])
             == install.plugins_named("/nowhere", "session-memory")
             == []
         )

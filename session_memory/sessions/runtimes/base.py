@@ -73,6 +73,7 @@ class Runtime:
     PROJECT_VARIABLE = ""
     PROMPT_EVENT = "UserPromptSubmit"  # the event of a prompt; '' if it starts no hooks
     START_EVENT = "SessionStart"  # the event at the start of a session; '' if we answer none
+    START_SOURCE = ""  # what begins a session whose first event does not say it
     # whether that is answered as a prompt too, because some sessions have no event of a prompt
     TELLS_AT_START = False
     # The event key, at the start, for a file of variables that the session's commands get: a hook

@@ -151,8 +151,9 @@ class Install:
             *self.runtime.WAITING_EVENTS,
         )
 
-    def untrusted_hooks(self, settings_dir: str) -> list[str]:
-        """Return the events in SETTINGS_FILE whose hooks do not run until the user trusts them."""
+    def untrusted_hooks(self, settings_dir: str, hooks: list[Hook]) -> list[str]:
+        """Return the events of `hooks` in SETTINGS_FILE that do not run until the user trusts
+        them."""
         return []
 
     def left_behind(self, settings_dir: str, after: bytes | None) -> list[tuple[str, str]]:
@@ -165,13 +166,18 @@ class Install:
         self, session_id: str, transcript_path: str, cwd: str, prompt: str
     ) -> dict[str, Any]:
         """Return the event that a prompt hook reads from its stdin."""
-        return {
+        event = {
             "session_id": session_id,
             "transcript_path": transcript_path,
             "cwd": cwd,
             "hook_event_name": self.runtime.PROMPT_EVENT,
             "prompt": prompt,
         }
+        return self.adapted_event(event)
+
+    def adapted_event(self, event: dict[str, Any]) -> dict[str, Any]:
+        """Return a prompt's event of Claude Code's in this runtime's form."""
+        return event
 
     def hook_variables(self, session_id: str, start: str) -> dict[str, str]:
         """Return the runtime's additions to a hook's environment in a session started in

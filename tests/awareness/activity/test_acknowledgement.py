@@ -17,6 +17,7 @@ from records import (
     droid_exchange,
     exchange,
     gemini_exchange,
+    hermes_exchange,
     kimi_exchange,
     lines,
     new_id,
@@ -65,6 +66,8 @@ class Told:
             return copilot_exchange(question, answer)
         if self.runtime.name == "droid":
             return droid_exchange(question, answer)
+        if self.runtime.name == "hermes":
+            return hermes_exchange(question, answer)
         if self.runtime.name == "kimi":
             return kimi_exchange(question, answer)
         if self.runtime.name == "qwen-code":

@@ -441,6 +441,15 @@ class Hermes(Session):
         self.id = self.database.session(self.cwd, at=at)
         self.database.exchange(self.id, question, "Yes.", at=at)
 
+    def event(self, *, prompt: str = "", prompt_id: str = "", **fields: Any) -> dict[str, Any]:
+        extra = {"user_message": prompt, "turn_id": prompt_id}
+        return {"session_id": self.id, "cwd": self.cwd, **fields, "extra": extra}
+
+    def show(self, printed: dict[str, Any]) -> None:
+        sent = f"go on\n\n{printed['context']}" if printed else None
+        self.database.message(self.id, "user", "go on", api_content=sent)
+        self.database.message(self.id, "assistant", "Yes.", finish_reason="stop")
+
     def calls(self, kind: str, given: str, began: float, ended: float) -> None:
         name, arguments, _ = self.used(kind, given)
         self.database.call(self.id, name, arguments, began, ended)

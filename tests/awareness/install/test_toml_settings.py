@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from install_machine import reads_toml
 
+from session_memory.awareness.install.formats import settings_at
 from session_memory.awareness.install.settings_file import SettingsFileError
-from session_memory.awareness.install.toml_settings import TomlSettings
 from session_memory.common.text import toml_edit
 from session_memory.common.text.toml_edit import parse_toml
 from session_memory.sessions.runtimes.install import Hook
@@ -52,13 +52,12 @@ def is_ours(command: str) -> bool:
 
 
 def with_hooks(text: str, hooks: list[Hook] = OURS) -> str:
-    settings = TomlSettings.or_json(text.encode(), PATH, KIMI)
-    assert isinstance(settings, TomlSettings)
+    settings = settings_at(text.encode(), PATH, KIMI)
     return settings.with_hooks(hooks, is_ours).content.decode()
 
 
 def without_hooks(text: str) -> str:
-    return TomlSettings.or_json(text.encode(), PATH, KIMI).without_hooks(is_ours).content.decode()
+    return settings_at(text.encode(), PATH, KIMI).without_hooks(is_ours).content.decode()
 
 
 def hooks_in(text: str) -> list[dict[str, Any]]:
@@ -78,7 +77,7 @@ def test_tables_are_appended_and_removed_to_the_byte(text: str) -> None:
     assert with_hooks(there) == there
     assert without_hooks(there) == text
     assert without_hooks(text) == text
-    assert TomlSettings.or_json(there.encode(), PATH, KIMI).read().hooks[-2:] == OURS
+    assert settings_at(there.encode(), PATH, KIMI).read().hooks[-2:] == OURS
 
 
 @reads_toml
@@ -148,7 +147,7 @@ def test_a_file_that_cannot_get_tables_is_refused_with_the_place(
 @reads_toml
 def test_bytes_that_are_not_utf_8_are_refused() -> None:
     with pytest.raises(SettingsFileError, match=r"config\.toml:2:5: it is not UTF-8"):
-        TomlSettings.or_json(b"a = 1\nb = \xff\n", PATH, KIMI).read()
+        settings_at(b"a = 1\nb = \xff\n", PATH, KIMI).read()
 
 
 @reads_toml

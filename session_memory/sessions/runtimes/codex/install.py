@@ -70,8 +70,8 @@ class CodexInstall(SettingsHooks):
             return hook if self.answers(hook.event) else None
         return Hook(hook.event, _TOOLS[hook.matcher or ""], hook.entry)
 
-    def untrusted_hooks(self, settings_dir: str) -> list[str]:
-        """Return the events of hooks in hooks.json that config.toml does not mark as trusted.
+    def untrusted_hooks(self, settings_dir: str, hooks: list[Hook]) -> list[str]:
+        """Return the events of hooks that config.toml does not mark as trusted.
 
         A hook that changed since then still counts as trusted, because Codex compares its own
         checksum."""
@@ -81,7 +81,10 @@ class CodexInstall(SettingsHooks):
             if "trusted_hash" in body and not _is_off(body)
         }
         declared = _places(text_of(f"{settings_dir}/{self.SETTINGS_FILE}"))
-        return [event for place, event in declared.items() if place not in trusted]
+        events = {hook.event for hook in hooks}
+        return [
+            event for place, event in declared.items() if place not in trusted and event in events
+        ]
 
     def left_behind(self, settings_dir: str, after: bytes | None) -> list[tuple[str, str]]:
         staying = _places((after or b"").decode("utf-8", "replace"))
@@ -100,10 +103,7 @@ class CodexInstall(SettingsHooks):
             if os.path.realpath(f"{file}{self.SETTINGS_FILE}") == path:
                 yield place, body
 
-    def prompt_event(
-        self, session_id: str, transcript_path: str, cwd: str, prompt: str
-    ) -> dict[str, Any]:
-        event = super().prompt_event(session_id, transcript_path, cwd, prompt)
+    def adapted_event(self, event: dict[str, Any]) -> dict[str, Any]:
         return {**event, "turn_id": str(uuid4()), "model": "", "permission_mode": "default"}
 
 

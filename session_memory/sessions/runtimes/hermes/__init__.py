@@ -39,7 +39,8 @@ class Hermes(MirroredSessions):
     AGENT_VARIABLE = "HERMES_SESSION_ID"
     HAS_BACKUP = True
     PROMPT_EVENT = "pre_llm_call"
-    START_EVENT = ""
+    START_EVENT = ""  # its output reaches nobody
+    START_SOURCE = "startup"
     TOOL_EVENT = "pre_tool_call"
     CONTEXT_KEY = "context"
     REFUSES = True
@@ -51,9 +52,8 @@ class Hermes(MirroredSessions):
     AUTOMATED_MARKS = (b'"started_by": "cron"',)
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
-        event_name = event.get("hook_event_name")
-        is_known = event_name in (self.PROMPT_EVENT, self.TOOL_EVENT)
-        return is_known and isinstance(event.get("extra"), dict)
+        events = ("on_session_start", self.PROMPT_EVENT, self.TOOL_EVENT)
+        return event.get("hook_event_name") in events and isinstance(event.get("extra"), dict)
 
     def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
         return self.config_dir(environ)

@@ -28,15 +28,7 @@ class KimiCodeInstall(SettingsHooks):
         matcher = _TOOLS.get(hook.matcher or "", hook.matcher)
         return Hook(hook.event, matcher, {key: hook.entry[key] for key in _KEYS})
 
-    def prompt_event(
-        self, session_id: str, transcript_path: str, cwd: str, prompt: str
-    ) -> dict[str, Any]:
-        """Return the event that a prompt hook reads from its stdin."""
-        return {
-            "hook_event_name": self.runtime.PROMPT_EVENT,
-            "session_id": session_id,
-            "cwd": cwd,
-            "client_type": "kimi_code_cli",
-            "prompt": [{"type": "text", "text": prompt}],
-            "is_steer": False,
-        }
+    def adapted_event(self, event: dict[str, Any]) -> dict[str, Any]:
+        named = {key: event[key] for key in ("hook_event_name", "session_id", "cwd")}
+        prompt = [{"type": "text", "text": event["prompt"]}]
+        return {**named, "client_type": "kimi_code_cli", "prompt": prompt, "is_steer": False}
