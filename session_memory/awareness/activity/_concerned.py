@@ -18,7 +18,6 @@ from ...common.system.json import objects_in
 from ...common.text.paths import ANY
 from ...sessions.runtimes.records import CALLS, MESSAGES, SUB_AGENTS
 from ...sessions.transcripts.entries import Entry
-from ...sessions.transcripts.lines import windows_backward
 from .actions import EDIT, GIT, NAMED, REMOVE, REWRITERS, actions_of, is_read_only, may_concern
 
 TYPE_CHECKING = False
@@ -33,6 +32,9 @@ if TYPE_CHECKING:
     from .changes import Changed, OwnSession
 
 _PART_BYTES = 1024 * 1024
+# of a session that is searched from its end to a time
+_FIRST_PART_BYTES = 128 * 1024
+_LARGEST_PART_BYTES = 512 * 1024
 _WANTED = (MESSAGES | CALLS, MESSAGES | CALLS | SUB_AGENTS)
 # a command names the files that it removes, but may not name their directory
 _COMMANDS = [b"git ", b"mv ", b"rm -"]
@@ -258,11 +260,29 @@ def _lines_between(descriptor: int, start: int, end: int) -> Iterator[bytes]:
 
 def _lines_since(descriptor: int, size: int, since: float, runtime: Runtime) -> Iterator[bytes]:
     """Yield the lines back to the time `since`, in parts from the last one on. Raises OSError."""
-    for lines in windows_backward(descriptor, 0, size):
-        yield b"\n".join([line for _, line in lines])
-        for record in objects_in(lines[0][1]):
+    for part in _parts_backward(descriptor, size):
+        yield part
+        for record in objects_in(part.partition(b"\n")[0]):
             if since > (runtime.records.time(record) or since):
                 return
+
+
+def _parts_backward(descriptor: int, end: int) -> Iterator[bytes]:
+    """Yield the lines of the first `end` bytes in growing parts, from the last one on, each without
+    its last line feed. Raises OSError."""
+    size = _FIRST_PART_BYTES
+    pieces: list[bytes] = []  # of the line whose beginning is not read yet
+    last = end - 1
+    while end > 0:
+        begin = max(0, end - size)
+        size = min(2 * size, _LARGEST_PART_BYTES)
+        content = read_at(descriptor, begin, min(end, last))
+        end = begin
+        first, line_feed, whole = content.partition(b"\n") if begin else (b"", b"\n", content)
+        pieces.append(whole if line_feed else first)
+        if line_feed:
+            yield b"".join(reversed(pieces))
+            pieces = [first]
 
 
 def needle(name: str) -> bytes:

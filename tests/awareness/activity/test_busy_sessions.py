@@ -9,6 +9,7 @@ import pytest
 from collision_scene import Pair, collisions
 
 from bench.clones import Actor, Clone
+from session_memory.awareness.activity import _concerned
 from session_memory.awareness.activity._concerned import WorkSearch
 from session_memory.awareness.activity.updates import OLD_SECONDS
 from session_memory.common.system.deadline import DeadlineError
@@ -166,3 +167,19 @@ def test_reads_and_words_about_the_file_are_no_reason_to_be_read_first(pair: Pai
     text = pair.main.prompt()
     assert collisions(text) == []
     assert text.endswith("+5 more")
+
+
+@pytest.mark.parametrize("size", range(1, 30))
+def test_a_session_is_searched_in_whole_lines(
+    size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_concerned, "_FIRST_PART_BYTES", size)
+    monkeypatch.setattr(_concerned, "_LARGEST_PART_BYTES", 2 * size)
+    lines = [str(number).encode() * (number % 9) for number in range(1, 40)]
+    path = tmp_path / "lines"
+    path.write_bytes(b"".join([line + b"\n" for line in lines]))
+    with path.open("rb") as file:
+        parts = [*_concerned._parts_backward(file.fileno(), path.stat().st_size)]
+    assert [line for part in reversed(parts) for line in part.split(b"\n") if line] == [
+        line for line in lines if line
+    ]
