@@ -41,9 +41,14 @@ class ClineSession:
     def write(self) -> None:
         self.path.write_text(json.dumps({"sessionId": self.id, "messages": self.messages}))
 
-    def exchange(self, question: str, answer: str, *, at: float = 0.0) -> None:
+    def exchange(self, question: str, answer: str, *, told: str = "", at: float = 0.0) -> None:
+        """Add a prompt and its answer, and between them what our plugin told the agent."""
         text = f'<user_input mode="act">{question}</user_input>'
         self.add("user", {"type": "text", "text": text}, at=at)
+        if told:
+            text = f'<hook_context source="RunStart">\n{told}\n</hook_context>'
+            by_cline = {"metadata": {"displayRole": "system"}}
+            self.add("user", {"type": "text", "text": text}, at=at, **by_cline)
         self.add("assistant", {"type": "text", "text": answer}, at=at)
 
     def call(self, name: str, given: dict[str, Any], began: float, ended: float) -> None:

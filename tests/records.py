@@ -154,6 +154,9 @@ def show_told(path: Path, printed: bytes, *, is_answered: bool = True) -> None:
             gemini_message("user", "go on", told=output["additionalContext"]),
             gemini_message("gemini", "hm"),
         ]
+    elif "text" in answer and b'"source": "' in path.read_bytes():
+        told = {"source": "system", "context": answer["text"]}
+        shown = [cline_step(**told), cline_step(source="agent", message="hm")]
     elif "text" in answer:
         told = opencode_part("user", "go on", told=answer["text"])
         shown = [told, {**opencode_part("assistant", "hm"), "parent": told["message"]}]
@@ -390,6 +393,18 @@ def opencode_exchange(
 ) -> list[dict[str, Any]]:
     asked, said = opencode_part("user", question, at=at), opencode_part("assistant", answer, at=at)
     return [asked, {**said, "parent": asked["message"]}]
+
+
+def cline_step(**fields: Any) -> dict[str, Any]:
+    """A line of our mirror of a session of Cline."""
+    number = next(_numbers)
+    step = {"type": "step", "id": f"msg_{number}", "number": number}
+    return {**step, "timestamp": stamp(time.time()), **fields}
+
+
+def cline_exchange(question: str, answer: str) -> list[dict[str, Any]]:
+    said = (("user", question), ("agent", answer))
+    return [cline_step(source=source, message=text) for source, text in said]
 
 
 class PiSession:

@@ -88,18 +88,18 @@ OTHER_INSTALLS = {
     "copilot": "plugin",
     "opencode": "plugin file",
     "kilo": "plugin file",
+    "cline": "plugin file",
 }
 OTHER_TOOLS = {
     "claude-code": "plugin, by hand",
     "copilot": "plugin",
-    "cline": "by hand",
     "openclaw": "by hand",
     "atif": "by hand",
     "hermes": "by hand",
 }
 UNTRIED_SUB_AGENTS = ("droid",)  # a service of the vendor runs them
 # runtimes whose hooks are not used, with the number of the reason below the table
-WITHOUT_HOOKS = {"openclaw": "no (5)", "cline": "no (7)"}
+WITHOUT_HOOKS = {"openclaw": "no (5)"}
 DECLARED = (ROOT / "hooks" / "hooks.json").read_text()
 
 

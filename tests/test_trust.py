@@ -22,6 +22,7 @@ EXTENSIONS = {
     "omp": ("hooks/pi/index.ts", r'\bpi\.on\((?:\(runtime === "pi" \? "\w+" : )?"(\w+)"'),
     "OpenCode": ("hooks/opencode/index.js", r'^\t\t"?([\w.]+)"?: async \('),
     "Kilo": ("hooks/opencode/index.js", r'^\t\t"?([\w.]+)"?: async \('),
+    "Cline": ("hooks/cline/index.js", r"^\t\t(\w+): async \("),
 }
 SESSION = "0f6d2c1e-5a3b-4c7d-9e21-7b8a4f0c6d55"
 COMMANDS = f"""

@@ -1,19 +1,10 @@
 // The plugin of OpenCode and its forks: hands events to the Python entries beside it, and puts their answer behind the prompt,
 // or behind what a tool printed. Whatever goes wrong, it answers nothing: OpenCode has no deadline for a plugin, and ends a run
 // at a throw.
-import { spawn } from "node:child_process";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
-
-const ENTRIES = dirname(dirname(fileURLToPath(import.meta.url)));
-const DEADLINE_MS = 2000;
-const MOST_CHARACTERS = 64 * 1024;
+import { MAY_ACT, answerOf } from "../entries.js";
 
 // The tools whose calls the hook is asked about, with the argument that says what they do.
 const CALLS = { edit: "filePath", write: "filePath", apply_patch: "patchText", bash: "command" };
-
-// Commands that may run git or a package manager, as `may_act` in session_memory/common/text/acting_commands.py.
-const MAY_ACT = /git|\b(?:npm|pnpm|yarn|bun|npx|bunx|pip|pip3|pipx|uv|uvx|poetry|conda|cargo|go|gem|bundle|composer|brew|deno|dotnet) /;
 
 /** The plugin of the runtime with this name, which its events state. */
 export const pluginOf = (runtime) => async ({ directory }) => {
@@ -24,7 +15,7 @@ export const pluginOf = (runtime) => async ({ directory }) => {
 	/** What the hook in an entry has to tell on an event of a session; "" for nothing. */
 	const ask = async (entry, name, sessionID, fields) => {
 		const event = { hook_event_name: name, runtime, session_id: sessionID, cwd: directory, ...fields };
-		return textIn(await printedBy(entry, JSON.stringify(event)));
+		return answerOf(entry, event);
 	};
 
 	return guarded({
@@ -87,48 +78,4 @@ function guarded(hooks) {
 		}
 	};
 	return Object.fromEntries(Object.entries(hooks).map(([name, hook]) => [name, quiet(hook)]));
-}
-
-/** What a Python entry prints on an event; "" if it fails or takes too long, and then it is killed with all it started. */
-function printedBy(entry, event) {
-	return new Promise((settle) => {
-		let printed = "";
-		const python = process.env.SESSION_MEMORY_PYTHON || "python3";
-		const child = spawn(python, ["-I", "-S", join(ENTRIES, entry)], {
-			detached: true, // a process group of its own, to be killed as a whole
-			stdio: ["pipe", "pipe", "ignore"],
-			windowsHide: true,
-		});
-		const end = (answer) => {
-			clearTimeout(timer);
-			settle(answer);
-		};
-		const kill = () => {
-			end("");
-			try {
-				process.kill(-child.pid, "SIGKILL");
-			} catch {
-				child.kill("SIGKILL"); // it leads no group: on Windows, or as it is gone
-			}
-		};
-		const timer = setTimeout(kill, DEADLINE_MS);
-		child.on("error", () => end(""));
-		child.on("close", (code) => end(code === 0 ? printed : ""));
-		child.stdin.on("error", () => {}); // EPIPE: it ended before it read
-		child.stdout.setEncoding("utf8").on("data", (text) => {
-			printed += text;
-			if (printed.length > MOST_CHARACTERS) kill();
-		});
-		child.stdin.end(event);
-	});
-}
-
-/** The text in an entry's answer; "" where there is nothing to tell. */
-function textIn(answer) {
-	try {
-		const { text } = JSON.parse(answer);
-		return typeof text === "string" ? text : "";
-	} catch {
-		return "";
-	}
 }

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
-from contextlib import suppress
+import time
+from contextlib import closing, suppress
 from pathlib import Path
 
 from clients.others import OtherRuntime
+from clients.terminal import Terminal
 from fakes.loopback import LoopbackServer
 
 PACKAGE = "cline"
+RETURN_SECONDS = 10.0  # after which it counts as lost
 _MODEL = ("-P", "openai-compatible", "-m", "fake-1")
 
 
@@ -39,3 +43,35 @@ class Cline(OtherRuntime):
     def run(self, prompt: str) -> str:
         """Run a prompt in a new session: without a terminal there is no other."""
         return self.execute(*_MODEL, prompt)
+
+    def go_on(self, session: str, prompt: str) -> None:
+        """Type a prompt in the terminal, in a session of before; wait for the answer."""
+        words = [*self.command, "-i", *_MODEL, "--id", session]
+        environment = {**self.environment, "TERM": "xterm-256color"}
+        with closing(Terminal(words, self.project, environment)) as terminal:
+            before = len(self._answers(session))
+            last = self._answers(session)[-1]
+            terminal.wait(lambda: terminal.shows(last), "the session")  # a key before is lost
+            typed = terminal.drawn
+            terminal.enter(prompt)
+            pressed = time.monotonic()
+            while not terminal.shows(f"❯ {prompt}", typed):  # so is Return until all is loaded
+                if time.monotonic() > pressed + RETURN_SECONDS:
+                    terminal.press("\r")
+                    pressed = time.monotonic()
+                time.sleep(0.1)
+            terminal.wait(lambda: len(self._answers(session)) > before, "an answer")
+
+    def sessions(self) -> list[str]:
+        """Return the ids of its sessions, the last written one first."""
+        documents = (self.home / ".cline/data/sessions").glob("*/*.messages.json")
+        ordered = sorted(documents, key=lambda path: -path.stat().st_mtime)
+        return list(dict.fromkeys([path.parent.name for path in ordered]))
+
+    def _answers(self, session: str) -> list[str]:
+        """Return the beginnings of the answers that call no tool."""
+        folder = self.home / ".cline/data/sessions" / session
+        messages = json.loads((folder / f"{session}.messages.json").read_text())["messages"]
+        said = [one["content"] for one in messages if one["role"] == "assistant"]
+        ends = [blocks for blocks in said if {block["type"] for block in blocks} == {"text"}]
+        return [blocks[0]["text"].split("\n")[0].partition(":")[0] for blocks in ends]

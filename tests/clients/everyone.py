@@ -14,9 +14,10 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Protocol
 
-from clients import claude, omp, pi
+from clients import claude, cline, omp, pi
 from clients.claude import Claude
 from clients.claude_plugin import PLUGIN, ClaudePlugin
+from clients.cline import Cline
 from clients.omp import Omp
 from clients.others import (
     CODEX,
@@ -259,6 +260,29 @@ class _Kimi(Kimi):
         return self.home / ".kimi-code" / "config.toml"
 
 
+class _Cline(Cline):
+    """It goes on with a session only in its terminal."""
+
+    LAST, BY_ID = ("--id", ""), ("--id", "{}")
+
+    def say(self, prompt: str, *session: str) -> None:
+        if session:
+            self.go_on(session[-1] or self.sessions()[0], prompt)
+        else:
+            self.run(prompt)
+
+    def add_plugin(self, source: Path) -> None:
+        self.plugin_file.parent.mkdir()
+        self.plugin_file.write_text(f'export {{ default }} from "{source}/hooks/cline/index.js";\n')
+
+    def remove_plugin(self, source: Path) -> None:
+        self.plugin_file.unlink()
+
+    @property
+    def plugin_file(self) -> Path:
+        return self.home / ".cline" / "plugins" / "session-memory.js"
+
+
 class _Omp(Omp):
     """Its edits name the old text, as another setting lets them."""
 
@@ -289,6 +313,7 @@ class _Omp(Omp):
 # What an edit gives its tool for the old text and the new one.
 _TEXTS = {
     "claude-code": ("old_string", "new_string"),
+    "cline": ("old_text", "new_text"),
     "copilot": ("old_str", "new_str"),
     "droid": ("old_str", "new_str"),
     "gemini": ("old_string", "new_string"),
@@ -302,6 +327,13 @@ _TEXTS = {
 # By the name of the runtime.
 CLIENTS = {
     "claude-code": Client(_Claude, claude.PACKAGE, FakeAnthropic, ".claude/settings.json"),
+    "cline": Client(
+        _Cline,
+        cline.PACKAGE,
+        FakeLLM,
+        ".cline/data/settings/cline_mcp_settings.json",
+        '{"mcpServers": {}}',
+    ),
     "codex": Client(_Codex, CODEX, FakeResponses, ".codex/hooks.json"),
     "copilot": Client(_Copilot, COPILOT, FakeLLM, ""),
     "droid": Client(_Droid, DROID, FakeLLM, ".factory/settings.json"),
@@ -352,6 +384,10 @@ class User:
         if (self.name, kind) == ("droid", SHELL):
             arguments = {key: given, "summary": "Work.", "riskLevel": "low", "timeout": 60}
             arguments["riskLevelReason"] = "It works."
+        if (self.name, kind) == ("cline", READ):
+            arguments = {key: [{"path": given}]}
+        if (self.name, kind) == ("cline", SHELL):
+            arguments = {key: [given]}
         if (self.name, kind) == ("gemini", EDIT):
             arguments |= {"instruction": "Work."}
         return name, arguments

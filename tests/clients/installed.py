@@ -31,7 +31,7 @@ class InstalledClients:
             program = CLIENTS[each].program(root, place(CLIENTS[each].package), model)
             self.users[each] = User(each, program, model)
         self.settings = root / "home" / CLIENTS[name].settings
-        self.settings.parent.mkdir()
+        self.settings.parent.mkdir(parents=True, exist_ok=True)
         self.settings.write_bytes(settings.encode())
         self.machine = Machine(root / "home", copy_repository(root / "copy"))
         self.machine.has_environment().has_program().installed()

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 import records
-from cline_scene import ClineSession
 from git_scene import git, repository
 from install_machine import (
     MINE,
@@ -345,16 +344,14 @@ def test_a_runtime_without_hooks_is_promised_no_updates_and_its_archives_are_cou
     bare_machine: Machine,
 ) -> None:
     bare_machine.has_environment().has_program()
-    session = ClineSession(bare_machine.home / ".cline/data", "/srv/app")
-    session.exchange("one", "first " * 40_000)
     database = OpenClawDatabase(bare_machine.home / ".openclaw")
-    database.exchange(database.session("/srv/app"), "one", "first")
+    database.exchange(database.session("/srv/app"), "one", "first " * 40_000)
     done = bare_machine.install("--home", str(bare_machine.home / ".openclaw"))
     assert (done.returncode, done.stderr) == (0, "")
     said = " ".join(done.stdout.split())
     assert "With each prompt it learns" not in said
     assert "OpenClaw runs no hooks of session-memory, so its agents get no updates." in said
-    size = session.path.stat().st_size + database.path.stat().st_size
+    size = database.path.stat().st_size
     assert 240_000 < size < 1_000_000
     assert f"about {byte_size(round(size * SHARE))}" in said
 

@@ -68,12 +68,12 @@ def test_a_directory_that_is_no_home_is_refused_with_what_would_be_one(machine: 
 def test_the_folder_around_a_runtime_s_directory_is_refused_with_what_to_give(
     machine: Machine,
 ) -> None:
-    (machine.home / ".cline/data").mkdir(parents=True)
-    done = machine.install("--home", str(machine.home / ".cline"))
+    (machine.home / ".pi/agent").mkdir(parents=True)
+    done = machine.install("--home", str(machine.home / ".pi"))
     assert done.returncode == 1
     said = " ".join(done.stderr.split())
-    assert f"the directory of Cline is {machine.home}/.cline/data" in said
-    assert f"give that: --home {machine.home}/.cline/data" in said
+    assert f"the directory of Pi is {machine.home}/.pi/agent" in said
+    assert f"give that: --home {machine.home}/.pi/agent" in said
 
 
 def test_a_home_of_pi_is_registered_by_its_directory(machine: Machine) -> None:

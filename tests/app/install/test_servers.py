@@ -145,6 +145,7 @@ def test_every_runtime_that_an_install_adds_tools_to_names_the_file_and_the_key(
         if one.install.MCP_KEY
     }
     assert named == {
+        "cline": ("data/settings/cline_mcp_settings.json", "mcpServers"),
         "codex": ("config.toml", "mcp_servers"),
         "copilot": ("mcp-config.json", "mcpServers"),
         "droid": ("mcp.json", "mcpServers"),

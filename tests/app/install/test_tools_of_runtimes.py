@@ -23,6 +23,7 @@ INSTALLS = {one.name: one.install for one in all_runtimes()}
 # The names by which each offers a tool of ours to its model.
 NAMES = {
     "claude-code": "mcp__session-memory__{}",
+    "cline": "session-memory__{}",
     "codex": "mcp__session_memory__{}",
     "copilot": "session-memory-{}",
     "droid": "session-memory___{}",
@@ -168,6 +169,7 @@ def settings(home: Path) -> dict[str, bytes]:
     """The files that an install of any of them may change."""
     names = (
         ".claude/settings.json",
+        ".cline/data/settings/cline_mcp_settings.json",
         ".codex/config.toml",
         ".copilot/mcp-config.json",
         ".factory/mcp.json",

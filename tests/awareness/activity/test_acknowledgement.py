@@ -12,6 +12,7 @@ from records import (
     PiSession,
     append,
     assistant,
+    cline_exchange,
     codex_exchange,
     copilot_exchange,
     droid_exchange,
@@ -56,6 +57,8 @@ class Told:
         write(self.other, *self.turn("begin", "done"))
 
     def turn(self, question: str, answer: str) -> list[dict[str, object]]:
+        if self.runtime.name == "cline":
+            return cline_exchange(question, answer)
         if self.runtime.name == "codex":
             return codex_exchange(question, answer)[1:]
         if self.runtime.name == "gemini":

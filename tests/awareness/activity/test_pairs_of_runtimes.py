@@ -414,6 +414,12 @@ class Qwen(Session):
 
 
 class Cline(Session):
+    def event(self, **fields: Any) -> dict[str, Any]:
+        return super().event(runtime="cline", **fields)
+
+    def show(self, printed: dict[str, Any]) -> None:
+        self.session.exchange("go on", "hm", told=printed.get("text", ""))
+
     def begin(self, question: str, at: float) -> None:
         self.session = ClineSession(self.person.root / ".cline" / "data", self.cwd, at=at)
         self.id = self.session.id

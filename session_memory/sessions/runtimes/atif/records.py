@@ -30,6 +30,7 @@ SESSION, STEP, TITLE = "atif_session", "step", "title"
 _TITLE_RANK = 2  # nothing distinguishes the user's title from a model's
 _STEP, _RESULT, _TITLE = b'{"type": "step"', b'{"type": "result"', b'{"type": "title"'
 _SESSION, _TAKEN_BACK = b'{"type": "atif_session"', b'{"type": "taken_back"'
+_CONTEXT = b'"context": "'
 _GLUED = (b'}{"type": "', _STEP, _TITLE)  # a record after another one on the same line
 # Agents' names for their tools, by kind, in lower case; a call may state its kind itself.
 _KINDS = {
@@ -166,7 +167,9 @@ class AtifRecords(records.Records):
 
 
 class HeadedRecords(AtifRecords):
-    """Decodes mirrors of another runtime: a first line of the type HEADER, then a trajectory."""
+    """Decodes mirrors of another runtime: a first line of the type HEADER, then a trajectory.
+
+    A step may have the text that hooks added to a prompt."""
 
     HEADER = ""
 
@@ -179,6 +182,13 @@ class HeadedRecords(AtifRecords):
     def open_transcript(self, first_line: bytes) -> MirroredTrajectory:
         header = next(iter(objects_in(first_line)), {})
         return MirroredTrajectory({**header, "type": SESSION} if self.owns(header) else header)
+
+    def may_hold(self, line: bytes, wanted: records.Wanted) -> bool:
+        return super().may_hold(line, wanted) or bool(wanted.injected and _CONTEXT in line)
+
+    def injected(self, record: Record) -> Iterable[Event]:
+        text = as_string(record.get("context")) if record.get("type") == STEP else ""
+        return (records.Injected((text,)),) if text else ()
 
 
 def _may_say(line: bytes) -> bool:

@@ -1,11 +1,39 @@
-"""The install for Cline: none, because its prompt hook does not run."""
+"""The install into Cline: its plugin file and servers, and the commands that its user types."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ....common.system.files import user_dir
 from ..install import Install
 
 
 class ClineInstall(Install):
+    """Our hooks come as a plugin file."""
+
     HOME_FOLDER = ".cline"
+    MCP_FILES, MCP_KEY = ("data/settings/cline_mcp_settings.json",), "mcpServers"
+    COMMAND = "cline"
     CLEAR = "/clear"
     RESUME = "cline -i --id {id}"
+
+    def settings_dir(self, environ: Mapping[str, str]) -> str:
+        """Return `$CLINE_DIR`, else `~/.cline`."""
+        return environ.get("CLINE_DIR") or f"{user_dir(environ)}/.cline"
+
+    def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
+        """Return a plugin file that loads the program's own.
+
+        It also names the interpreter for the program's entries."""
+        interpreter = f"process.env.SESSION_MEMORY_PYTHON ||= {json.dumps(python)};\n"
+        plugin = f"export {{ default }} from {json.dumps(f'{app}/hooks/cline/index.js')};\n"
+        return {"plugins/session-memory.js": interpreter + plugin}
+
+    def prompt_event(
+        self, session_id: str, transcript_path: str, cwd: str, prompt: str
+    ) -> dict[str, Any]:
+        event = super().prompt_event(session_id, transcript_path, cwd, prompt)
+        del event["transcript_path"]
+        return {**event, "runtime": self.runtime.name}

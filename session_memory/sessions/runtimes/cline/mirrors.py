@@ -2,7 +2,8 @@
 
 A session is one JSON document with messages in Anthropic's form, beside a manifest with its
 directory and its title. Messages become the steps of a trajectory, so atif/mirrors.py adds new
-ones and takes back changed ones. Messages that Cline made itself have a `displayRole`.
+ones and takes back changed ones. Messages that Cline made itself have a `displayRole`, and so have
+those with the texts that plugins and hooks added.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ....common.text.secrets.redaction import redact
 from ....common.text.timestamps import epoch_seconds, iso_time
 from ...transcripts._mirrored_files import MOST_BYTES, Source, UnreadableError, read_document
 from ...transcripts.edits import part_id
+from ...transcripts.entries import INTRODUCTION
 from ..atif.mirrors import Place
 from ..atif.records import STEP, TITLE
 from .records import SESSION
@@ -40,6 +42,7 @@ _SUMMARIES = ("compaction", "compaction_summary")  # kinds of messages
 # The tools that do several things in one call: the key of the list, the key in its objects, and the
 # kind of each thing.
 _LISTS = {"read_files": ("files", "path", "read"), "run_commands": ("commands", "", "command")}
+_ADDED, _ADDED_END = '<hook_context source="RunStart">\n', "\n</hook_context>"
 _MEDIA = ("image", "media")  # kinds of blocks in a result
 # sent as a prompt once the model has left plan mode
 _CONTINUATION = "The user approved switching to act mode. Continue with the approved plan now."
@@ -130,6 +133,7 @@ def _lines(document: Record, until: float, began: str) -> Iterator[tuple[int, Re
 
     Messages up to `until`, which were forgotten, are left out. A message without a time has the
     time of the one before; the first has `began`, the start of the session."""
+    counts: dict[str, int] = {}
     for number, message in enumerate(objects_of(document.get("messages")), 1):
         at = message.get("ts")
         if isinstance(at, (int, float)) and 0 < at < 253_402_300_800_000:
@@ -141,26 +145,47 @@ def _lines(document: Record, until: float, began: str) -> Iterator[tuple[int, Re
         step["timestamp"] = began
         if metadata.get("kind") in _SUMMARIES:
             yield number, {**step, "source": "system", "context_management": {"type": "compaction"}}
+        elif metadata.get("displayRole") == "system":
+            for text in _added_to_prompt(_blocks(message)):
+                yield number, {**step, "source": "system", "context": text}
         elif not metadata.get("displayRole"):
-            content = message.get("content")
-            blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-            yield from _lines_of(message, objects_of(blocks), step)
+            yield from _lines_of(message, _blocks(message), step, counts)
 
 
-def _lines_of(message: Record, blocks: list[Record], step: Record) -> Iterator[tuple[int, Record]]:
-    """Yield the step of a message, if it says or calls something, and the results in it."""
+def _blocks(message: Record) -> list[Record]:
+    """Return the blocks of a message, which may be a text."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return objects_of(content)
+
+
+def _added_to_prompt(blocks: list[Record]) -> Iterator[str]:
+    """Yield the texts that plugins added to a prompt, from a message of Cline's."""
+    for block in blocks:
+        for part in as_string(block.get("text")).split(_ADDED)[1:]:
+            yield part.rpartition(_ADDED_END)[0]
+
+
+def _lines_of(
+    message: Record, blocks: list[Record], step: Record, counts: dict[str, int]
+) -> Iterator[tuple[int, Record]]:
+    """Yield the step of a message, if it says or calls something, and the results in it.
+
+    `counts` has how many calls each earlier block was, by its id."""
     texts = [as_string(block.get("text")) for block in blocks if block.get("type") == "text"]
     if message.get("role") == "user":
         if text := "\n\n".join(filter(None, [_typed(text) for text in texts])):
             yield step["number"], {**step, "source": "user", "message": text}
     else:
-        used = [block for block in blocks if block.get("type") == "tool_use"]
+        used = [list(_calls(block)) for block in blocks if block.get("type") == "tool_use"]
+        counts |= {calls[0]["tool_call_id"]: len(calls) for calls in used}
         line = {
             **step,
             "source": "agent",
             "message": "\n\n".join(texts),
             "model": as_string(as_object(message.get("modelInfo")).get("id")),
-            "tool_calls": [call for block in used for call in _calls(block)],
+            "tool_calls": [call for calls in used for call in calls],
             "reasoning_content": "\n\n".join(
                 [as_string(block.get("thinking")) for block in blocks if "thinking" in block]
             ),
@@ -169,7 +194,7 @@ def _lines_of(message: Record, blocks: list[Record], step: Record) -> Iterator[t
         yield step["number"], {key: value for key, value in line.items() if value}
     for block in blocks:
         if block.get("type") == "tool_result":
-            for result in _results(block):
+            for result in _results(block, counts.get(as_string(block.get("tool_use_id")), 1)):
                 shown = {"type": "result", "number": step["number"], "timestamp": step["timestamp"]}
                 yield step["number"], {**shown, **result}
 
@@ -215,26 +240,33 @@ def _calls(block: Record) -> Iterator[Record]:
         yield {**called, "extra": {"kind": kind, "argument_key": "path"}} if kind else called
 
 
-def _results(block: Record) -> Iterator[Record]:
+def _results(block: Record, count: int) -> Iterator[Record]:
     """Yield the results in a block: `success` in the content says whether a call failed.
 
-    Content without it is a single result, and the block may say that the call failed."""
+    Content without it is the single result of `count` calls. Then the block may say that they
+    failed, or that our plugin refused them."""
     call_id, content = as_string(block.get("tool_use_id")), block.get("content")
     parts = (
         objects_in(content.encode("utf-8", "replace"))
         if isinstance(content, str)
         else objects_of(content)
     )
+    extra: Record = {}
     if not any(["success" in part for part in parts]):
         text = content if isinstance(content, str) else _text_in(parts)
-        parts = [{"result": text, "success": block.get("is_error") is not True}]
+        has_failed = block.get("is_error") is True
+        reason = as_string(parts[0].get("error")) if has_failed and len(parts) == 1 else ""
+        if reason.startswith(INTRODUCTION):
+            text, reason, extra = "", "", {"has_run": False}
+        parts = [{"result": reason or text, "success": not has_failed}]
+        parts += [{"result": "", "success": not has_failed}] * (count - 1)
     for number, part in enumerate(parts):
-        given = part.get("result") or part.get("error")
+        given = part.get("result") or part.get("error", "")
         given = _text_in(given) if isinstance(given, list) else given
         shown = given if isinstance(given, str) else encode(given)
         result: Record = {"id": part_id(call_id, number), "content": shown}
         if part.get("success") is False:
-            result["extra"] = {"is_error": True}
+            result["extra"] = {"is_error": True, **extra}
         yield result
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ..records import Event, Record
 
 SESSION = "hermes_session"
-_CONTEXT = b'"context": "'
 
 
 class HermesRecords(atif.HeadedRecords):
@@ -23,13 +22,6 @@ class HermesRecords(atif.HeadedRecords):
     without an answer has no next step, because Hermes sends its context no more."""
 
     HEADER = SESSION
-
-    def may_hold(self, line: bytes, wanted: records.Wanted) -> bool:
-        return super().may_hold(line, wanted) or bool(wanted.injected and _CONTEXT in line)
-
-    def injected(self, record: Record) -> Iterable[Event]:
-        text = as_string(record.get("context")) if record.get("type") == atif.STEP else ""
-        return (records.Injected((text,)),) if text else ()
 
     def links(self, record: Record) -> Iterable[Event]:
         if record.get("type") != atif.STEP or "parent" not in record:
