@@ -63,7 +63,15 @@ class CallLimit:
         if self._main_thread is not None:
             return self._main_thread == thread
         try:
-            from _signal import ITIMER_REAL, SIG_DFL, SIGALRM, getitimer, getsignal, signal
+            from _signal import (
+                ITIMER_REAL,
+                SIG_DFL,
+                SIGALRM,
+                getitimer,
+                getsignal,
+                setitimer,
+                signal,
+            )
         except ImportError:
             return False
         if getsignal(SIGALRM) != SIG_DFL or getitimer(ITIMER_REAL)[0]:
@@ -72,6 +80,9 @@ class CallLimit:
             signal(SIGALRM, self._ring)
         except ValueError:  # only the main thread may
             return False
+        from atexit import register
+
+        register(setitimer, ITIMER_REAL, 0)  # Python's end takes the handler away before the timer
         self._main_thread = thread
         return True
 

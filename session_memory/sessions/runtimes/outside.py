@@ -76,6 +76,9 @@ _HARMLESS_RECORDS: dict[str, object] = {
     "prefilter": True,
     "events": [],
 }
+# the members of records without whose answer a part of a transcript is missing
+_NEEDED = ("recognises", "owns", "open_transcript", "events")
+_missing: dict[str, int] = {}  # how many of these answers, by the runtime's name
 # the first fault of each runtime that was met in this process, by its name
 faults: dict[str, str] = {}
 added_folders: list[str] = []  # to sys.path
@@ -91,6 +94,23 @@ class OutsideRuntimeError(Exception):
 
 class OverdueRuntimeError(OutsideRuntimeError):
     """A runtime in another package takes too long."""
+
+
+class UnansweredError(OSError):
+    """A runtime in another package did not decode a transcript; the next reading may succeed."""
+
+
+class OutsideAnswers:
+    """The answers about transcripts that runtimes in other packages give from now on."""
+
+    def __init__(self) -> None:
+        self._missing = {**_missing}
+
+    def check(self, name: str = "") -> None:
+        """Raise UnansweredError if a member of the runtime `name`, or of any, raised or was overdue."""
+        for each, count in _missing.items():
+            if count != self._missing.get(each) and name in ("", each):
+                raise UnansweredError(f"the runtime {each} cannot read it: {faults[each]}")
 
 
 class NotedRuntimes:
@@ -258,6 +278,8 @@ def _guard(runtime: Runtime, ask: Callable[..., Any], harmless: object) -> Calla
                 _report(f"{runtime.TITLE}, of the package {package}: {problem}")
             except _FAILURES as error:
                 faults.setdefault(name, f"{member} raised {_described(error)}")
+        if member in _NEEDED:
+            _missing[name] = _missing.get(name, 0) + 1
         return harmless(runtime, *arguments, **named) if callable(harmless) else harmless
 
     return answer

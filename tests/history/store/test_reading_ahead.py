@@ -248,6 +248,37 @@ def test_spans_hold_each_line_once_wherever_they_are_cut(scene):
             assert parts[-1].reached == size
 
 
+def test_a_secret_is_redacted_wherever_its_file_is_cut(tmp_path: Path) -> None:
+    body = [f"{number}Qx7b" * 16 for number in range(4)]
+    key = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *body, "-----END RSA PRIVATE KEY-----"])
+    command = {"command": f"printf '{key}' > id_rsa; export GITHUB_TOKEN=ghp_{'a1B2' * 9}"}
+    call = {"type": "tool_use", "id": "c", "name": "Bash", "input": command}
+    failed = {
+        "type": "tool_result",
+        "tool_use_id": "c",
+        "is_error": True,
+        "content": f"error: {key}",
+    }
+    said = [
+        *exchange(f"Here is it:\n{key}\nKeep it", "I keep it."),
+        assistant(call),
+        user([failed]),
+    ]
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(lines(*said))
+    size = path.stat().st_size
+    [whole] = read_spans([Span(str(path), 0, 0)], "")
+    assert whole is not None
+    texts = [entry.text for entry in whole.entries]
+    assert "[redacted: " in texts[0]
+    assert texts[0].endswith("Keep it")
+    for cut in range(1, size, 7):
+        extracts = read_spans([Span(str(path), 0, cut), Span(str(path), cut, 0)], "")
+        given = [extract for extract in extracts if extract is not None]
+        assert [entry.text for extract in given for entry in extract.entries] == texts
+        assert not any(part in str(given) for part in [*body, "a1B2"])
+
+
 @pytest.mark.skipif(os.name == "nt", reason="looks for processes by signals")
 @pytest.mark.parametrize("way", ["fork", "spawn"])
 def test_the_processes_end_when_the_one_that_started_them_is_killed(scene, way):

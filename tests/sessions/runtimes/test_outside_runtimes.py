@@ -22,6 +22,8 @@ from outside_scene import PACKAGE, forget_package
 from own_process import run_here
 
 from session_memory.extras.page import _labels
+from session_memory.history.store.ingest._read_ahead import Span, read_spans
+from session_memory.sessions.runtimes import detection
 from session_memory.sessions.runtimes.base import Runtime
 from session_memory.sessions.runtimes.outside import NotedRuntimes, load
 from session_memory.sessions.runtimes.table import PREBUILT, all_runtimes
@@ -369,6 +371,51 @@ def test_one_that_never_returns_is_named_by_doctor_and_left_out_by_commands(
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("fault", ["raise ValueError(7)", HANGS])
+@pytest.mark.parametrize("member", ["events", "recognises"])
+def test_a_session_that_one_could_not_decode_is_read_by_the_next_ingest(
+    member: str, fault: str, machine: Machine, tmp_path: Path
+) -> None:
+    package = broken(tmp_path)
+    name_in_settings(machine, package)
+    findings(machine)
+    decoder = package / "records.py"
+    source = decoder.read_text()
+    failing = source.replace(f"def {member}(", "def other(").replace("def owns(", "def another(")
+    members = f"    def {member}(self, *_):\n        {fault}\n\n"
+    if member == "recognises":
+        members += "    def owns(self, _):\n        return False\n\n"
+    decoder.write_text(failing.replace("    def may_hold(", f"{members}    def may_hold(", 1))
+    why = "raised ValueError: 7" if "7" in fault else "did not end within 1 seconds"
+    for _ in range(2):
+        done = run_with_short_limit(machine, "ingest")
+        assert done.returncode == 1, done.stderr
+        told = " ".join(done.stdout.split())
+        assert f"the runtime anvil cannot read it: {member} {why}" in told
+    decoder.write_text(source)
+    done = run_with_short_limit(machine, "ingest")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "1 of 3 files had something new" in done.stdout
+    assert "ship it" in run_with_short_limit(machine, "search", "ship").stdout
+
+
+def test_a_part_that_one_could_not_decode_is_left_to_the_process_that_reports_it(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [path] = (machine.home / ".anvil").rglob("*.jsonl")
+    raising = (
+        "    def events(",
+        "    def events(self, *_):\n        return 1 / 0\n\n    def other(",
+    )
+    extracts = []
+    for changes in ((), (raising,)):
+        package = broken(tmp_path, *changes, file="records.py")
+        anvil = load(f"{package.name}:RUNTIME", str(package.parent))
+        monkeypatch.setattr(detection, "all_runtimes", lambda anvil=anvil: [anvil])
+        extracts += read_spans([Span(str(path), 0, 0)], "")
+    assert [extract and len(extract.entries) for extract in extracts] == [2, None]
+
+
 def test_an_import_that_never_ends_is_named_by_doctor_and_left_out_by_commands(
     machine: Machine, tmp_path: Path
 ) -> None:
@@ -416,6 +463,21 @@ os._exit(0)
 def test_a_call_in_a_forked_process_has_the_limit_too() -> None:
     """A first ingest reads in forks, which do not inherit the timer."""
     assert subprocess.run([sys.executable, "-c", IN_A_FORK], timeout=60).returncode == 7
+
+
+AT_ITS_END = """
+import atexit, os, signal
+from session_memory.sessions.runtimes._call_limit import CallLimit
+
+atexit.register(lambda: os._exit(7 if signal.getitimer(signal.ITIMER_REAL)[0] else 0))
+CallLimit().run(60, lambda: None)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no such timer")
+def test_the_timer_does_not_end_a_command_that_is_ending() -> None:
+    """Python takes its handlers away before it ends, and a timer then ends the process."""
+    assert subprocess.run([sys.executable, "-c", AT_ITS_END], timeout=60).returncode == 0
 
 
 def test_one_that_was_noted_before_this_package_had_its_name_is_left_out(

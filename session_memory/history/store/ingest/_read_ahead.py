@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ....common.system.files import Opened
 from ....common.text.secrets import scan  # noqa: F401 - loaded once, not by each fork for itself
 from ....sessions.runtimes.detection import runtime_of
+from ....sessions.runtimes.outside import OutsideAnswers
 from .extract import Extract, Extractor
 from .sources import SourceFile
 from .values import NewEntry, NewTool, ToolOutcome
@@ -221,7 +222,10 @@ def _read_span(
                 runtime, descriptor, session_id, home, line_key, forgotten=forgotten
             )
             extractor.off_branch = _off_branch_in(status)
-            return extractor.read(start, end, (span.stop or end) - start)
+            answers = OutsideAnswers()
+            extract = extractor.read(start, end, (span.stop or end) - start)
+            answers.check(runtime.name)
+            return extract
     except Exception:  # the process that stores it then reads the file itself and reports the error
         return None
 

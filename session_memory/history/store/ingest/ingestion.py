@@ -19,6 +19,7 @@ from ....common.text.timestamps import now_milliseconds
 from ....sessions.confined_files import OutsideGroupError
 from ....sessions.runtimes.base import Runtime
 from ....sessions.runtimes.detection import runtime_of, unusual_form
+from ....sessions.runtimes.outside import OutsideAnswers
 from ....sessions.settings.forgotten import forgotten_of
 from ..sqlite.engine import SqliteStore
 from ..sqlite.unchanged import RETRY_MILLISECONDS
@@ -226,13 +227,14 @@ class Ingestion:
             raise UnreadableFileError(str(error)) from error
         with Closing(descriptor):
             status = os.fstat(descriptor)
-            before = self._states.get(file.key)
+            before, answers = self._states.get(file.key), OutsideAnswers()
             with _faults_of_the_file():
                 runtime = runtime_of(descriptor)
                 is_older_copy = (
                     before and runtime and self._is_older_copy(file, before, descriptor, status)
                 )
             if runtime is None and status.st_size:
+                answers.check()
                 raise UnreadableFileError(unusual_form(descriptor) or FOREIGN)
             if runtime and not is_older_copy:
                 self._read_file(file, descriptor, status, runtime, ahead)
@@ -247,7 +249,7 @@ class Ingestion:
         ahead: ReadAhead,
     ) -> None:
         """Read the new content up to the file's current size, but no later additions."""
-        before = self._states.get(file.key)
+        before, answers = self._states.get(file.key), OutsideAnswers()
         with _faults_of_the_file():
             state, start = begun(file, before, descriptor, status, runtime)
             given = (runtime, descriptor, state.session_id, self._home, self._line_key)
@@ -255,6 +257,7 @@ class Ingestion:
             has_changed = (
                 before is not None and start and extractor.has_changed_before(start, status.st_size)
             )
+        answers.check(runtime.name)
         if has_changed:
             self._flush()
             self._store.forget(self._home, file.key)
@@ -270,6 +273,7 @@ class Ingestion:
                     start, status.st_size, self._batch_bytes
                 )
                 after = advanced(state, extract, descriptor, status)
+            answers.check(runtime.name)
             if not extract.is_last:
                 after = after._replace(status="ingesting")
             batch = Batch(before, after, extract.entries, extract.outcomes, extract.commits)
