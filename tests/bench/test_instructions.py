@@ -19,7 +19,7 @@ def test_the_documentation_has_the_published_figures() -> None:
     assert figures == list(instructions.PUBLISHED.values())
 
 
-@pytest.mark.parametrize(("ratio", "code"), [(0.88, 0), (0.906, 0), (0.91, 1)])
+@pytest.mark.parametrize(("ratio", "code"), [(0.87, 0), (0.896, 0), (0.9, 1)])
 def test_a_figure_may_exceed_the_published_one_by_the_tolerance(
     ratio: float,
     code: int,
@@ -33,7 +33,7 @@ def test_a_figure_may_exceed_the_published_one_by_the_tolerance(
     setup = Setup(command, command, lambda: None, lambda stdout: None)
     monkeypatch.setattr(instructions, "CASES", [case._replace(set_up=lambda stage: setup)])
     assert instructions.main("quiet-50", check=True) == code
-    assert f"{ratio:.2f} x (published: 0.88 x)" in capsys.readouterr().out
+    assert f"{ratio:.2f} x (published: 0.87 x)" in capsys.readouterr().out
     assert instructions.main("quiet-50") == 0
 
 
