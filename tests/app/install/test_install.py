@@ -20,6 +20,7 @@ from install_machine import (
     REPOSITORY,
     Machine,
     agent_home,
+    compiled_copy_of_repository,
     copy_repository,
     told,
     tree,
@@ -184,7 +185,7 @@ def test_uninstalling_leaves_the_home_directory_as_it_was(
 
 def test_paths_with_spaces_and_quotes_work_throughout(tmp_path: Path) -> None:
     source = tmp_path / 'a "clone" of it\'s'
-    copy_repository(source)
+    compiled_copy_of_repository(source)
     machine = Machine(tmp_path / 'it\'s a "home" $HOME', source).has_environment()
     machine.has_claude_code()
     agent_home(machine.home / "my agent")
@@ -219,7 +220,7 @@ def test_a_settings_file_that_the_user_changed_since_loses_only_our_entries(
 def test_an_upgrade_does_not_forget_the_original_bytes(machine: Machine, tmp_path: Path) -> None:
     machine.settings.write_text(MINE)
     machine.install()
-    newer = copy_repository(tmp_path / "newer")
+    newer = compiled_copy_of_repository(tmp_path / "newer")
     declared = newer / "hooks" / "hooks.json"
     declared.write_text(declared.read_text().replace('"timeout": 5', '"timeout": 7'))
     machine.source = newer

@@ -22,7 +22,7 @@ from install_machine import (
     REPOSITORY,
     Machine,
     agent_home,
-    copy_repository,
+    compiled_copy_of_repository,
     told,
     tree,
     used_machine,
@@ -326,7 +326,7 @@ def test_the_installed_program_is_compiled_for_the_interpreter_of_the_hooks(
 def test_homes_can_be_added_and_left_with_the_installed_command_alone(
     machine: Machine, tmp_path: Path
 ) -> None:
-    machine.source = copy_repository(tmp_path / "clone")
+    machine.source = compiled_copy_of_repository(tmp_path / "clone")
     machine.install()
     shutil.rmtree(machine.source)
     agent = agent_home(machine.home / "agent")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
 import random
@@ -11,6 +13,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import threading
 import time
 import urllib.request
@@ -25,6 +28,8 @@ from install_machine import (
     MINE,
     REPOSITORY,
     Machine,
+    compiled_copy_of_repository,
+    compiled_program,
     copy_repository,
     installed_machine,
     tree,
@@ -66,11 +71,21 @@ def upgrade(machine: Machine, number: int) -> None:
     app = machine.program_dir / "app"
     built = machine.program_dir / f"app-{number:012}"
     remove_replaced(app)
-    shutil.copytree(
-        app.resolve(), built, ignore=shutil.ignore_patterns("__pycache__", "prompt.bundle")
-    )
-    make_other_version(built / "session_memory", str(number))
+    shutil.copytree(other_version(number), built, copy_function=os.link)
     replace_directory(built, app)
+
+
+@functools.cache
+def other_version(number: int) -> Path:
+    """The program in another version, made once for all tests of a process."""
+    directory = Path(tempfile.mkdtemp(prefix="session-memory-tests-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    left_out = shutil.ignore_patterns("__pycache__", "prompt.bundle")
+    app = shutil.copytree(
+        (compiled_program() / "app").resolve(), directory / "app", ignore=left_out
+    )
+    make_other_version(app / "session_memory", str(number))
+    return app
 
 
 def session_with_news(machine: Machine) -> tuple[Path, str]:
@@ -152,7 +167,7 @@ def test_a_program_behind_a_link_answers(
     tmp_path: Path, machine: Machine, is_absolute: bool
 ) -> None:
     other, own = session_with_news(machine)
-    source = copy_repository(tmp_path / "source")
+    source = compiled_copy_of_repository(tmp_path / "source")
     (tmp_path / "link").symlink_to(source if is_absolute else "source")
     append(other, *exchange("and now?", "It is open.", at=time.time()))
     hook = subprocess.Popen(
@@ -346,7 +361,7 @@ def test_an_upgrade_from_0_4_loses_and_repeats_nothing(tmp_path: Path, former: P
             clientInfo={"name": "test", "version": "1"},
         )
         pin_as(machine, REPOSITORY)
-        machine = Machine(machine.home, copy_repository(tmp_path / "today"))
+        machine = Machine(machine.home, compiled_copy_of_repository(tmp_path / "today"))
         done = machine.install()
         assert done.returncode == 0, done.stdout + done.stderr
         assert machine.run(command, "--version").stdout.split()[-1] == __version__

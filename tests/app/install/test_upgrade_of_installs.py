@@ -22,6 +22,7 @@ from install_machine import (
     PYTHON,
     REPOSITORY,
     Machine,
+    compiled_copy_of_repository,
     copy_repository,
     make_bare_environment,
     tree,
@@ -42,7 +43,7 @@ def lines_with(lines: list[str], *words: str) -> list[bool]:
 
 def upgrade(home: Path, copy: Path, *options: str) -> None:
     """Install today's version from a copy of the repository."""
-    machine = Machine(home, copy_repository(copy))
+    machine = Machine(home, compiled_copy_of_repository(copy))
     pin_as(machine, copy)
     done = machine.install(*options)
     assert done.returncode == 0, done.stdout + done.stderr
