@@ -9,13 +9,14 @@ import json
 import os
 import pty
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import distribution
@@ -28,8 +29,11 @@ import share
 from own_process import run_here
 
 from bench.scratch import remove_tree
+from session_memory.app.install import _checks as checks
 from session_memory.app.install import _installation as installation
 from session_memory.app.install import command, package_checks, program
+from session_memory.app.install._homes import Target
+from session_memory.app.install._trial import fault_at_start
 from session_memory.app.install.environment import PARTS, Environment
 from session_memory.app.install.program import ensure_app
 from session_memory.common.system.entry_points import PackageScan, scanned
@@ -65,6 +69,7 @@ PARTS_OF_PLUGIN = {
     "session_memory",
     "skills",
 }
+_faults: dict[str, str] = {}  # of the hooks that were started, by their command
 NEXT_VERSION = "9.9.9"
 NEXT_WORDS = "What a later version says"
 _PARTS = (
@@ -95,11 +100,13 @@ _PARTS = (
 class Machine:
     """`home` is HOME; `source` the copy of the repository that is installed from. With
     `keeps_program` an install puts the hooks and skills of `source` there, and leaves the program
-    as it is."""
+    as it is. Unless it `starts_each_hook`, its doctor starts a hook of the program that all tests
+    share only once in a process."""
 
     home: Path
     source: Path = REPOSITORY
     keeps_program: bool = False
+    starts_each_hook: bool = False
 
     @property
     def program_dir(self) -> Path:
@@ -169,12 +176,20 @@ class Machine:
     def doctor(self, *options: str, **environ: str) -> tuple[int, dict[str, str]]:
         """The exit code of `session-memory doctor`, and what it found wrong: what to do about it,
         by the finding."""
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(package_checks, "scanned", _scanned)
-            done = run_here(["doctor", "--json", *options], {**self.environ, **environ}, self.home)
+        done = self.run_doctor("--json", *options, **environ)
         assert done.stdout, done.stderr
         findings = json.loads(done.stdout)["findings"]
         return done.returncode, {f["text"]: f["mend"] for f in findings if f["state"] == "wrong"}
+
+    def run_doctor(
+        self, *options: str, cwd: Path | None = None, **environ: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs `session-memory doctor` in this process."""
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(package_checks, "scanned", _scanned)
+            if not self.starts_each_hook:
+                patched.setattr(checks, "fault_at_start", _fault_at_start)
+            return run_here(["doctor", *options], {**self.environ, **environ}, cwd or self.home)
 
     def has_environment(self) -> Machine:
         """Puts a private environment there, as an install with a package index leaves it, but for
@@ -254,6 +269,19 @@ def _scanned(python: str) -> PackageScan:
     if list(env.glob("lib/python*/site-packages/*")) or not (env / "pyvenv.cfg").exists():
         return scanned(python)
     return PackageScan(str(env), {})
+
+
+def _fault_at_start(target: Target, command: str, environ: Mapping[str, str]) -> str:
+    """Why a hook's command does not start: what it was the first time, if it is one of the program
+    that all tests share."""
+    scripts = [word for word in shlex.split(command) if word.endswith(".py")]
+    shared = str((compiled_program() / "app").resolve())
+    if not all(os.path.realpath(script).startswith(f"{shared}/") for script in scripts):
+        return fault_at_start(target, command, environ)
+    known = command.replace(environ["HOME"], "~")
+    if known not in _faults:
+        _faults[known] = fault_at_start(target, command, environ)
+    return _faults[known]
 
 
 def pins_of(source: Path) -> str:

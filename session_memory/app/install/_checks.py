@@ -102,8 +102,12 @@ def _check_served(
 def check_starts(target: Target, hooks: list[Hook], environ: Mapping[str, str]) -> list[Finding]:
     """Return a finding for each reason that keeps some of the hooks from starting."""
     events: dict[str, dict[str, None]] = {}
+    faults = {
+        command: fault_at_start(target, command, environ)
+        for command in dict.fromkeys(hook.command for hook in hooks)
+    }
     for hook in hooks:
-        if fault := fault_at_start(target, hook.command, environ):
+        if fault := faults[hook.command]:
             events.setdefault(fault, {})[hook.event] = None
     return [
         Finding(WRONG, "hooks", f"{enumerated(names)}: does not start: {fault}", _reinstall(target))

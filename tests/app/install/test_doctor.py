@@ -6,20 +6,20 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 import records
 from git_scene import repository
 from install_machine import PYTHON, Machine, agent_home, installed_machine, reads_toml
-from own_process import run_here
 
 from bench.scratch import remove_tree
 from session_memory.app.install import _checks as checks
 from session_memory.app.install import _trial as trial
-from session_memory.app.install._homes import RUNTIME, identify
+from session_memory.app.install._homes import RUNTIME, Target, identify
 from session_memory.app.install._trial import Trial
+from session_memory.sessions.runtimes.install import Hook
 
 # The doctor from the repository, for when the installed one is what is broken.
 RUN_DOCTOR = (
@@ -37,7 +37,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def said_by_doctor(machine: Machine, *words: str) -> str:
     """What `session-memory doctor` prints, on one line."""
-    return " ".join(run_here(["doctor", *words], machine.environ, machine.home).stdout.split())
+    return " ".join(machine.run_doctor(*words).stdout.split())
 
 
 def edit(machine: Machine, change: Callable[[dict[str, object]], object]) -> None:
@@ -139,7 +139,7 @@ def test_hooks_that_a_project_switched_off(
     (project / name).write_text(text)
     home = str(machine.home / Path(name).parts[0])
     for place, homes in ((project, []), (project / "src", ["--home", home])):
-        done = run_here(["doctor", "hooks", "--json", *homes], machine.environ, place)
+        done = machine.run_doctor("hooks", "--json", *homes, cwd=place)
         found = [
             one["text"] for one in json.loads(done.stdout)["findings"] if one["about"] == "settings"
         ]
@@ -167,7 +167,7 @@ def test_hooks_that_copilot_has_switched_off(name: str, is_off: bool, tmp_path: 
     path.parent.mkdir(parents=True, exist_ok=True)
     values = json.loads(path.read_text()) if path.exists() else {}
     path.write_text(json.dumps({**values, "disableAllHooks": True}))
-    done = run_here(["doctor", "hooks", "--json"], machine.environ, project / "src")
+    done = machine.run_doctor("hooks", "--json", cwd=project / "src")
     switches = [
         one["text"] for one in json.loads(done.stdout)["findings"] if one["about"] == "settings"
     ]
@@ -292,6 +292,7 @@ def test_hooks_start_also_if_claude_code_was_never_used(machine: Machine) -> Non
     (machine.home / ".factory").mkdir()
     machine.installed("--runtime", "droid")
     remove_tree(machine.claude)
+    machine.starts_each_hook = True
     _, wrong = machine.doctor("--home", str(machine.home / ".factory"))
     assert wrong == {}
 
@@ -355,6 +356,23 @@ def test_another_hook_that_does_not_start(
     [text] = [text for text in wrong if "does not start" in text]
     assert text.startswith(f"SessionEnd: does not start: {fault}")
     assert wrong[text] == f"session-memory install --home {machine.claude}"
+
+
+def test_a_command_of_several_events_is_started_once(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[str] = []
+
+    def broken(_: Target, command: str, environ: Mapping[str, str]) -> str:
+        started.append(command)
+        return "broken"
+
+    monkeypatch.setattr(checks, "fault_at_start", broken)
+    target = identify(str(machine.claude), machine.environ)
+    hooks = [Hook(event, None, {"command": "edit.py"}) for event in ("PreToolUse", "PostToolUse")]
+    [finding] = checks.check_starts(target, hooks, machine.environ)
+    assert started == ["edit.py"]
+    assert finding.text == "PreToolUse and PostToolUse: does not start: broken"
 
 
 def test_a_hook_that_is_slow_is_told_of() -> None:

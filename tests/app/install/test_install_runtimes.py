@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from install_machine import MINE, Machine, copy_repository, reads_toml, tree, used_machine
-from own_process import run_here
 
 from bench.scratch import remove_tree
 
@@ -219,7 +218,7 @@ def test_the_doctor_says_once_what_is_wrong_for_all_runtimes(machine: Machine) -
     machine.install()
     (machine.home / ".session-memory").mkdir()
     (machine.home / ".session-memory/config.yaml").write_text("scope: al\n")
-    said = run_here(["doctor", "hooks"], machine.environ, machine.home).stdout
+    said = machine.run_doctor("hooks").stdout
     assert (said.count("wrong  config "), said.count(" upkeep ")) == (1, 1)
     # Codex does not trust the hooks yet
     assert said.rstrip().endswith("2 things are wrong; see above.")
@@ -344,7 +343,7 @@ def test_what_a_runtime_wrote_behind_our_server_stays_when_that_goes(machine: Ma
 def test_doctor_says_when_a_runtime_does_not_list_the_tools(machine: Machine) -> None:
     machine.installed("--runtime", "codex")
     (machine.home / ".codex/config.toml").write_text('model = "gpt-6"\n')
-    done = run_here(["doctor", "hooks"], machine.environ, machine.home)
+    done = machine.run_doctor("hooks")
     assert "~/.codex/config.toml does not list the server session-memory" in " ".join(
         done.stdout.split()
     )

@@ -91,7 +91,7 @@ def test_the_doctor_names_hooks_that_the_setting_misses_or_does_not_want(machine
     without = machine.settings.read_bytes()
 
     machine.settings.write_bytes(with_hooks)
-    said = run_here(["doctor", "hooks"], machine.environ, machine.home).stdout
+    said = machine.run_doctor("hooks").stdout
     assert "the hook for Stop and PermissionRequest is there, but notices are off" in " ".join(
         said.split()
     )
