@@ -18,6 +18,7 @@ from clients import claude, cline, omp, pi
 from clients.claude import Claude
 from clients.claude_plugin import PLUGIN, ClaudePlugin
 from clients.cline import Cline
+from clients.hermes import CONFIG, HERMES, Hermes
 from clients.omp import Omp
 from clients.others import (
     CODEX,
@@ -310,6 +311,22 @@ class _Omp(Omp):
         return self.directory / "extensions" / "session-memory.ts"
 
 
+class _Hermes(Hermes):
+    LAST, BY_ID = ("-c",), ("--resume", "{}")
+
+    def say(self, prompt: str, *session: str) -> None:
+        self.run(prompt, *session)
+
+    def add_plugin(self, source: Path) -> None:
+        """It takes none here: its user has the hook in the settings."""
+        command = f"python3 -I -S {quote(str(source))}/hooks/user_prompt_submit.py hermes"
+        hooks = f"hooks:\n  pre_llm_call:\n    - command: {json.dumps(command)}\n"
+        self.config.write_text(CONFIG + hooks)
+
+    def remove_plugin(self, source: Path) -> None:
+        self.config.write_text(CONFIG)
+
+
 # What an edit gives its tool for the old text and the new one.
 _TEXTS = {
     "claude-code": ("old_string", "new_string"),
@@ -317,6 +334,7 @@ _TEXTS = {
     "copilot": ("old_str", "new_str"),
     "droid": ("old_str", "new_str"),
     "gemini": ("old_string", "new_string"),
+    "hermes": ("old_string", "new_string"),
     "kilo": ("oldString", "newString"),
     "kimi": ("old_string", "new_string"),
     "omp": ("old_string", "new_string"),
@@ -338,6 +356,7 @@ CLIENTS = {
     "copilot": Client(_Copilot, COPILOT, FakeLLM, ""),
     "droid": Client(_Droid, DROID, FakeLLM, ".factory/settings.json"),
     "gemini": Client(_Gemini, GEMINI, FakeGemini, ".gemini/settings.json", Gemini.SETTINGS),
+    "hermes": Client(_Hermes, HERMES, FakeLLM, ".hermes/config.yaml", CONFIG),
     "kilo": Client(_Kilo, KILO, FakeLLM, ""),
     "kimi": Client(_Kimi, KIMI, FakeLLM, ".kimi-code/config.toml", "# mine\ntelemetry = false\n"),
     "omp": Client(_Omp, omp.PACKAGE, FakeLLM, ""),

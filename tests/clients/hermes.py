@@ -3,44 +3,26 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-import venv
 from pathlib import Path
 
+from clients.npm import HERMES
 from clients.others import OtherRuntime
 from fakes.loopback import LoopbackServer
 
-PACKAGE = "hermes-agent==0.19.0"
-INSTALL_SECONDS = 900
+PACKAGE = HERMES
 # Without the last two lines it installs further packages at its start.
 CONFIG = """\
 # my settings
 model:
   default: fake-1
   provider: custom
-  base_url: {url}/v1
+  base_url: ${MODEL_URL}/v1
   api_key: dummy
   context_length: 100000
 security:
   allow_lazy_installs: false
 """
-
-
-class UnavailableError(Exception):
-    """Hermes cannot be installed here."""
-
-
-def install_into(place: Path) -> Path:
-    """Install Hermes into an environment of its own. Raises UnavailableError."""
-    venv.create(place, with_pip=True)
-    pip = [str(place / "bin" / "python"), "-m", "pip", "install", "--quiet", PACKAGE]
-    done = subprocess.run(
-        pip, capture_output=True, text=True, timeout=INSTALL_SECONDS, env=os.environ, check=False
-    )
-    if done.returncode:
-        raise UnavailableError(f"pip cannot install {PACKAGE}: {done.stderr.strip()[-200:]}")
-    return place
 
 
 class Hermes(OtherRuntime):
@@ -49,15 +31,17 @@ class Hermes(OtherRuntime):
     def __init__(self, root: Path, package_place: Path, model: LoopbackServer) -> None:
         super().__init__(root, package_place, model)
         self.directory = self.home / ".hermes"
-        self.directory.mkdir()
+        self.directory.mkdir(exist_ok=True)
         self.config = self.directory / "config.yaml"
-        self.config.write_text(CONFIG.format(url=model.base_url))
+        self.config.write_text(CONFIG)
         self.environment["PATH"] = f"{Path(sys.executable).parent}:{os.defpath}"
+        self.environment["MODEL_URL"] = model.base_url
 
     @property
     def command(self) -> list[str]:
-        return [str(self.place / "bin" / "hermes")]
+        return [str(self.place / "bin" / "python"), "-m", "hermes_cli.main"]
 
-    def run(self, prompt: str, *words: str) -> str:
+    def run(self, prompt: str, *words: str, hooks: str = "--accept-hooks") -> str:
         """Run a prompt, in a new session unless the words name another one."""
-        return self.execute("chat", "-Q", "--yolo", "--accept-hooks", *words, "-q", prompt)
+        options = ["-Q", "--yolo", *filter(None, [hooks])]
+        return self.execute("chat", *options, *words, "-q", prompt)

@@ -1,4 +1,4 @@
-"""Programs from npm, each installed once into a cache that all checkouts share."""
+"""Programs from npm, and one from PyPI, each installed once into a cache that all checkouts share."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import venv
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from filelock import FileLock
 _SYSTEM = {"linux": "linux", "darwin": "darwin"}.get(sys.platform, "win32")
 _MACHINE = "x64" if platform.machine().lower() in ("x86_64", "amd64") else "arm64"
 DROID = f"@factory/cli-{_SYSTEM}-{_MACHINE}"  # the launcher wants a version that npm lacks
+HERMES = "hermes-agent"  # from PyPI, into an environment of its own
 OMP = "@oh-my-pi/pi-coding-agent"
 BUN = f"@oven/bun-{_SYSTEM.replace('win32', 'windows')}-{_MACHINE.replace('arm64', 'aarch64')}"
 VERSIONS = {
@@ -35,6 +37,7 @@ VERSIONS = {
     "@kilocode/cli": "7.7.7",
     "@moonshot-ai/kimi-code": "2.1.0",
     "jest": "29.7.0",
+    HERMES: "0.19.0",
 }
 COMPANIONS = {OMP: (BUN,)}  # a program that runs it
 PERSON = Path.home()  # where npm has its settings: HOME is another once tests run
@@ -48,7 +51,7 @@ INSTALL_SECONDS = (
 
 
 class UnavailableError(Exception):
-    """There is no npm here."""
+    """There is no npm here, or nothing that pip can install from."""
 
 
 @cache
@@ -56,15 +59,16 @@ def place_of(package: str) -> Path:
     """The directory that npm has installed `package` into, with a Node. Raises UnavailableError if
     there is no npm."""
     cache_dir = Path(os.environ.get("XDG_CACHE_HOME") or PERSON / ".cache") / "session-memory-tests"
-    place = cache_dir / f"{package.rpartition('/')[2]}-{VERSIONS[package]}-node-{NODE}"
+    runs_on = "" if package == HERMES else f"-node-{NODE}"
+    place = cache_dir / f"{package.rpartition('/')[2]}-{VERSIONS[package]}{runs_on}"
     if place.is_dir():
         return place
-    if not shutil.which("npm"):
+    if runs_on and not shutil.which("npm"):
         raise UnavailableError(f"there is no npm to install {package} with")
     cache_dir.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{place}.lock"):
         if not place.is_dir():
-            _install(package, place)
+            (_install if runs_on else _install_from_pypi)(package, place)
     return place
 
 
@@ -82,6 +86,24 @@ def _install(package: str, place: Path) -> None:
         for wanted in (*COMPANIONS.get(package, ()), package):
             _add(f"{wanted}@{VERSIONS[wanted]}", Path(scratch))
         os.replace(scratch, place)
+        os.mkdir(scratch)  # for TemporaryDirectory to remove
+
+
+def _install_from_pypi(package: str, place: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=place.parent) as scratch:
+        venv.create(scratch, with_pip=True)
+        wanted = f"{package}=={VERSIONS[package]}"
+        done = subprocess.run(
+            [f"{scratch}/bin/python", "-m", "pip", "install", "--quiet", wanted],
+            env={**os.environ, "HOME": str(PERSON)},
+            capture_output=True,
+            text=True,
+            timeout=INSTALL_SECONDS,
+            check=False,
+        )
+        if done.returncode:
+            raise UnavailableError(f"pip cannot install {wanted}: {done.stderr.strip()[-200:]}")
+        os.replace(scratch, place)  # its scripts name the old path, but its Python runs here
         os.mkdir(scratch)  # for TemporaryDirectory to remove
 
 

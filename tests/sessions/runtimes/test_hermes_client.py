@@ -1,32 +1,97 @@
-"""The real Hermes, with a fake model: what it writes today is read, and its edits are told."""
+"""The real Hermes: told with its prompts, refused an edit, heard, and read."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from clients.hermes import Hermes, UnavailableError, install_into
+from clients.hermes import CONFIG, PACKAGE, Hermes
+from clients.installed import InstalledClients
+from clients.npm import NpmPlace
 from fakes.fake_llm import FakeLLM
+from install_machine import mentions
 from runtimes_scene import ClaudeReader
+from skills_scene import link_packages
 from store_scene import StoreUser
 
 pytestmark = [pytest.mark.client, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    try:
-        return install_into(tmp_path_factory.mktemp("hermes"))
-    except UnavailableError as error:
-        pytest.skip(str(error))
+SETTINGS = (
+    CONFIG.replace("\n", "\r\n") + "hooks:  # mine\r\n  pre_tool_call:\r\n  - command: 'true'"
+)
 
 
 @pytest.fixture
-def hermes(tmp_path: Path, place: Path) -> Iterator[Hermes]:
+def hermes(tmp_path: Path, npm_place: NpmPlace) -> Iterator[Hermes]:
+    place = npm_place(PACKAGE)
     with FakeLLM() as model:
         yield Hermes(tmp_path, place, model)
+
+
+@pytest.fixture
+def machine(tmp_path: Path, npm_place: NpmPlace) -> Iterator[InstalledClients]:
+    with ExitStack() as stack:
+        yield InstalledClients(tmp_path, npm_place, stack, "hermes", SETTINGS)
+
+
+def program_of(machine: InstalledClients) -> Hermes:
+    program = machine.tested.program
+    assert isinstance(program, Hermes)
+    return program
+
+
+def test_hermes_hears_of_the_others_edits_and_the_others_of_its_own(
+    machine: InstalledClients,
+) -> None:
+    machine.check_edits_are_heard_both_ways()
+
+
+def test_an_edit_of_a_file_that_another_session_edited_is_refused_once(
+    machine: InstalledClients,
+) -> None:
+    machine.check_an_edit_is_refused_once()
+
+
+def test_hooks_run_once_they_are_allowed_and_an_uninstall_gives_the_settings_back(
+    machine: InstalledClients,
+) -> None:
+    hermes, claude = program_of(machine), machine.users["claude-code"]
+    link_packages(machine.machine.program_dir / "env")
+    program = str(machine.machine.program_dir / "bin/session-memory")
+    claude.ask("paint the door")
+    hermes.run("begin", hooks="")
+    assert "paint the door" not in machine.tested.requests()
+    checked = machine.machine.run(program, "doctor", "hooks")
+    assert "not trusted yet, so Hermes does not run them" in " ".join(checked.stdout.split())
+    hermes.run("go on")
+    assert '\\"paint the door\\" (Claude Code' in machine.tested.requests()
+    checked = machine.machine.run(program, "doctor", "hooks")
+    assert "not trusted yet" not in " ".join(checked.stdout.split())
+    assert "recall" in hermes.execute("skills", "list")
+    assert machine.settings.read_bytes() != SETTINGS.encode()
+    done = machine.machine.install("--uninstall")
+    assert "3 commands that Hermes may still run" in " ".join(done.stdout.split())
+    assert machine.settings.read_bytes() == SETTINGS.encode()
+    theirs = (".hermes/logs/", ".hermes/shell-hooks-allowlist.json", ".hermes/state.db")
+    left = mentions(machine.machine.home, *theirs)
+    assert [path for path in left if ".hermes" in str(path)] == []
+
+
+def test_hooks_are_removed_after_hermes_has_written_its_settings(
+    machine: InstalledClients,
+) -> None:
+    hermes = program_of(machine)
+    hermes.execute("config", "set", "display.skin", "mono")
+    written = machine.settings.read_text()
+    assert "pre_llm_call" in written
+    assert machine.machine.install("--uninstall").returncode == 0
+    left = machine.settings.read_text()
+    assert "session-memory" not in left
+    assert "pre_llm_call" not in left
+    assert "skin: mono" in left
+    assert "- command: 'true'" in left
 
 
 def of_hermes(user: StoreUser) -> list[dict[str, object]]:
