@@ -171,6 +171,15 @@ def test_the_hook_runs_without_a_shell_and_doctor_tries_it(machine: Machine, con
     assert '"paint the door" (' in " ".join(tried.stdout.replace("|", " ").split())
 
 
+def test_a_command_of_the_same_name_makes_no_install(machine: Machine) -> None:
+    command = machine.home / ".local/bin/hermes"  # such as React Native's engine
+    command.parent.mkdir(parents=True, exist_ok=True)
+    command.write_text("#!/bin/sh\n")
+    command.chmod(0o755)
+    machine.installed()
+    assert not (machine.home / ".hermes").exists()
+
+
 class TestWithoutPyYAML:
     def test_a_bare_python_uses_the_parser_of_the_private_environment(
         self, machine: Machine, config: Path

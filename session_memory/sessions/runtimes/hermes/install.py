@@ -27,7 +27,7 @@ class HermesInstall(SettingsHooks):
     HOME_FOLDER = ".hermes"
     SETTINGS_FILE = "config.yaml"
     SKILLS_FOLDER = "skills"
-    COMMAND = "hermes"
+    COMMAND = ""  # React Native's engine has the same
     FAIL_OPEN = ""  # whatever a hook's exit code, Hermes goes on
     AFTER_INSTALL = (
         "Hermes runs the hooks once you have allowed them: start `hermes` in a terminal and answer "
