@@ -23,8 +23,9 @@ const MAY_ACT = /git|\b(?:npm|pnpm|yarn|bun|npx|bunx|pip|pip3|pipx|uv|uvx|poetry
 
 type Event = Record<string, unknown>;
 
-/** The extension of the runtime with this name, which its events state. */
-export const extensionOf = (runtime: string) => (pi: ExtensionAPI): void => {
+/** The extension. Its events state the program that runs it: Pi and omp may have one directory, and both then load one file. */
+export default (pi: ExtensionAPI): void => {
+	const runtime = "pi" in pi ? "omp" : "pi"; // omp hands its own exports over as `pi.pi`
 	process.env.CLAUDE_PLUGIN_ROOT = dirname(dirname(HERE)); // what our skills' commands begin with, for pi's bash
 	const origin = (name: string, ctx: ExtensionContext): Event => ({ hook_event_name: name, runtime, ...sessionOf(ctx) });
 	let next: Entry | undefined;
@@ -119,8 +120,6 @@ export const extensionOf = (runtime: string) => (pi: ExtensionAPI): void => {
 		await new Entry("pi_archive.py").ask(() => ({ ...origin("session_shutdown", ctx), reason: event.reason }));
 	});
 };
-
-export default extensionOf("pi");
 
 /** The session of an event. Paths may be relative to the directory that pi was started in. */
 function sessionOf(ctx: ExtensionContext): Event {

@@ -298,10 +298,7 @@ class _Omp(Omp):
     def add_plugin(self, source: Path) -> None:
         """It takes none: its user has the extension."""
         self.extension.parent.mkdir()
-        self.extension.write_text(
-            f'import {{ extensionOf }} from "{source}/hooks/pi/index.ts";\n'
-            'export default extensionOf("omp");\n'
-        )
+        self.extension.write_text(f'export {{ default }} from "{source}/hooks/pi/index.ts";\n')
 
     def remove_plugin(self, source: Path) -> None:
         self.extension.unlink()

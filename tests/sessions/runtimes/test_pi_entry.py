@@ -3,6 +3,7 @@ it does brings pi down."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -12,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from clients.npm import NpmPlace
-from clients.pi import PACKAGE, Pi, Rpc
+from clients.npm import NpmPlace, node_at
+from clients.pi import EXTENSION, PACKAGE, Pi, Rpc
 from fakes.fake_llm import FakeLLM
 
 ANSWER = '{"message": {"customType": "session-update", "content": "told", "display": true}}'
@@ -149,6 +150,32 @@ class TestFaults:
         begun = time.monotonic()
         assert bare_pi.run("hello", "--extension", str(extension)).request is not None
         assert time.monotonic() - begun < 60
+
+
+@pytest.mark.parametrize("program", ["pi", "omp"])
+def test_an_event_names_the_program_that_runs_the_extension(
+    program: str, npm_place: NpmPlace, tmp_path: Path
+) -> None:
+    """Both load the same file if they have one PI_CODING_AGENT_DIR; omp has its exports as `pi.pi`."""
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\ncat > {tmp_path}/event.json\n")
+    python.chmod(0o700)
+    script = f"""
+        const {{ default: extension }} = await import({json.dumps(str(EXTENSION))});
+        const handlers = {{}};
+        const pi = {{ on: (name, handler) => (handlers[name] = handler) }};
+        extension({json.dumps(program)} === "omp" ? {{ ...pi, pi: {{}} }} : pi);
+        const sessionManager = {{ getSessionFile() {{}}, getSessionDir() {{}}, getSessionId: () => "s" }};
+        const event = {{ toolName: "edit", toolCallId: "c", input: {{ path: "a" }} }};
+        await handlers.tool_call(event, {{ sessionManager, cwd: "/", hasUI: false }});
+        console.log(Object.keys(handlers).join());
+    """
+    command = [node_at(npm_place(PACKAGE)), "--experimental-strip-types", "--input-type=module"]
+    environ = {"PATH": os.defpath, "SESSION_MEMORY_PYTHON": str(python)}
+    done = subprocess.run([*command, "-e", script], env=environ, capture_output=True, text=True)
+    event = json.loads((tmp_path / "event.json").read_text())
+    assert (event["hook_event_name"], event["runtime"]) == ("tool_call", program), done.stderr
+    assert ("agent_settled" in done.stdout) == (program == "pi")
 
 
 class TestStartedAhead:

@@ -45,11 +45,6 @@ class PiInstall(Install):
         interpreter = f"process.env.SESSION_MEMORY_PYTHON ||= {json.dumps(python)};\n"
         path = json.dumps(f"{app}/hooks/pi/index.ts")
         extension = f"export {{ default }} from {path};\n"
-        if self.runtime.name != self.runtime.family():
-            name = json.dumps(self.runtime.name)
-            extension = (
-                f"import {{ extensionOf }} from {path};\nexport default extensionOf({name});\n"
-            )
         return {"extensions/session-memory.ts": interpreter + extension}
 
     def prompt_event(
