@@ -145,6 +145,8 @@ def _calling_state(
 
 def _quiet_state(turn: LastTurn, evidence: ProcessEvidence, now: float) -> State:
     """Return the state of a session without an open call."""
+    if turn.asks_approval:  # Kimi Code writes a call once it is approved
+        return State(ASKS, turn.at)
     if turn.has_ended or turn.role == "":
         runs = evidence.has_command(evidence.started_up_at)
         return State(BACKGROUND if runs else WAITS, turn.at)

@@ -17,7 +17,7 @@ import pytest
 from agents_scene import noted_process
 from clients.terminal import Terminal
 from opencode_scene import OpenCodeUser
-from records import append, assistant, tool_result, user, write
+from records import append, assistant, kimi_exchange, kimi_start, tool_result, user, write
 
 from session_memory.common.system.process_table import Process, ProcessTable
 from session_memory.sessions.runtimes._evidence import Processes, ProcessEvidence, SessionPlace
@@ -468,6 +468,22 @@ def test_commands_of_codex_that_run_no_session_are_none() -> None:
     table = ProcessTable([Process(at, 0, 0.0, each) for at, each in enumerate(words, 1)])
     sessions = Processes(runtime("codex"), table).sessions()
     assert [process.words[1:] for process in sessions] == [(), ("agents",)]
+
+
+def test_a_process_that_replaced_its_command_line_is_known_by_its_title() -> None:
+    words = [("kimi-code", "", ""), ("/usr/bin/node", "/opt/kimi-code-ui/main.mjs")]
+    table = ProcessTable([Process(at, 0, 0.0, each) for at, each in enumerate(words, 1)])
+    assert [process.pid for process in Processes(runtime("kimi"), table).sessions()] == [1]
+
+
+def test_an_approval_of_kimi_code_asks_until_it_is_answered(tmp_path: Path) -> None:
+    path, id = tmp_path / "wire.jsonl", "approval_1"
+    write(path, *kimi_start("/srv/app", at=time.time()), *kimi_exchange("go on", "Yes."))
+    request = {"type": "interaction.request", "kind": "approval", "id": id, "toolCallId": "c1"}
+    append(path, {**request, "agentId": "main"})
+    assert last_turn(runtime("kimi"), str(path)).asks_approval
+    append(path, {"type": "interaction.resolved", "agentId": "main", "id": id})
+    assert not last_turn(runtime("kimi"), str(path)).asks_approval
 
 
 def test_all_our_hooks_are_known_by_their_command_lines() -> None:

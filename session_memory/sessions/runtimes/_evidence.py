@@ -106,6 +106,8 @@ def _kind_of(runtime: Runtime, words: Sequence[str]) -> str:
     program = os.path.basename(words[0]) if words else ""
     if program in runtime.HELPERS:
         return "helper"
+    if runtime.PROCESS_TITLE and program == runtime.PROCESS_TITLE:
+        return "session"
     options = [word for word in words[1:] if word]
     if program in _INTERPRETERS:
         script = next((word for word in options if not word.startswith("-")), "")

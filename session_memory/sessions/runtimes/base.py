@@ -57,6 +57,7 @@ class Runtime:
     LISTS_RECENT = False
     SESSIONS_FOLDER: str  # the folder in an agent home's memory directory that names its sessions
     PROGRAM: str  # a word in the command line of the runtime's processes
+    PROCESS_TITLE = ""  # replaces the whole command line of its processes; '' if they keep that
     PACKAGE = ""  # a folder in the path of its program, if an interpreter runs that; '' if none
     SERVERS: tuple[str, ...] = ()  # its commands that run no session of a terminal
     # words in its command line that go on with the last session of the directory

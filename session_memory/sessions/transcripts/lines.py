@@ -21,8 +21,9 @@ FIRST_LINE_BYTES = (8 * 1024, 64 * 1024, 512 * 1024)
 # The line of a title, which omp rewrites in place; the record of the session follows it.
 TITLE_LINE = b'"type":"title"'
 # A first line with one of these keys among its first bytes does not name the session's directory,
-# but one of so many first lines does, in the files of Kimi Code and omp.
-HEADS = ((b'"protocol_version"', 3), (TITLE_LINE, 4))
+# but one of so many first lines does, in the files of Kimi Code and omp: the one with the second
+# key, if there is one. In Kimi Code, a line for each MCP server comes before it.
+HEADS = ((b'"protocol_version"', b'"environmentDisclosure"', 40), (TITLE_LINE, b"", 4))
 _HEAD_KEY_BYTES = 512
 FIRST_WINDOW_BYTES = 128 * 1024
 WINDOW_GROWTH = 2
@@ -167,9 +168,13 @@ def _head_of(content: bytes, limit: int) -> tuple[bytes, bool]:
 
     `content` is a file's first `limit` bytes."""
     beginning = _beginning(content)
-    for key, lines in HEADS:
+    for key, last, most in HEADS:
         if key in beginning:
-            head = b"\n".join(content.split(b"\n", lines)[:lines])
+            lines = content.split(b"\n", most)[:most]
+            if last:
+                at = next((at for at, line in enumerate(lines, 1) if last in line), most)
+                lines = lines[:at]
+            head = b"\n".join(lines)
             return head, len(head) < len(content) or len(content) < limit
     line, end, _ = content.partition(b"\n")
     return line, bool(end)

@@ -22,10 +22,12 @@ from records import (
 from records import user as said_by_user
 from runtimes_scene import Person
 
+from session_memory.common.system.files import Opened
 from session_memory.sessions.runtimes.kimi import RUNTIME
 from session_memory.sessions.runtimes.records import INJECTED, RESULTS, CallResult, Injected
 from session_memory.sessions.runtimes.table import runtime, sender_of
 from session_memory.sessions.transcripts.entries import INTRODUCTION
+from session_memory.sessions.transcripts.lines import first_line
 
 
 class KimiUser:
@@ -102,6 +104,22 @@ def test_a_prompt_of_parts_is_told_once_what_others_did(user: KimiUser) -> None:
     told = user.asks(id, "go on")
     assert "oil the hinge" in told
     assert "paint the door" not in told
+
+
+def test_a_prompt_that_begins_with_an_image_has_only_its_words() -> None:
+    parts = [{"type": "image_url", "imageUrl": {"url": "a.png"}}, {"type": "text", "text": "hi"}]
+    assert RUNTIME.prompt({"prompt": parts}) == "hi"
+
+
+def test_the_directory_is_known_behind_the_tools_of_many_servers(tmp_path: Path) -> None:
+    path = tmp_path / "wire.jsonl"
+    first, *others = kimi_start("/srv/app", at=time.time())
+    tools = {"type": "mcp.tools_discovered", "agentId": "main", "tools": ["x" * 7000]}
+    write(path, first, *[tools] * 20, *others, *kimi_exchange("go on", "Yes."))
+    with Opened(str(path)) as descriptor:
+        head = first_line(descriptor)
+    assert RUNTIME.records.open_transcript(head).directory == "/srv/app"
+    assert b"go on" not in head
 
 
 def test_a_first_prompt_is_told_before_the_session_has_a_log(user: KimiUser) -> None:

@@ -45,6 +45,7 @@ class KimiCode(Runtime):
     DEEPEST = 5
     SESSIONS_FOLDER = "kimi-sessions"
     PROGRAM = "kimi"
+    PROCESS_TITLE = "kimi-code"
     PACKAGE = "@moonshot-ai/kimi-code"
     SERVERS = ("acp", "mcp", "server", "web")
     CONTINUES = ("--continue", "-c")
@@ -121,8 +122,8 @@ class KimiCode(Runtime):
 
     def prompt(self, event: Event) -> str:
         """Return the text of a prompt, which is a list of parts."""
-        parts = objects_of(event.get("prompt"))
-        return "\n".join([as_string(part.get("text")) for part in parts])
+        texts = [as_string(part.get("text")) for part in objects_of(event.get("prompt"))]
+        return "\n".join([text for text in texts if text])
 
     def forked_from(self, event: Event, path: str) -> str:
         """Return the original of a fork, whose first event is a resume."""

@@ -92,6 +92,16 @@ class KimiCodeRecords(records.Records):
     def results(self, record: Record) -> Iterable[Event]:
         return _results(record)
 
+    def calls_and_results(
+        self, record: Record
+    ) -> Iterable[ToolUse | records.CallResult | records.Approval]:
+        """Return also the request for an approval; the call is written once it is approved."""
+        kind = record.get("type")
+        if kind == "interaction.resolved" or record.get("kind") == "approval":
+            id, is_answered = as_string(record.get("id")), kind == "interaction.resolved"
+            return (records.Approval(id, is_answered),)
+        return super().calls_and_results(record)
+
     def injected(self, record: Record) -> Iterable[Event]:
         """Return the outputs of the hooks that ran with a prompt, in the message before it."""
         message = as_object(record.get("message"))
