@@ -93,20 +93,17 @@ OTHER_INSTALLS = {
 OTHER_TOOLS = {
     "claude-code": "plugin, by hand",
     "copilot": "plugin",
-    "openclaw": "by hand",
     "atif": "by hand",
     "hermes": "by hand",
 }
 UNTRIED_SUB_AGENTS = ("droid",)  # a service of the vendor runs them
-# runtimes whose hooks are not used, with the number of the reason below the table
-WITHOUT_HOOKS = {"openclaw": "no (5)"}
 DECLARED = (ROOT / "hooks" / "hooks.json").read_text()
 
 
 def of_prompts(runtime: Runtime, _: dict[str, Any]) -> str:
     if runtime.TELLS_AT_START:
         return "yes (3)"
-    return "yes" if runtime.PROMPT_EVENT else WITHOUT_HOOKS.get(runtime.name, "no hooks")
+    return "yes" if runtime.PROMPT_EVENT else "no hooks"
 
 
 def of_calls(runtime: Runtime, expected: dict[str, Any]) -> str:
@@ -120,7 +117,9 @@ def of_calls(runtime: Runtime, expected: dict[str, Any]) -> str:
 
 
 def of_confirmation(runtime: Runtime, _: dict[str, Any]) -> str:
-    return "yes" if runtime.SHOWS_WHAT_WAS_TOLD else "no"
+    if runtime.SHOWS_WHAT_WAS_TOLD:
+        return "yes"
+    return "no (5)" if runtime.PROMPT_EVENT else "no"
 
 
 def of_sub_agents(runtime: Runtime, expected: dict[str, Any]) -> str:

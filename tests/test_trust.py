@@ -20,6 +20,7 @@ PAGE = REPOSITORY / "docs/use/trust.md"
 EXTENSIONS = {
     "Pi": ("hooks/pi/index.ts", r'\bpi\.on\((?:\(runtime === "pi" \? )?"(\w+)"'),
     "omp": ("hooks/pi/index.ts", r'\bpi\.on\((?:\(runtime === "pi" \? "\w+" : )?"(\w+)"'),
+    "OpenClaw": ("hooks/openclaw/index.mjs", r'^\t\ton\("(\w+)"'),
     "OpenCode": ("hooks/opencode/index.js", r'^\t\t"?([\w.]+)"?: async \('),
     "Kilo": ("hooks/opencode/index.js", r'^\t\t"?([\w.]+)"?: async \('),
     "Cline": ("hooks/cline/index.js", r"^\t\t(\w+): async \("),
@@ -42,7 +43,7 @@ def installed_events(declared_in: str = "hooks.json") -> set[tuple[str, str]]:
         }
         for path, text in runtime.install.wanted_files(declared, "python3", "/app").items():
             if path.endswith(".json"):
-                events |= {(runtime.TITLE, event) for event in json.loads(text)["hooks"]}
+                events |= {(runtime.TITLE, event) for event in json.loads(text).get("hooks", ())}
     for title, (path, pattern) in EXTENSIONS.items():
         events |= {
             (title, event)

@@ -1,6 +1,6 @@
 // The plugin of Cline: hands events to the Python entries beside it. Their answer follows the prompt, or is the reason why a call is
 // not run. Whatever goes wrong, it answers nothing: Cline ends a turn if a plugin throws or takes more than 3 seconds.
-import { MAY_ACT, answerOf } from "../entries.js";
+import { MAY_ACT, answerOf } from "../entries.mjs";
 
 // The tools whose calls the hook is asked about, with the input that says what they do.
 const CALLS = { editor: "path", apply_patch: "input", run_commands: "commands" };

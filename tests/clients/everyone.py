@@ -12,14 +12,16 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
+from shutil import rmtree
 from typing import Any, Protocol
 
-from clients import claude, cline, omp, pi
+from clients import claude, cline, omp, openclaw, pi
 from clients.claude import Claude
 from clients.claude_plugin import PLUGIN, ClaudePlugin
 from clients.cline import Cline
 from clients.hermes import CONFIG, HERMES, Hermes
 from clients.omp import Omp
+from clients.openclaw import OpenClaw
 from clients.others import (
     CODEX,
     COPILOT,
@@ -324,6 +326,31 @@ class _Hermes(Hermes):
         self.config.write_text(CONFIG)
 
 
+class _OpenClaw(OpenClaw):
+    """A session has any id that its user gives it."""
+
+    LAST, BY_ID = ("one",), ("{}",)
+
+    def say(self, prompt: str, *session: str) -> None:
+        self.run(*(session or self.LAST), prompt)
+
+    def add_plugin(self, source: Path) -> None:
+        """Its plugin is in a folder, and its user allows it by name."""
+        install = RUNTIMES["openclaw"].install
+        texts = install.wanted_files('{"hooks": {}}', "python3", str(source))
+        for name, text in texts.items():
+            path = self.directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        entry = {"enabled": True, "hooks": {"allowConversationAccess": True}}
+        settings = {**self.settings, "plugins": {"entries": {NAME: entry}}}
+        self.settings_file.write_text(json.dumps(settings))
+
+    def remove_plugin(self, source: Path) -> None:
+        rmtree(self.directory / "extensions")
+        self.settings_file.write_text(json.dumps(self.settings))
+
+
 # What an edit gives its tool for the old text and the new one.
 _TEXTS = {
     "claude-code": ("old_string", "new_string"),
@@ -335,6 +362,7 @@ _TEXTS = {
     "kilo": ("oldString", "newString"),
     "kimi": ("old_string", "new_string"),
     "omp": ("old_string", "new_string"),
+    "openclaw": ("oldText", "newText"),
     "opencode": ("oldString", "newString"),
     "pi": ("oldText", "newText"),
     "qwen-code": ("old_string", "new_string"),
@@ -357,6 +385,7 @@ CLIENTS = {
     "kilo": Client(_Kilo, KILO, FakeLLM, ""),
     "kimi": Client(_Kimi, KIMI, FakeLLM, ".kimi-code/config.toml", "# mine\ntelemetry = false\n"),
     "omp": Client(_Omp, omp.PACKAGE, FakeLLM, ""),
+    "openclaw": Client(_OpenClaw, openclaw.PACKAGE, FakeLLM, ""),
     "opencode": Client(_OpenCode, OPENCODE, FakeLLM, ""),
     "pi": Client(_Pi, pi.PACKAGE, FakeLLM, ""),
     "qwen-code": Client(_Qwen, QWEN, FakeLLM, ".qwen/settings.json", '{\n   "$version": 4\n}'),
@@ -396,7 +425,7 @@ class User:
         if kind == EDIT:
             old_key, new_key = _TEXTS[self.name]
             texts = {old_key: old, new_key: new}
-            arguments |= {"edits": [texts]} if self.name == "pi" else texts
+            arguments |= {"edits": [texts]} if self.name in ("pi", "openclaw") else texts
         if (self.name, kind) == ("droid", SHELL):
             arguments = {key: given, "summary": "Work.", "riskLevel": "low", "timeout": 60}
             arguments["riskLevelReason"] = "It works."

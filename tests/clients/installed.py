@@ -6,6 +6,7 @@ import re
 import threading
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from clients.everyone import CLIENTS, User
 from clients.npm import NpmPlace
@@ -20,19 +21,30 @@ TITLES = {each.name: each.TITLE for each in all_runtimes()}
 
 
 class InstalledClients:
-    """The machine, on which the tested runtime `name` had these `settings` before the install."""
+    """The machine, on which the tested runtime `name` had these `settings` before the install.
+
+    If the program needs a `file` of settings, they are put in front of its text."""
 
     def __init__(
-        self, root: Path, place: NpmPlace, stack: ExitStack, name: str, settings: str
+        self,
+        root: Path,
+        place: NpmPlace,
+        stack: ExitStack,
+        name: str,
+        settings: str,
+        *,
+        file: str = "",
     ) -> None:
         self.users = {}
         for each in (name, *OTHERS):
             model = stack.enter_context(CLIENTS[each].model())
             program = CLIENTS[each].program(root, place(CLIENTS[each].package), model)
             self.users[each] = User(each, program, model)
-        self.settings = root / "home" / CLIENTS[name].settings
+        self.settings = root / "home" / (file or CLIENTS[name].settings)
         self.settings.parent.mkdir(parents=True, exist_ok=True)
-        self.settings.write_bytes(settings.encode())
+        there = self.settings.read_text() if file else ""
+        self.before = (settings + there).encode()
+        self.settings.write_bytes(self.before)
         self.machine = Machine(root / "home", copy_repository(root / "copy"))
         self.machine.has_environment().has_program().installed()
         self.tested = self.users[name]
@@ -85,6 +97,14 @@ class InstalledClients:
 
     def check_an_edit_is_refused_once(self) -> None:
         """An edit of a file is refused once, if Claude Code edited it since this turn began."""
+        edit = self.tested.call(EDIT, str(self.project / "shared.txt"), "2", "3")
+        self.change_what_claude_changed(edit, edit)
+        assert (self.project / "shared.txt").read_text() == "3\n"
+        assert "The call was not run." in self.tested.requests()
+        assert "! shared.txt: edited" in self.tested.requests()
+
+    def change_what_claude_changed(self, *calls: tuple[str, Any]) -> None:
+        """Make these calls in a turn in which Claude Code puts 2 for 1 in the file shared.txt."""
         tested, claude = self.tested, self.users["claude-code"]
         path = self.file("shared.txt")
         self.reads(tested, path)
@@ -96,11 +116,7 @@ class InstalledClients:
             self.reads(claude, path)
             claude.orders("mend it", claude.call(EDIT, str(path), "1", "2"))
             claude.ask("mend it")
-            again = tested.call(EDIT, str(path), "2", "3")
-            tested.orders("change it", again, again)
+            tested.orders("change it", *calls)
         finally:
             hold.released.set()
             turn.join(120)
-        assert path.read_text() == "3\n"
-        assert "The call was not run." in tested.requests()
-        assert "! shared.txt: edited" in tested.requests()

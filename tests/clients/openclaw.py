@@ -26,13 +26,14 @@ class OpenClaw(OtherRuntime):
             ],
         }
         defaults = {"model": {"primary": "fake/fake-1"}, "workspace": str(self.project)}
-        settings = {
+        self.settings = {
             "models": {"providers": {"fake": provider}},
             "agents": {"defaults": defaults},
         }
         self.directory = self.home / ".openclaw"
         self.directory.mkdir()
-        (self.directory / "openclaw.json").write_text(json.dumps(settings))
+        self.settings_file = self.directory / "openclaw.json"
+        self.settings_file.write_text(json.dumps(self.settings))
         # it refuses an older Node, also for the programs that it starts
         node = Path(npm.node_at(package_place))
         self.environment["PATH"] = f"{node.parent}:{self.environment['PATH']}"

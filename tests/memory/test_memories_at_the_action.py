@@ -208,7 +208,7 @@ def test_a_word_that_is_common_in_the_project_is_not_enough(memory_dir: MemoryDi
     assert "mails" in told_with_prompt(memory_dir.directory, "are the mails late?")
 
 
-@pytest.mark.parametrize("extension", ["hooks/pi/index.ts", "hooks/entries.js"])
+@pytest.mark.parametrize("extension", ["hooks/pi/index.ts", "hooks/entries.mjs"])
 def test_extensions_ask_about_the_same_commands(extension: str) -> None:
     programs = "|".join(PACKAGE_PROGRAMS)
     assert rf"const MAY_ACT = /git|\b(?:{programs}) /;" in (ROOT / extension).read_text()

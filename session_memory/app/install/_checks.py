@@ -163,7 +163,7 @@ def _values(path: Path, install: Install) -> Mapping[str, Any]:
     content = read_if_there(path)
     if content is None or path.suffix == ".toml":
         return settings_at(content, path, install).decoded()[1] if content else {}
-    return settings_at(content, path, install).read().values
+    return settings_at(content, path, install).value_of()
 
 
 def _switch_files(target: Target, managed: str) -> list[Path]:

@@ -5,6 +5,7 @@ They concern hooks, permission rules, skills and our MCP server.
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from ...awareness.install.settings_file import SettingsFileError
 from ...common.errors import SessionMemoryError
 from ...common.system.file_changes import FileChange, checksum, read_if_there
 from ...common.system.git import find_worktree
+from ...sessions.runtimes.install import Install
 from ...sessions.settings.program import ProgramPaths
 from ..tools.permissions import lookup_rules
 from . import _own_content as own_content
@@ -214,10 +216,18 @@ def _plan_server(
             None if before is None else servers.without_server(before, path, install)
         )
         plan.has_tools = True
+        if install.EXTENSION_VALUES:
+            after = settings_at(plan.server.after, path, install).value_of()
+            plan.switched_off = install.switched_off(after)
     except SessionMemoryError as error:
-        plan.notes.append(
-            f"{error}. The tools are not added there; agents can still run the commands in the skills."
-        )
+        plan.notes.append(f"{error}. {_not_added(install)}")
+
+
+def _not_added(install: Install) -> str:
+    """Return what a home lacks if its list of servers cannot be changed."""
+    text = "The tools are not added there; agents can still run the commands in the skills."
+    needed = [f"{'.'.join(way)}: {json.dumps(v)}" for way, v in install.EXTENSION_VALUES.items()]
+    return f"{text} Agents get no updates until you add {', '.join(needed)}." if needed else text
 
 
 def _archives(target: Target) -> str:

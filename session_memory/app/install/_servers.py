@@ -1,7 +1,8 @@
 """Adds our MCP server to a runtime's list of servers, JSON or TOML, and removes it.
 
-The list is edited as text, so everything else keeps its bytes. A server that runs our command under
-another name, or has our name but was added by a person, is the person's: ours is not added then.
+Values beside the list that our extension needs are added and removed with it. The list is edited as
+text, so everything else keeps its bytes. A server that runs our command under another name, or has
+our name but was added by a person, is the person's: ours is not added then.
 """
 
 from __future__ import annotations
@@ -31,7 +32,13 @@ def servers_file(install: Install, settings_dir: str) -> Path | None:
 def with_server(content: bytes | None, path: Path, install: Install, launcher: str) -> bytes | None:
     """Return a list of servers (None: no file) with ours added, which `launcher` starts.
 
-    Raises SettingsFileError."""
+    Values that our extension needs are added too. Raises SettingsFileError."""
+    return _with_values(_with_server(content, path, install, launcher), path, install)
+
+
+def _with_server(
+    content: bytes | None, path: Path, install: Install, launcher: str
+) -> bytes | None:
     servers = _servers(content, path, install)
     if any(
         name == NAME or runs_ours(json.dumps(server))
@@ -45,18 +52,47 @@ def with_server(content: bytes | None, path: Path, install: Install, launcher: s
     if new == old:
         return content
     if path.suffix == ".toml":
-        return _with_table(without_server(content or b"", path, install), path, install, new)
-    return settings_at(content, path, install).with_value((install.MCP_KEY, NAME), new).content
+        return _with_table(_without_server(content or b"", path, install), path, install, new)
+    return settings_at(content, path, install).with_value(_way(install), new).content
+
+
+def _with_values(content: bytes | None, path: Path, install: Install) -> bytes | None:
+    """Return settings with the values that our extension needs, unless a person has others."""
+    for way, wanted in install.EXTENSION_VALUES.items():
+        settings = settings_at(content, path, install)
+        there = settings.value_of(*way)
+        if (new := _completed(there, wanted)) != there:
+            content = settings.with_value(way, new).content
+    return content
+
+
+def _completed(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values with those that are missing, at any depth."""
+    inner = {
+        key: _completed(there[key], value)
+        for key, value in wanted.items()
+        if isinstance(value, dict) and isinstance(there.get(key), dict)
+    }
+    return {**wanted, **there, **inner}
 
 
 def without_server(content: bytes, path: Path, install: Install) -> bytes:
-    """Return a list of servers without ours. Raises SettingsFileError."""
+    """Return a list of servers without ours, and without the values for our extension.
+
+    Raises SettingsFileError."""
+    for way in install.EXTENSION_VALUES:
+        settings = settings_at(content, path, install)
+        content = settings.with_value(way, None).content if settings.value_of(*way) else content
+    return _without_server(content, path, install)
+
+
+def _without_server(content: bytes, path: Path, install: Install) -> bytes:
     servers = _servers(content, path, install)
     if not _is_own(NAME, servers.get(NAME)):
         return content
     if path.suffix != ".toml":
         settings = settings_at(content, path, install)
-        return settings.with_value((install.MCP_KEY, NAME), None).content
+        return settings.with_value(_way(install), None).content
     text = content.decode()
     wanted = {name: server for name, server in servers.items() if name != NAME}
     header = re.compile(rf"\[{re.escape(install.MCP_KEY)}\.{re.escape(NAME)}[.\]]")
@@ -88,8 +124,13 @@ def _servers(content: bytes | None, path: Path, install: Install) -> dict[str, A
     if path.suffix == ".toml":
         servers = settings_at(content, path, install).decoded()[1].get(install.MCP_KEY, {})
     else:
-        servers = settings_at(content, path, install).value_of(install.MCP_KEY)
+        servers = settings_at(content, path, install).value_of(*_way(install)[:-1])
     return servers if isinstance(servers, dict) else {}
+
+
+def _way(install: Install) -> tuple[str, ...]:
+    """Return the keys that lead to our server."""
+    return (*install.MCP_KEY.split("."), NAME)
 
 
 def _is_own(name: str, server: Any) -> bool:

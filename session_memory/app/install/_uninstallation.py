@@ -21,6 +21,7 @@ from ...common.errors import SessionMemoryError
 from ...common.extensions import load_present
 from ...common.system.file_changes import checksum, read_if_there, remove_if_empty
 from ...common.system.files import expanded
+from ...common.system.json import as_object
 from ...extension_points import LEFTOVERS
 from ...sessions.runtimes.install import text_of
 from ...sessions.runtimes.table import all_runtimes
@@ -406,6 +407,7 @@ def _named_servers(value: Any) -> Iterator[str]:
     """Yield the names of servers that run our command, at any depth, since some are per project."""
     for key, inner in value.items() if isinstance(value, dict) else ():
         if key in _MCP_KEYS and isinstance(inner, dict):
+            inner = as_object(inner.get("servers")) or inner
             yield from [name for name, server in inner.items() if runs_ours(json.dumps(server))]
         else:
             yield from _named_servers(inner)

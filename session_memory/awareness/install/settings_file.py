@@ -115,10 +115,7 @@ class SettingsFile:
         Other settings of the line stay."""
         text, values = self.decoded()
         way = install.STATUS_LINE
-        for depth in range(1, len(way)):
-            above = _at(values, way[:depth])
-            message = f"`{way[depth - 1]}` should be an object"
-            self._expect(text, {} if above is None else above, way[:depth], dict, message)
+        self._object_at(text, values, way[:-1])
         entry = _at(values, way)
         if entry is None:
             entry = {**install.STATUS_LINE_ENTRY, "command": command}
@@ -149,13 +146,17 @@ class SettingsFile:
         _, values = self.decoded()
         return _beside_ours(_command(_at(values, install.STATUS_LINE)) or "", is_ours) is not None
 
-    def value_of(self, key: str) -> dict[str, Any]:
-        """Return the object under a key; {} if there is none."""
+    def value_of(self, *way: str) -> dict[str, Any]:
+        """Return the object at the end of these keys; {} if there is none."""
         text, values = self.decoded()
-        value = values.get(key)
-        message = f"`{key}` should be an object"
-        self._expect(text, {} if value is None else value, (key,), dict, message)
-        return value or {}
+        return self._object_at(text, values, way)
+
+    def _object_at(self, text: str, values: dict[str, Any], way: tuple[str, ...]) -> dict[str, Any]:
+        for depth in range(1, len(way) + 1):
+            value = _at(values, way[:depth])
+            message = f"`{'.'.join(way[:depth])}` should be an object"
+            self._expect(text, {} if value is None else value, way[:depth], dict, message)
+        return _at(values, way) or {}
 
     def with_value(self, way: tuple[str, ...], value: Any) -> SettingsFile:
         """Return the file with a value at the end of these keys.

@@ -64,8 +64,11 @@ class Install:
     MANAGED_SETTINGS: Mapping[str, str] = {}
     # The files in the runtime's directory that name MCP servers; a person may have added ours there
     MCP_FILES: tuple[str, ...] = ()
-    # the key in the first of MCP_FILES for our server; '' if an install adds none
+    # The key in the first of MCP_FILES for servers, or keys with `.` between them; '' if an install
+    # adds none
     MCP_KEY = ""
+    # values that our extension needs in the first of MCP_FILES, by the keys that lead to each
+    EXTENSION_VALUES: Mapping[tuple[str, ...], Mapping[str, Any]] = {}
     # values of our server's first entry that its user may take away again
     SERVER_DEFAULTS: Mapping[str, Any] = {}
     # The keys in STATUS_LINE_FILE that lead to the status line's command; () if the runtime runs

@@ -119,6 +119,14 @@ def called(
     return (ToolUse(name, as_string(given.get(key)), kind, call_id),)
 
 
+def in_directory(use: ToolUse, directory: object) -> ToolUse:
+    """Return a command that is run in a directory of its own as one that goes there first."""
+    if use.kind != "command" or not isinstance(directory, str) or not directory:
+        return use
+    quoted = directory.replace("'", "'\\''")
+    return ToolUse(use.name, f"cd '{quoted}' && {use.argument}", use.kind, use.call_id)
+
+
 class Entry(Value):
     """A user or assistant message from one record.
 

@@ -26,7 +26,6 @@ from install_machine import (
     tree,
     used_machine,
 )
-from openclaw_scene import OpenClawDatabase
 
 from bench.scratch import remove_tree
 from session_memory.awareness.install.ledger import InstallLedger
@@ -345,14 +344,18 @@ def test_a_runtime_without_hooks_is_promised_no_updates_and_its_archives_are_cou
     bare_machine: Machine,
 ) -> None:
     bare_machine.has_environment().has_program()
-    database = OpenClawDatabase(bare_machine.home / ".openclaw")
-    database.exchange(database.session("/srv/app"), "one", "first " * 40_000)
-    done = bare_machine.install("--home", str(bare_machine.home / ".openclaw"))
+    steps = records.atif_exchange("one", "first " * 40_000)
+    agent = {"name": "own", "version": "1", "extra": {"cwd": "/srv/app"}}
+    document = {"schema_version": "ATIF-v1.7", "session_id": "one", "agent": agent, "steps": steps}
+    path = bare_machine.home / ".atif/one/trajectory.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(document))
+    done = bare_machine.install("--home", str(bare_machine.home / ".atif"))
     assert (done.returncode, done.stderr) == (0, "")
     said = " ".join(done.stdout.split())
     assert "With each prompt it learns" not in said
-    assert "OpenClaw runs no hooks of session-memory, so its agents get no updates." in said
-    size = database.path.stat().st_size
+    assert "ATIF runs no hooks of session-memory, so its agents get no updates." in said
+    size = path.stat().st_size
     assert 240_000 < size < 1_000_000
     assert f"about {byte_size(round(size * SHARE))}" in said
 

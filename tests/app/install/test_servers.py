@@ -11,14 +11,16 @@ from install_machine import reads_toml
 
 from session_memory.app.install._servers import has_server, with_server, without_server
 from session_memory.awareness.install.ledger import _is_empty as is_empty
-from session_memory.awareness.install.settings_file import SettingsFileError
+from session_memory.awareness.install.settings_file import SettingsFile, SettingsFileError
 from session_memory.common.text import toml_edit
 from session_memory.sessions.runtimes.table import all_runtimes, runtime
 
 LAUNCHER = "/home/me/.local/share/session-memory/bin/session-memory"
-CODEX, OPENCODE = runtime("codex").install, runtime("opencode").install
+CODEX, OPENCODE, OPENCLAW = [runtime(name).install for name in ("codex", "opencode", "openclaw")]
 TOML = Path("/home/me/.codex/config.toml")
 JSON = Path("/home/me/.config/opencode/opencode.json")
+CLAW = Path("/home/me/.openclaw/openclaw.json")
+ENTRY = {"enabled": True, "hooks": {"allowConversationAccess": True}}  # of OpenClaw's plugin
 TEXTS = [
     b"",
     b'model = "x"\n',
@@ -153,7 +155,74 @@ def test_every_runtime_that_an_install_adds_tools_to_names_the_file_and_the_key(
         "gemini": ("settings.json", "mcpServers"),
         "kilo": ("kilo.json", "mcp"),
         "omp": ("mcp.json", "mcpServers"),
+        "openclaw": ("openclaw.json", "mcp.servers"),
         "opencode": ("opencode.json", "mcp"),
         "pi": ("mcp.json", "mcpServers"),
         "qwen-code": ("settings.json", "mcpServers"),
     }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"{}\n",
+        b'{\n  // mine\n  "agents": {"defaults": {}}\n}\n',
+        b'{"mcp": {"servers": {"docs": {"command": "docs"}}}, "plugins": {"allow": ["a"]}}',
+        b'{"hooks": {"enabled": true}, "plugins": {"entries": {"voice": {"enabled": false}}}}',
+    ],
+)
+def test_openclaw_gets_the_server_and_the_plugin_s_entry_and_its_text_back(text: bytes) -> None:
+    there = with_server(text, CLAW, OPENCLAW, LAUNCHER) or b""
+    settings = SettingsFile(there, CLAW, OPENCLAW)
+    assert settings.value_of("mcp", "servers", "session-memory")["command"] == LAUNCHER
+    assert settings.value_of("plugins", "entries", "session-memory") == ENTRY
+    assert with_server(there, CLAW, OPENCLAW, LAUNCHER) == there
+    assert without_server(there, CLAW, OPENCLAW) == text
+
+
+def test_what_openclaw_writes_beside_our_entries_stays_when_they_go() -> None:
+    mine = {"agents": {"defaults": {}}, "plugins": {"entries": {"voice": {"enabled": True}}}}
+    there = with_server(json.dumps(mine).encode(), CLAW, OPENCLAW, LAUNCHER) or b""
+    rewritten = {"meta": {"lastTouchedVersion": "2026.9.2"}, **json.loads(there)}
+    after = without_server(json.dumps(rewritten, indent=2).encode(), CLAW, OPENCLAW)
+    assert json.loads(after) == {"meta": rewritten["meta"], **mine}
+
+
+def test_a_plugin_of_openclaw_that_its_user_switched_off_stays_off_and_is_named() -> None:
+    chosen = {"enabled": False, "hooks": {"timeoutMs": 900}}
+    text = json.dumps({"plugins": {"entries": {"session-memory": chosen}}}).encode()
+    there = json.loads(with_server(text, CLAW, OPENCLAW, LAUNCHER) or b"")
+    hooks = {**ENTRY["hooks"], **chosen["hooks"]}
+    assert there["plugins"]["entries"]["session-memory"] == {"enabled": False, "hooks": hooks}
+    assert OPENCLAW.switched_off(there) == "plugins.entries.session-memory.enabled is not true"
+
+
+@pytest.mark.parametrize(
+    ("plugins", "named"),
+    [
+        ({}, ""),
+        ({"allow": []}, ""),
+        ({"allow": ["session-memory"]}, ""),
+        ({"enabled": False}, "plugins.enabled is false"),
+        ({"deny": ["session-memory"]}, "plugins.deny contains session-memory"),
+        ({"allow": ["voice"]}, "plugins.allow lacks session-memory"),
+    ],
+)
+def test_settings_that_keep_openclaw_from_loading_the_plugin_are_named(
+    plugins: dict[str, Any], named: str
+) -> None:
+    values = {"plugins": {"entries": {"session-memory": ENTRY}, **plugins}}
+    assert OPENCLAW.switched_off(values) == named
+
+
+@pytest.mark.parametrize("key", ["enabled", "hooks"])
+def test_an_entry_of_openclaw_s_plugin_without_a_permission_is_named(key: str) -> None:
+    entry = {name: value for name, value in ENTRY.items() if name != key}
+    values = {"plugins": {"entries": {"session-memory": entry}}}
+    assert "is not true" in OPENCLAW.switched_off(values)
+
+
+@pytest.mark.parametrize("text", [b'{"plugins": []}', b'{"mcp": {"servers": 1}}', b"{a: 1}"])
+def test_settings_of_openclaw_that_cannot_be_edited_are_refused(text: bytes) -> None:
+    with pytest.raises(SettingsFileError, match=r"openclaw\.json:1:"):
+        with_server(text, CLAW, OPENCLAW, LAUNCHER)

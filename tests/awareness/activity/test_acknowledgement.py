@@ -36,7 +36,7 @@ from session_memory.awareness.activity.delivery import Delivery
 from session_memory.awareness.activity.updates import open_update
 from session_memory.sessions.runtimes.base import Runtime
 from session_memory.sessions.runtimes.records import INJECTED, Injected
-from session_memory.sessions.runtimes.table import all_runtimes
+from session_memory.sessions.runtimes.table import all_runtimes, runtime
 from session_memory.sessions.settings.compiled import Settings
 from session_memory.sessions.transcripts.entries import INTRODUCTION, Session
 
@@ -132,7 +132,8 @@ class Told:
 
 
 @pytest.fixture(
-    params=[one for one in all_runtimes() if one.PROMPT_EVENT], ids=lambda runtime: runtime.name
+    params=[one for one in all_runtimes() if one.PROMPT_EVENT and one.SHOWS_WHAT_WAS_TOLD],
+    ids=lambda runtime: runtime.name,
 )
 def told(request: pytest.FixtureRequest, tmp_path: Path) -> Told:
     return Told(tmp_path, request.param)
@@ -171,6 +172,16 @@ def test_a_hook_that_is_killed_after_it_told_is_believed_by_the_transcript_alone
         if arrives:
             told.show(told.text)
         assert bool(told.prompt()) is not arrives
+
+
+def test_an_update_that_no_transcript_shows_counts_once_its_hook_has_ended(tmp_path: Path) -> None:
+    told = Told(tmp_path, runtime("openclaw"))
+    told.works()
+    with pytest.raises(KeyboardInterrupt):
+        told.tell_and_die()
+    assert told.text
+    assert told.prompt(arrives=False) == told.text
+    assert told.prompt(arrives=False) == ""
 
 
 def test_a_record_that_comes_late_is_told_twice_and_no_more(told: Told) -> None:

@@ -431,6 +431,12 @@ class Cline(Session):
 
 
 class OpenClaw(Session):
+    def event(self, **fields: Any) -> dict[str, Any]:
+        return {"runtime": "openclaw", "session_id": self.id, "cwd": self.cwd, **fields}
+
+    def show(self, printed: dict[str, Any]) -> None:
+        """It shows nothing of it."""
+
     def begin(self, question: str, at: float) -> None:
         self.database = OpenClawDatabase(self.person.root / ".openclaw")
         self.id = self.database.session(self.cwd, at=at)

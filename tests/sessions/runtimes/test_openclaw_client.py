@@ -1,4 +1,4 @@
-"""The real OpenClaw, with a fake model: what it writes today is read, and its edits are told."""
+"""The real OpenClaw, with a fake model: what it writes today is read, and after an install it is told."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import json
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from clients.everyone import results_in
+from clients.installed import InstalledClients
 from clients.npm import NpmPlace
 from clients.openclaw import PACKAGE, OpenClaw
 from fakes.fake_llm import FakeLLM
-from runtimes_scene import ClaudeReader
+from runtimes_scene import EDIT, SHELL, ClaudeReader
 from store_scene import StoreUser
 
 pytestmark = pytest.mark.slow
+SETTINGS = "// the person's own\n"
 WRITTEN_BY_IT = {"AGENTS.md", "IDENTITY.md", "SOUL.md", "USER.md"}
 
 
@@ -84,3 +88,49 @@ def test_a_turn_that_was_stopped_hides_nothing(openclaw: OpenClaw) -> None:
     assert "a question to be stopped" in printed
     assert "and another question" in printed
     assert "aborted" not in printed
+
+
+@pytest.fixture
+def claws(tmp_path: Path, npm_place: NpmPlace) -> Iterator[InstalledClients]:
+    with ExitStack() as stack:
+        file = ".openclaw/openclaw.json"
+        yield InstalledClients(tmp_path, npm_place, stack, "openclaw", SETTINGS, file=file)
+
+
+def test_it_hears_of_the_others_edits_and_the_others_of_its_own_until_an_uninstall(
+    claws: InstalledClients,
+) -> None:
+    assert claws.settings.read_bytes() != claws.before
+    claws.check_edits_are_heard_both_ways()
+    claude, uninstall = claws.users["claude-code"], ("--uninstall", "--runtime", "openclaw")
+    assert claws.machine.install(*uninstall).returncode == 0
+    assert claws.settings.read_bytes() == claws.before
+    assert not (claws.settings.parent / "extensions").exists()
+    claude.ask("paint the door")
+    assert "paint the door" not in claws.tested.ask("and now")
+
+
+def test_a_warning_comes_once_with_the_result_of_its_edit_and_its_commands_know_the_session(
+    claws: InstalledClients,
+) -> None:
+    tested, path = claws.tested, str(claws.project / "shared.txt")
+    claws.change_what_claude_changed(
+        tested.call(EDIT, path, "2", "3"),
+        tested.call(EDIT, path, "3", "4"),
+        tested.call(SHELL, "echo $OPENCLAW_SESSION_ID"),
+    )
+    *_, first, second, third = results_in(tested.model.requests[-1].body)
+    assert "! shared.txt: edited" in first
+    assert "! shared.txt" not in second
+    assert "one" in third
+    assert (claws.project / "shared.txt").read_text() == "4\n"
+
+
+def test_a_call_is_made_if_the_hook_hangs(claws: InstalledClients) -> None:
+    """OpenClaw itself would refuse the call after 15 seconds."""
+    hook = claws.machine.program_dir / "app/hooks/pre_tool_use.py"
+    hook.write_text("import time\ntime.sleep(60)\n")
+    path = claws.file("slow.txt")
+    claws.tested.orders("mend it", claws.tested.call(EDIT, str(path), "1", "2"))
+    claws.tested.ask("mend it")
+    assert path.read_text() == "2\n"

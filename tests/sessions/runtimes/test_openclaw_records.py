@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from session_memory.session_monitor import parse_jsonl_entries
-from session_memory.sessions.runtimes.records import RESULTS, CallResult
+from session_memory.sessions.runtimes.records import MESSAGES, RESULTS, CallResult
 from session_memory.sessions.runtimes.table import runtime
 
 CAPTURES = Path(__file__).resolve().parents[4] / "shared" / "captures" / "openclaw"
@@ -69,3 +69,32 @@ def test_a_command_that_failed_has_run_unless_it_could_not_start_or_was_stopped(
     [result] = runtime("openclaw").records.events(record, 0, RESULTS)
     assert isinstance(result, CallResult)
     assert (result.has_failed, result.has_run) == (True, has_run)
+
+
+def calling(name: str, **arguments: str) -> dict[str, object]:
+    """The record of a call with the id `a:b`, as a model may give one."""
+    call = {"type": "toolCall", "id": "a:b", "name": name, "arguments": arguments}
+    message = {"role": "assistant", "content": [call], "stopReason": "toolUse"}
+    return {"type": "message", "id": "1", "parentId": None, "message": message}
+
+
+def test_a_patch_is_an_edit_of_each_of_its_files() -> None:
+    lines = ["*** Begin Patch", "*** Add File: new.txt", "+one", "*** Update File: notes.txt"]
+    record = calling("apply_patch", input="\n".join([*lines, "@@", "-a", "+b", "*** End Patch"]))
+    records = runtime("openclaw").records
+    [entry] = records.events(record, 0, MESSAGES)
+    assert [(use.kind, use.argument, use.call_id) for use in entry.tools] == [
+        ("edit", "new.txt", "a:b"),
+        ("edit", "notes.txt", "a:b:1"),
+    ]
+    assert [records.edits(record, use.call_id) for use in entry.tools] == [
+        [("", "one")],
+        [("a", "b")],
+    ]
+
+
+def test_a_command_with_a_directory_of_its_own_goes_there_first() -> None:
+    record = calling("exec", command="sed -i s/a/b/ notes.txt", workdir="/srv/it's")
+    [entry] = runtime("openclaw").records.events(record, 0, MESSAGES)
+    [use] = entry.tools
+    assert (use.kind, use.argument) == ("command", "cd '/srv/it'\\''s' && sed -i s/a/b/ notes.txt")

@@ -6,7 +6,7 @@ from ....common.system.files import real_path, user_dir
 from ....common.system.json import as_object, as_string
 from ...settings.homes import environment
 from ...transcripts.edits import part_id
-from ...transcripts.entries import ToolUse, called
+from ...transcripts.entries import ToolUse, called, in_directory
 from ..base import transcripts_in
 from ..pi import Pi
 
@@ -119,7 +119,7 @@ class Omp(Pi):
         if isinstance(paths, list) and uses and uses[0].kind == "edit":
             named = [path for path in paths if isinstance(path, str)]
             return self.edits_of(uses[0], named)
-        return tuple([self.in_directory(use, given.get("cwd")) for use in uses])
+        return tuple([in_directory(use, given.get("cwd")) for use in uses])
 
     @staticmethod
     def edits_of(use: ToolUse, paths: list[str]) -> tuple[ToolUse, ...]:
@@ -130,14 +130,6 @@ class Omp(Pi):
                 for at, path in enumerate(dict.fromkeys(paths))
             ]
         )
-
-    @staticmethod
-    def in_directory(use: ToolUse, directory: object) -> ToolUse:
-        """Return a command that is run in a directory of its own as one that goes there first."""
-        if use.kind != "command" or not isinstance(directory, str) or not directory:
-            return use
-        quoted = directory.replace("'", "'\\''")
-        return ToolUse(use.name, f"cd '{quoted}' && {use.argument}", use.kind, use.call_id)
 
 
 RUNTIME = Omp()

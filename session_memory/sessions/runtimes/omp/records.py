@@ -6,9 +6,9 @@ edit is a patch of one or more files, in one of several forms."""
 from __future__ import annotations
 
 from ....common.system.json import as_object, as_string, objects_in, objects_of
-from ...transcripts.entries import Entry, ToolUse
+from ...transcripts.entries import Entry, ToolUse, in_directory
 from .. import records
-from ..pi.records import PiBranch, PiRecords
+from ..pi.records import PiBranch, PiRecords, given_to
 from . import RUNTIME
 
 TYPE_CHECKING = False
@@ -74,8 +74,7 @@ class OmpRecords(PiRecords):
     def edits(self, record: Record, call_id: str) -> list[Edit]:
         from ...transcripts.edits import argument_edits, diff_edits, patch_edits
 
-        message = as_object(record.get("message"))
-        arguments, place = _called(message, call_id)
+        arguments, place = given_to(as_object(record.get("message")), call_id)
         patch = as_string(arguments.get("input"))
         if patch:
             sections = _sections(patch)
@@ -103,17 +102,6 @@ class OmpBranch(PiBranch):
             self.title = _USER_RANK if source == "user" else _MADE_RANK, text
 
 
-def _called(message: Record, call_id: str) -> tuple[Record, int]:
-    """Return a call's arguments in a message, and the number of the part that `call_id` names."""
-    from ...transcripts.edits import part_number
-
-    for block in objects_of(message.get("content")):
-        number = part_number(call_id, as_string(block.get("id")))
-        if number is not None and block.get("type") == "toolCall":
-            return as_object(block.get("arguments")), number
-    return {}, 0
-
-
 def _uses(message: Record, uses: Iterable[ToolUse]) -> tuple[ToolUse, ...]:
     """Return the calls of a message, an edit of several files as several."""
     named: list[ToolUse] = []
@@ -121,12 +109,12 @@ def _uses(message: Record, uses: Iterable[ToolUse]) -> tuple[ToolUse, ...]:
         if use.kind == "read":
             named.append(ToolUse(use.name, _file_of(use.argument), use.kind, use.call_id))
             continue
-        arguments, _ = _called(message, use.call_id)
+        arguments, _ = given_to(message, use.call_id)
         patch = as_string(arguments.get("input"))
         if use.kind == "edit" and patch:
             named += RUNTIME.edits_of(use, _patched(patch))
         else:
-            named.append(RUNTIME.in_directory(use, arguments.get("cwd")))
+            named.append(in_directory(use, arguments.get("cwd")))
     return tuple(named)
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from ....common.system.files import is_file, names_in
+from ....common.system.json import as_object, as_string
+from ...transcripts.edits import patch_uses
+from ...transcripts.entries import ToolUse, called, in_directory
 from .._mirrored import MirroredSessions
 
 TYPE_CHECKING = False
@@ -20,8 +23,8 @@ class OpenClaw(MirroredSessions):
     """OpenClaw: each agent has a database, whose rows are the records of Pi's sessions.
 
     A session has a mirror (see sessions/transcripts/mirror.py and mirrors.py),
-    `<directory>/<session>.jsonl`; a sub-agent's mirror is in `<session>/` beside it. Only plugins
-    have hooks, and they need entries in OpenClaw's settings and the user's consent."""
+    `<directory>/<session>.jsonl`; a sub-agent's mirror is in `<session>/` beside it. Our plugin
+    sends the events. It adds texts for the model only, so transcripts do not show them."""
 
     name = "openclaw"
     TITLE = "OpenClaw"
@@ -33,13 +36,18 @@ class OpenClaw(MirroredSessions):
     PACKAGE = "openclaw"
     SERVERS = ("gateway", "node", "acp", "mcp")
     CONTINUES = ()
-    # OpenClaw does not set it. If a person does, the commands of an agent know their session.
-    OWN_ID_VARIABLE = "OPENCLAW_SESSION_ID"
+    OWN_ID_VARIABLE = "OPENCLAW_SESSION_ID"  # our plugin sets it
     AGENT_VARIABLE = "OPENCLAW_SHELL"
     HAS_BACKUP = True
-    PROMPT_EVENT = ""
-    START_EVENT = ""
-    TOOL_EVENT = ""
+    PROMPT_EVENT = "before_prompt_build"
+    START_EVENT = "session_start"
+    TOOL_EVENT = "before_tool_call"
+    TOOLS = {
+        "edit": ("edit", "path"),
+        "write": ("edit", "path"),
+        "apply_patch": ("edit", "input"),
+        "exec": ("command", "command"),
+    }
     SHOWS_WHAT_WAS_TOLD = False
     AUTOMATED_MARKS = (b'"started_by":"cron"', b'"started_by":"hook"')
 
@@ -55,8 +63,31 @@ class OpenClaw(MirroredSessions):
         """Return the path of an agent's database."""
         return f"{config_dir}/{AGENTS}/{agent}/{DATABASE}"
 
+    def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
+        return self.config_dir(environ)
+
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
-        return False
+        return event.get("runtime") == self.name
+
+    def tool_calls(self, event: Event) -> tuple[ToolUse, ...]:
+        given = as_object(event.get("tool_input"))
+        return tuple([part for use in called(event, self.TOOLS) for part in self.parts(use, given)])
+
+    @staticmethod
+    def parts(use: ToolUse, given: Mapping[str, object]) -> tuple[ToolUse, ...]:
+        """Return a call with the arguments `given` as the actions that it makes.
+
+        A patch makes an edit per file; a command may have a directory of its own."""
+        if use.name == "apply_patch":
+            return patch_uses(ToolUse(use.name, as_string(given.get("input")), "edit", use.call_id))
+        return (in_directory(use, given.get("workdir")),)
+
+    def sub_agent(self, event: Event) -> str:
+        return ""  # its calls are not asked about
+
+    def context_output(self, text: str, event: str = "") -> dict[str, Any]:
+        """Return the text that the plugin adds after the prompt, or after a tool's output."""
+        return {"text": text}
 
     def exported_lines(self, content: bytes) -> Sequence[dict[str, Any] | bytes]:
         from .rows import WindowRow

@@ -1,14 +1,89 @@
-"""The install for OpenClaw: there is none.
-
-A plugin needs entries in OpenClaw's settings and the user's consent for conversations."""
+"""The install into OpenClaw: its plugin, skills and servers, and the commands that its user types."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from .... import NAME
+from ....common.system.json import as_list, as_object
 from ..install import Install
+
+_PLUGIN = {
+    "id": NAME,
+    "name": NAME,
+    "description": "Tells an agent what the other sessions did.",
+    "activation": {"onStartup": True},
+    "contracts": {"agentToolResultMiddleware": ["openclaw"]},
+    "configSchema": {"type": "object", "additionalProperties": False, "properties": {}},
+}
+_PACKAGE = {"name": NAME, "type": "module", "openclaw": {"extensions": ["./index.js"]}}
 
 
 class OpenClawInstall(Install):
+    """Our hooks come as a plugin, which OpenClaw finds by its folder.
+
+    With prompts it is run only if its user allows it by name. OpenClaw refuses to start if its
+    settings name a plugin's path that is gone, so they do not name ours."""
+
     HOME_FOLDER = ".openclaw"
+    MCP_FILES, MCP_KEY = ("openclaw.json",), "mcp.servers"
+    EXTENSION_VALUES: Mapping[tuple[str, ...], Mapping[str, Any]] = {
+        ("plugins", "entries", NAME): {
+            "enabled": True,
+            "hooks": {"allowConversationAccess": True},
+        }
+    }
+    SWITCH_FILE = "openclaw.json"
+    HAS_COMMENTS = True
+    HAS_LAST_COMMAS = True
+    COMMAND = "openclaw"
     CLEAR = "/new"
     RENAME = "/name {name}"
     RESUME = "openclaw agent --local --message 'Go on.' --session-id {id}"
+    START = "openclaw agent --local --message {prompt}"
+
+    def switched_off(self, values: Mapping[str, Any]) -> str:
+        plugins = as_object(values.get("plugins"))
+        entry = as_object(as_object(plugins.get("entries")).get(NAME))
+        allowed, is_off = plugins.get("allow"), "is false"
+        if plugins.get("enabled") is False:
+            return f"plugins.enabled {is_off}"
+        if NAME in as_list(plugins.get("deny")):
+            return f"plugins.deny contains {NAME}"
+        if isinstance(allowed, list) and allowed and NAME not in allowed:
+            return f"plugins.allow lacks {NAME}"
+        if entry.get("enabled") is not True:
+            return f"plugins.entries.{NAME}.enabled is not true"
+        hooks = as_object(entry.get("hooks"))
+        if hooks.get("allowConversationAccess") is not True:
+            return f"plugins.entries.{NAME}.hooks.allowConversationAccess is not true"
+        if hooks.get("allowPromptInjection") is False:
+            return f"plugins.entries.{NAME}.hooks.allowPromptInjection {is_off}"
+        return ""
+
+    def wanted_server(self, command: str) -> dict[str, Any]:
+        """Return the entry of our MCP server.
+
+        OpenClaw sets its variables only for commands of agents, not for servers."""
+        return {**super().wanted_server(command), "env": {self.runtime.AGENT_VARIABLE: "mcp"}}
+
+    def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
+        """Return a plugin that loads the program's own.
+
+        It also names the interpreter for the program's entries."""
+        interpreter = f"process.env.SESSION_MEMORY_PYTHON ||= {json.dumps(python)};\n"
+        plugin = f"export {{ default }} from {json.dumps(f'{app}/hooks/openclaw/index.mjs')};\n"
+        return {
+            f"extensions/{NAME}/openclaw.plugin.json": json.dumps(_PLUGIN, indent=2) + "\n",
+            f"extensions/{NAME}/package.json": json.dumps(_PACKAGE, indent=2) + "\n",
+            f"extensions/{NAME}/index.js": interpreter + plugin,
+        }
+
+    def prompt_event(
+        self, session_id: str, transcript_path: str, cwd: str, prompt: str
+    ) -> dict[str, Any]:
+        event = super().prompt_event(session_id, transcript_path, cwd, prompt)
+        del event["transcript_path"]
+        return {**event, "runtime": self.runtime.name}

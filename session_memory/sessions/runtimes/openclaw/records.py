@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from ....common.system.json import as_string, objects_in
+from ....common.system.json import as_object, as_string, objects_in
+from ...transcripts.entries import Entry
 from .. import records
-from ..pi.records import PiBranch, PiRecords
+from ..pi.records import PiBranch, PiRecords, given_to
+from . import RUNTIME
 from .rows import SESSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ...transcripts.edits import Edit
     from ..records import Event, Record
 
 
@@ -29,8 +32,23 @@ class OpenClawRecords(PiRecords):
 
     def messages(self, record: Record, offset: int) -> Iterable[Event]:
         """Return the entry, title or compaction; `/new` begins a history window in the session."""
-        is_reset = record.get("type") == "reset"
-        return (records.Compaction(),) if is_reset else super().messages(record, offset)
+        if record.get("type") == "reset":
+            return (records.Compaction(),)
+        message, events = as_object(record.get("message")), list(super().messages(record, offset))
+        for event in events:
+            if isinstance(event, Entry) and event.role == "assistant" and event.tools:
+                parts = [
+                    RUNTIME.parts(use, given_to(message, use.call_id)[0]) for use in event.tools
+                ]
+                event.tools = tuple([part for each in parts for part in each])
+        return events
+
+    def edits(self, record: Record, call_id: str) -> list[Edit]:
+        from ...transcripts.edits import patch_edits
+
+        given, number = given_to(as_object(record.get("message")), call_id)
+        patch = as_string(given.get("input"))
+        return patch_edits(patch, number) if patch else super().edits(record, call_id)
 
 
 class OpenClawBranch(PiBranch):

@@ -141,6 +141,17 @@ class PiRecords(records.Records):
         return block_edits(record, call_id, "arguments", "oldText", "newText")
 
 
+def given_to(message: Record, call_id: str) -> tuple[Record, int]:
+    """Return a call's arguments in a message, and the number of the part that `call_id` names."""
+    from ...transcripts.edits import part_number
+
+    for block in objects_of(message.get("content")):
+        number = part_number(call_id, as_string(block.get("id")))
+        if number is not None and block.get("type") == "toolCall":
+            return as_object(block.get("arguments")), number
+    return {}, 0
+
+
 def _may_say(line: bytes, with_calls: int) -> bool:
     """Return False for tool results, most of a session file's bytes, and for the system prompt.
 

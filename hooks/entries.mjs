@@ -1,5 +1,5 @@
-// The Python entries beside this file, as the plugins of OpenCode, its forks and Cline ask them. Whatever goes wrong, there is no
-// answer: these runtimes end a turn at a throw.
+// The Python entries beside this file, as the plugins of OpenCode, its forks, Cline and OpenClaw ask them. Whatever goes wrong, there is no
+// answer: these runtimes end a turn or refuse a call at a throw.
 import { spawn } from "node:child_process";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";

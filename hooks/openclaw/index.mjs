@@ -1,0 +1,76 @@
+// The plugin of OpenClaw: hands events to the Python entries, and puts their answer behind the prompt, or behind what a tool
+// printed. Whatever goes wrong, it answers nothing, and in time: OpenClaw does not run a call if a handler throws or takes 15 s.
+import { MAY_ACT, answerOf } from "../entries.mjs";
+
+// The tools whose calls the hook is asked about, with the argument that says what they do.
+const CALLS = { edit: "path", write: "path", apply_patch: "input", exec: "command" };
+const HOUSEKEEPING = ["heartbeat", "memory"]; // turns that nobody asked for: the next prompt is told
+
+/** Whether a session is a sub-agent's, by its key: `agent:<agent>:subagent:<id>`. These are told nothing. */
+const isSubAgent = ({ sessionKey }) => typeof sessionKey === "string" && sessionKey.split(":")[2] === "subagent";
+
+// OpenClaw registers the plugin more than once, and runs the hooks of one registration with the results of another.
+const directories = new Map(); // of the sessions that had a prompt, by their ids
+const compacted = new Set(); // the ids of sessions whose next prompt gets their past again
+const told = new Map(); // what goes with the results of calls, by their sessions and ids
+
+/** What the hook in an entry has to tell on an event of a session; "" for nothing. */
+const tell = (entry, name, sessionId, fields) => {
+	const cwd = directories.get(sessionId);
+	return cwd ? answerOf(entry, { hook_event_name: name, runtime: "openclaw", session_id: sessionId, cwd, ...fields }) : "";
+};
+
+/** The same hook, which never throws. */
+const quiet = (hook) => async (...given) => {
+	try {
+		return await hook(...given);
+	} catch {
+		return undefined; // nothing is told
+	}
+};
+
+export default {
+	id: "session-memory",
+	name: "session-memory",
+	description: "Tells an agent what the other sessions did.",
+	register(api) {
+		const on = (name, handler) => api.on(name, quiet(async (event, ctx) => (isSubAgent(ctx) ? undefined : handler(event, ctx))));
+
+		on("before_prompt_build", async ({ prompt, messages }, { sessionId, workspaceDir, trigger }) => {
+			if (!sessionId || !workspaceDir) return undefined;
+			directories.set(sessionId, workspaceDir);
+			if (HOUSEKEEPING.includes(trigger)) return undefined;
+			const source = compacted.delete(sessionId) ? "compact" : messages?.length ? "" : "startup";
+			const start = source && tell("session_start.py", "session_start", sessionId, { source });
+			const update = tell("user_prompt_submit.py", "before_prompt_build", sessionId, { prompt });
+			const text = (await Promise.all([start, update])).filter(Boolean).join("\n\n");
+			return text ? { appendContext: text } : undefined;
+		});
+		on("before_tool_call", async ({ toolName, params, toolCallId }, { sessionId }) => {
+			const key = CALLS[toolName];
+			const argument = key && params[key];
+			if (typeof argument !== "string" || (key === "command" && !MAY_ACT.test(argument))) return undefined;
+			const given = { [key]: argument, workdir: params.workdir }; // a command may have a directory of its own
+			const call = { tool_name: toolName, tool_input: given, tool_use_id: toolCallId };
+			const text = await tell("pre_tool_use.py", "before_tool_call", sessionId, call);
+			if (text) told.set(`${sessionId} ${toolCallId}`, text);
+			return undefined;
+		});
+		on("resolve_exec_env", async (_event, { sessionId }) => (sessionId ? { OPENCLAW_SESSION_ID: sessionId } : undefined));
+		on("before_compaction", async (_event, { sessionId }) => {
+			await tell("session_end.py", "before_compaction", sessionId, { reason: "other" });
+		});
+		on("after_compaction", async (_event, { sessionId }) => {
+			compacted.add(sessionId);
+		});
+		// OpenClaw refuses this one, and nothing else, unless its user has switched the plugin on by name.
+		const withText = quiet(async ({ toolCallId, result }, { sessionId }) => {
+			const call = `${sessionId} ${toolCallId}`;
+			const text = told.get(call);
+			told.delete(call);
+			if (!text || !Array.isArray(result?.content)) return undefined;
+			return { result: { ...result, content: [...result.content, { type: "text", text }] } };
+		});
+		api.registerAgentToolResultMiddleware?.(withText, { runtimes: ["openclaw"], matcher: Object.keys(CALLS) });
+	},
+};
