@@ -417,6 +417,7 @@ class TestCost:
             "grep pattern=buffer docs/camewu_path2.sql",
             "2 uses of $HOME/.cache/app_1 and $1 in it",
             "see lines 1650-1710 and 1998-2004 of it",
+            "to login or set keys, open docs/v2.1/index.html\nNote: 2",
             "type /login, then choose model-3.5 or 4",
             "the last login() of v2.1: it failed 3 times",
             '{"kty": "RSA", "id": "abcdefghijklmnopqrstuvw"}',

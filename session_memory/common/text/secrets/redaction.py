@@ -59,6 +59,8 @@ PASSWORD_WITHIN = 240
 ENDS_OF_WORDS = b".,:;)(\"'`"
 LETTERS_AND_ENDS = LETTERS.encode() + b".,:;)(\"'`-/_"
 NEAR = 500
+SOON = 60
+AS_CLAUSES = bytes.maketrans(b".;\"'`", b"\n" * 5)
 AS_URLS = bytes.maketrans(b"\t\n\r\f\v\"'`<>\\", b" " * 11)
 COMMAND_WITHIN = 300  # characters between the name of a command and its option
 ENDS_OF_COMMANDS = (b"\n", b"\\n", b"|", b";", b" && ")
@@ -446,11 +448,18 @@ def _add_place(
             candidates.rules.append((number, at + 1))
     elif (
         row.may_follow(small, at + len(keyword))
+        and _has_soon(row.soon, small, at + len(keyword))
         and small.find(row.near, at, at + NEAR) >= 0
         and (not row.within_url or row.within_url in _rest_of_url(small, at))
         and (row.judge not in ("prose", "password") or _holds_password(small, root))
     ):
         candidates.rules.append((number, at))
+
+
+def _has_soon(words: list[bytes], text: bytes, at: int) -> bool:
+    """Check if one of the words comes soon after `at`, before a sign that ends a clause."""
+    clause = text[at : at + SOON].translate(AS_CLAUSES).partition(b"\n")[0]
+    return any([clause.find(word) >= 0 for word in words])
 
 
 def _rest_of_url(text: bytes, at: int) -> bytes:
