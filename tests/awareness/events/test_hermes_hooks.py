@@ -28,13 +28,14 @@ class HermesUser:
         self.person = Person(root)
         self.cwd = str(self.person.app)
         self.database = HermesDatabase(root / ".hermes")
+        self.environ: dict[str, str] = {}
 
     def hook(self, script: str, event: str, session_id: str, **fields: Any) -> dict[str, Any]:
         """Return what a hook prints for an event in the form of Hermes 0.19."""
         extra = {"turn_id": f"{session_id}:{new_id()}", **fields.pop("extra", {})}
         given = {"hook_event_name": event, "session_id": session_id, "cwd": self.cwd}
         given |= {"tool_name": None, "tool_input": None, **fields, "extra": extra}
-        output = run(given, self.root, script, arguments=["hermes"])
+        output = run(given, self.root, script, arguments=["hermes"], **self.environ)
         printed: dict[str, Any] = json.loads(output or b"{}")
         return printed
 
@@ -91,6 +92,18 @@ def test_a_prompt_is_told_once_what_others_did(user: HermesUser) -> None:
     told = user.asks(session, "go on")
     assert "oil the hinge" in told
     assert "paint the door" not in told
+
+
+def test_profiles_hear_of_each_other(user: HermesUser) -> None:
+    usual = user.database.session(user.cwd)
+    user.asks(usual, "paint the door")
+    user.answers(usual)
+    profile = user.root / ".hermes" / "profiles" / "coder"
+    user.database, user.environ = HermesDatabase(profile), {"HERMES_HOME": str(profile)}
+    session = user.database.session(user.cwd)
+    assert '"paint the door" (just now' in user.asks(session, "begin")
+    user.answers(session)
+    assert user.asks(session, "go on") == ""
 
 
 def test_the_context_of_a_prompt_without_an_answer_is_told_again(user: HermesUser) -> None:

@@ -409,6 +409,34 @@ def test_the_mirror_of_a_session_that_was_deleted_goes_with_it(person: Person) -
     assert person.told(other) == ["two", "second"]
 
 
+def test_the_sessions_of_a_profile_are_read_and_kept_beside_the_others(person: Person) -> None:
+    session = person.exchange()
+    assert person.told(session) == ["one", "first"]
+    profile = HermesDatabase(person.directory / "profiles" / "coder")  # made later
+    other = profile.session("/srv/app")
+    profile.exchange(other, "two", "second")
+    assert person.told(other) == ["two", "second"]
+    assert person.mirror(other).parent == person.mirror(session).parent
+    kept = HERMES.backup.sessions(str(person.directory))
+    assert [file.path for each in kept for file in each.files] == [
+        f"state.db/{session}.jsonl",
+        f"profiles/coder/state.db/{other}.jsonl",
+    ]
+    profile.exchange(profile.session("/srv/app"), "three", "third")
+    profile.delete(other)
+    person.refresh(everything=True)
+    assert not [*person.root.rglob(f"{other}.jsonl")]
+    assert person.told(session) == ["one", "first"]
+
+
+def test_the_directory_of_a_profile_counts_as_the_one_above_it(person: Person) -> None:
+    profile = {"HERMES_HOME": f"{person.directory}/profiles/coder/"}
+    assert HERMES.config_dir(profile) == str(person.directory)
+    assert HERMES.install.settings_dir(profile) == f"{person.directory}/profiles/coder"
+    usual = {"HOME": str(person.home)}
+    assert HERMES.config_dir(usual) == HERMES.install.settings_dir(usual) == str(person.directory)
+
+
 def test_a_prompt_leaves_a_long_session_to_upkeep(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:

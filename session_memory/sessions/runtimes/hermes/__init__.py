@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....common.system.files import is_file, names_in
 from ....common.system.json import as_object, as_string
 from ...transcripts.edits import patch_uses
 from ...transcripts.entries import ToolUse, called
@@ -20,8 +21,13 @@ if TYPE_CHECKING:
 OF_PROGRAM = ("[IMPORTANT: Background process ", "[ASYNC DELEGATION ")
 
 
+_PROFILES = "profiles"  # in the directory: one for each profile, with its settings and database
+
+
 class Hermes(MirroredSessions):
     """Hermes keeps all sessions in one database, and changes the rows if a person undoes something.
+
+    Each profile (`hermes -p NAME`) has a database of its own.
 
     A session has a mirror (see sessions/transcripts/mirror.py and mirrors.py),
     `<directory>/<session>.jsonl`; a sub-agent's mirror is in `<session>/` beside it. Hooks run in
@@ -50,6 +56,23 @@ class Hermes(MirroredSessions):
         "terminal": ("command", "command"),
     }
     AUTOMATED_MARKS = (b'"started_by": "cron"',)
+
+    def config_dir(self, environ: Mapping[str, str]) -> str:
+        """Return the directory; if the environment names a profile's, the one above it."""
+        directory = super().config_dir(environ)
+        above = directory.rpartition("/")[0]
+        is_profile = above.endswith(f"/{_PROFILES}")
+        return above.removesuffix(f"/{_PROFILES}") if is_profile else directory
+
+    def databases(self, config_dir: str) -> dict[str, str]:
+        """Return the paths of the databases, also of profiles, by their names in the directory."""
+        profiles = [f"{_PROFILES}/{name}" for name in names_in(f"{config_dir}/{_PROFILES}")]
+        names = [self.SOURCE, *[f"{profile}/{self.SOURCE}" for profile in profiles]]
+        return {name: f"{config_dir}/{name}" for name in names if is_file(f"{config_dir}/{name}")}
+
+    def watched_dirs(self, config_dir: str) -> list[str]:
+        profiles = f"{config_dir}/{_PROFILES}"
+        return [config_dir, profiles, *[f"{profiles}/{name}" for name in names_in(profiles)]]
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
         events = ("on_session_start", self.PROMPT_EVENT, self.TOOL_EVENT)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ....common.system.files import is_file
 from .._database_backup import SessionRows
 from ..backup import Backup, FilesOfSession
 from . import RUNTIME
@@ -20,12 +19,8 @@ class KeptMessages(SessionRows):
 
     READER = HermesDatabase
 
-    def __init__(self, database: str, session_id: str, stamp: list[int]) -> None:
-        super().__init__(f"{RUNTIME.SOURCE}/{session_id}.jsonl", database, stamp)
-        self._session_id = session_id
-
     def rows(self, reader: HermesDatabase) -> Iterator[dict[str, Any]]:
-        yield from reader.kept_rows(self._session_id)
+        yield from reader.kept_rows(self.path.rpartition("/")[2].removesuffix(".jsonl"))
 
 
 class HermesBackup(Backup):
@@ -35,14 +30,13 @@ class HermesBackup(Backup):
     CANNOT_PUT_BACK = "Hermes has no command that imports a session"
 
     def sessions(self, config_dir: str) -> Iterator[FilesOfSession]:
-        path = RUNTIME.source(config_dir)
-        if not is_file(path):
-            return
-        try:
-            with HermesDatabase(path) as database:
-                sessions = database.sessions_since(0) if database.is_known else []
-                stamps = [database.stamp(session) for session in sessions]
-        except Error as error:
-            raise OSError(f"{path}: {error}") from error
-        for session, stamp in zip(sessions, stamps):
-            yield FilesOfSession(session.id, [KeptMessages(path, session.id, stamp)])
+        for name, path in RUNTIME.databases(config_dir).items():
+            try:
+                with HermesDatabase(path) as database:
+                    sessions = database.sessions_since(0) if database.is_known else []
+                    stamps = [database.stamp(session) for session in sessions]
+            except Error as error:
+                raise OSError(f"{path}: {error}") from error
+            for session, stamp in zip(sessions, stamps):
+                kept = KeptMessages(f"{name}/{session.id}.jsonl", path, stamp)
+                yield FilesOfSession(session.id, [kept])

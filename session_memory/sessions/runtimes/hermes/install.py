@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ....common.system.json import as_object, objects_of
@@ -36,6 +37,11 @@ class HermesInstall(SettingsHooks):
     CLEAR = "/new"
     RENAME = "/title {name}"
     RESUME = "hermes --resume {id}"
+
+    def settings_dir(self, environ: Mapping[str, str]) -> str:
+        """Return the directory of the settings; a profile that the environment names has its own."""
+        named = environ.get(self.runtime.CONFIG_VARIABLE, "").rstrip("/")
+        return named or super().settings_dir(environ)
 
     def adapted(self, hook: Hook) -> Hook | None:
         if hook.event not in _EVENTS:

@@ -44,9 +44,10 @@ def bring_up_to_date(mirrors: Mirrors, everything: bool) -> None:
 
 
 def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
-    """Return the directory whose listing shows a new database, and the database."""
-    path = RUNTIME.source(config_dir)
-    return [config_dir], [DatabaseSource(path, RUNTIME.SOURCE)]
+    """Return the directories whose listings show a new database, and the databases."""
+    databases = RUNTIME.databases(config_dir)
+    sources: list[Source] = [DatabaseSource(path, name) for name, path in databases.items()]
+    return RUNTIME.watched_dirs(config_dir), sources
 
 
 class _Sessions(MirroredDatabase):
