@@ -8,9 +8,11 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+from source_trees import tree_of
 
 import session_memory
 from session_memory.cli import COMMANDS
@@ -41,8 +43,10 @@ PREVIEWING = {
 }
 
 
+@cache
 def result_classes() -> list[type[Result]]:
-    """All results of the package."""
+    """All results of the package. Only a test asks: the modules of all extras import large
+    packages."""
     for module in pkgutil.walk_packages([str(PACKAGE)], "session_memory."):
         if not module.name.startswith("session_memory.extras.conformance"):
             importlib.import_module(module.name)
@@ -66,18 +70,12 @@ def modules_that_print() -> list[Path]:
 
 
 def has_a_terminal(source: str) -> bool:
-    """Check if a module imports one of these names.
-
-    Parsing a module takes as long as everything else here, so only modules that mention one are
-    parsed."""
-    names = ("Result", "Terminal")
-    return any(name in source for name in names) and any(
-        alias.name in names for alias in imported_names(source)
-    )
+    """Check if a module imports one of these names."""
+    return any(alias.name in ("Result", "Terminal") for alias in imported_names(source))
 
 
 def imported_names(source: str) -> Iterator[ast.alias]:
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree_of(source)):
         if isinstance(node, ast.ImportFrom | ast.Import):
             yield from node.names
 
@@ -85,14 +83,22 @@ def imported_names(source: str) -> Iterator[ast.alias]:
 def hand_made_output(source: str) -> list[str]:
     """Return the places where a module prints something that is not a result: JSON, or by `print`."""
     ways = [alias.name for alias in imported_names(source) if alias.name in ("json", "dumps")]
-    calls = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    calls = [node.func for node in ast.walk(tree_of(source)) if isinstance(node, ast.Call)]
     ways += [func.id for func in calls if isinstance(func, ast.Name) and func.id == "print"]
     return ways
 
 
+def asks_for_json(source: str) -> bool:
+    """Check if a module asks whether JSON was requested."""
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == "is_json"
+        for node in ast.walk(tree_of(source))
+    )
+
+
 def functions_that_show_and_print(source: str) -> list[str]:
     """Return the functions that show a result and print lines that its JSON cannot have."""
-    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    functions = [node for node in ast.walk(tree_of(source)) if isinstance(node, ast.FunctionDef)]
     names = []
     for function in functions:
         called = {
@@ -107,21 +113,26 @@ def functions_that_show_and_print(source: str) -> list[str]:
     return names
 
 
-@pytest.mark.parametrize("path", modules_that_print(), ids=lambda path: path.stem)
-def test_a_command_prints_json_only_by_showing_a_result(path: Path) -> None:
-    name = path.relative_to(PACKAGE).as_posix()
-    if name in ("common/system/terminal.py", *WITH_JSON):
-        return
-    source = path.read_text()
-    assert hand_made_output(source) == []
-    asks = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)]
-    assert name in ASKING or "is_json" not in [node.attr for node in asks]
-    shown = [f"{name}:{function}" for function in functions_that_show_and_print(source)]
+def test_a_command_prints_json_only_by_showing_a_result() -> None:
+    sources = {
+        path.relative_to(PACKAGE).as_posix(): path.read_text() for path in modules_that_print()
+    }
+    assert len(sources) > len(COMMANDS)
+    for name in ("common/system/terminal.py", *WITH_JSON):
+        sources.pop(name, None)
+    assert {name: ways for name in sources if (ways := hand_made_output(sources[name]))} == {}
+    assert [name for name in sources if asks_for_json(sources[name]) and name not in ASKING] == []
+    shown = [
+        f"{name}:{function}"
+        for name, source in sources.items()
+        for function in functions_that_show_and_print(source)
+    ]
     assert [place for place in shown if place not in PREVIEWING] == []
 
 
 def test_hand_made_output_is_noticed() -> None:
     assert hand_made_output("import json\nprint(json.dumps({}))") == ["json", "print"]
+    assert asks_for_json("if terminal.is_json:\n    pass")
     source = "def run(terminal):\n    terminal.show(result)\n    terminal.line('and this')"
     assert functions_that_show_and_print(source) == ["run"]
 
@@ -137,14 +148,13 @@ def test_each_command_with_json_has_results(name: str) -> None:
     assert any(result.__module__ in names for result in result_classes())
 
 
-@pytest.mark.parametrize("result", result_classes(), ids=lambda result: result.__name__)
-def test_a_result_is_a_dataclass_that_cannot_change_between_text_and_json(
-    result: type[Result],
-) -> None:
-    if not result.__subclasses__():
-        assert result.show is not Result.show
-        assert dataclasses.is_dataclass(result)
-        assert result.__dataclass_params__.frozen  # type: ignore[attr-defined]
+def test_a_result_is_a_dataclass_that_cannot_change_between_text_and_json() -> None:
+    results = [result for result in result_classes() if not result.__subclasses__()]
+    assert len(results) > len(COMMANDS)
+    assert [result for result in results if result.show is Result.show] == []
+    assert [result for result in results if not dataclasses.is_dataclass(result)] == []
+    changing = [result for result in results if not result.__dataclass_params__.frozen]  # type: ignore[attr-defined]
+    assert changing == []
 
 
 def test_the_fields_of_a_result_are_its_json(capsys: pytest.CaptureFixture[str]) -> None:
