@@ -426,7 +426,6 @@ ALLOWED = {
     "awareness/activity/call_collisions.py": "report_of asks the gate; its own session is told all",
     "awareness/activity/call_log.py": "which sessions are read again, by report_of",
     "awareness/activity/collisions/_evidence.py": "times and outcomes of calls that report_of lets be told",
-    "awareness/activity/_concerned.py": "which sessions are read, by report_of",
     "awareness/activity/_forks.py": "ids of entries, which are only compared",
     "awareness/activity/_new_entries.py": "report_of asks the gate of what it reads",
     "awareness/activity/_own_work.py": "its own session",
