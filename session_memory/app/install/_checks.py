@@ -147,7 +147,7 @@ def check_disabled(target: Target) -> list[Finding]:
                     WRONG,
                     "settings",
                     f"{path}: {switch}, so no hook runs there",
-                    "remove that, if you may change the file",
+                    "change that, if you may change the file",
                 )
             )
         if str(path) == managed and values.get(install.ONLY_MANAGED_HOOKS) is True:
@@ -181,7 +181,7 @@ def _switch_files(target: Target, managed: str) -> list[Path]:
     files = [Path(target.settings_dir, name) for name in names]
     if target.kind != "runtime":
         files += [Path(target.config_dir, name) for name in names]
-    else:
+    elif not install.EXTENSION_VALUES:  # a plugin is allowed only by its user's own settings
         worktree = find_worktree(os.getcwd())
         root = worktree.root if worktree else os.getcwd()
         files += [Path(root, name) for name in install.PROJECT_SWITCH_FILES]

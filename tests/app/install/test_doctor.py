@@ -64,8 +64,8 @@ def test_the_json_result_lists_the_findings_of_each_home(machine: Machine) -> No
     ]
     assert result["ok"] is True
     assert (None, "program", "ok") in about
-    # of all runtimes for which it is the same
-    assert [name for _, name, _ in about].count("delivery") == 1
+    # of all runtimes for which it is the same: those that show what was told, and OpenClaw
+    assert [name for _, name, _ in about].count("delivery") == 2
     assert (str(machine.claude), "hook", "ok") in about
     assert (str(machine.claude), "transcripts", "ok") in about
 

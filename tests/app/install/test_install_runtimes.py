@@ -347,3 +347,36 @@ def test_doctor_says_when_a_runtime_does_not_list_the_tools(machine: Machine) ->
     assert "~/.codex/config.toml does not list the server session-memory" in " ".join(
         done.stdout.split()
     )
+
+
+def test_a_list_of_openclaw_s_plugins_without_ours_is_named_and_left_alone(
+    machine: Machine,
+) -> None:
+    settings = machine.home / ".openclaw/openclaw.json"
+    settings.parent.mkdir()
+    text = '{\n  // mine\n  "plugins": {"allow": ["voice"]},\n}\n'
+    settings.write_text(text)
+    machine.installed("--runtime", "openclaw")
+    assert '"allow": ["voice"]' in settings.read_text()
+    code, wrong = machine.doctor()
+    named = f"{settings}: plugins.allow lacks session-memory, so no hook runs there"
+    assert (code, list(wrong)) == (1, [named])
+    settings.write_text(settings.read_text().replace('["voice"]', '["voice", "session-memory"]'))
+    assert machine.doctor() == (0, {})
+    settings.write_text(settings.read_text().replace(', "session-memory"]', "]"))
+    assert machine.install("--uninstall", "--runtime", "openclaw").returncode == 0
+    assert settings.read_text() == text
+    assert not (settings.parent / "extensions").exists()
+
+
+def test_settings_of_openclaw_in_javascript_s_form_are_left_alone_with_what_to_add(
+    machine: Machine,
+) -> None:
+    settings = machine.home / ".openclaw/openclaw.json"
+    settings.parent.mkdir()
+    settings.write_text("{agents: {}}")
+    done = machine.install("--runtime", "openclaw")
+    said = " ".join(done.stdout.split())
+    assert "~/.openclaw/openclaw.json:1:2: " in said
+    assert "until you add plugins.entries.session-memory: {" in said
+    assert settings.read_text() == "{agents: {}}"
