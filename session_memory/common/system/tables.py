@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from ..text.format import THEN, shorten
+from ..text.format import THEN, shorten, shorten_both
 from ._wrapping import width_of as width_of
 from ._wrapping import words_wrapped
 from .plain_output import plain_text
@@ -77,11 +77,9 @@ def _fitted(text: str, room: int, cut: Callable[[str, int], str]) -> str:
     first, _, then = text.partition(THEN)
     if not then:
         return cut(text, room)
-    left = room - width_of(THEN)
     if room < _LEAST_OF_TWO:
         return _shortened(then, room)
-    then = _shortened(then, max(left * 3 // 5, left - width_of(first)))
-    return f"{_shortened(first, left - width_of(then))}{THEN}{then}"
+    return shorten_both(first, then, room, _shortened, width_of)
 
 
 def _shortened(text: str, room: int) -> str:

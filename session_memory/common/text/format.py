@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 ELLIPSIS = "…"
 THEN = " → "  # between the first and the later one of two texts
@@ -36,14 +36,22 @@ def shorten(text: str, limit: int) -> str:
     return text[:cut].rstrip() + ELLIPSIS
 
 
-def shorten_both(first: str, then: str, limit: int) -> str:
+def shorten_both(
+    first: str,
+    then: str,
+    limit: int,
+    cut: Callable[[str, int], str] = shorten,
+    measure: Callable[[str], int] = len,
+) -> str:
     """Return `first → then` in at most `limit` characters, most of them for `then`; without `then`,
-    only `first`."""
+    only `first`.
+
+    `cut` shortens a text; `measure` may count something else, such as columns."""
     if not then:
-        return shorten(first, limit)
-    room = limit - len(THEN)
-    then = shorten(then, max(room * 3 // 5, room - len(first)))
-    return f"{shorten(first, room - len(then))}{THEN}{then}"
+        return cut(first, limit)
+    room = limit - measure(THEN)
+    then = cut(then, max(room * 3 // 5, room - measure(first)))
+    return f"{cut(first, room - measure(then))}{THEN}{then}"
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
