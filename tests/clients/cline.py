@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
@@ -24,6 +25,7 @@ class Cline(OtherRuntime):
     def __init__(self, root: Path, package_place: Path, model: LoopbackServer) -> None:
         super().__init__(root, package_place, model)
         self.environment["CLINE_TELEMETRY_DISABLED"] = "1"
+        atexit.register(self.close)
         place = ("-b", f"{model.base_url}/v1")
         self.execute("auth", "-p", "openai-compatible", "-k", "dummy", "-m", "fake-1", *place)
 
