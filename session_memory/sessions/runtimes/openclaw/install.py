@@ -42,7 +42,6 @@ class OpenClawInstall(Install):
     CLEAR = "/new"
     RENAME = "/name {name}"
     RESUME = "openclaw agent --local --message 'Go on.' --session-id {id}"
-    START = "openclaw agent --local --message {prompt}"
 
     def switched_off(self, values: Mapping[str, Any]) -> str:
         plugins = as_object(values.get("plugins"))
