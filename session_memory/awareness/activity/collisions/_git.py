@@ -44,6 +44,7 @@ _FROM_ELSEWHERE = (
     *[command for commands in _MOVED_BY.values() for command in commands],
 )
 _RENAMED = "Branch: renamed "
+_STAGES_MORE = ("--all", "--update", "--include")
 _COMMIT_VALUES = (
     "--message",
     "--file",
@@ -436,19 +437,10 @@ def stages(action: FileAction, path: str) -> bool | None:
     Return None for a commit of previously staged files."""
     if action.words[:1] not in (("add",), ("stage",), ("commit",)):
         return False
-    is_commit, is_value, named = action.words[0] == "commit", False, []
-    for word in action.words[1:]:
-        if is_value:
-            is_value = False
-        elif word.startswith("-") and word != "--":
-            is_long = word.startswith("--")
-            if word in ("--all", "--update", "--include") or has_flag(word, "aAui"):
-                return True
-            is_value = is_commit and (
-                word in _COMMIT_VALUES or (not is_long and word[-1] in "mFCct")
-            )
-        elif word != "--":
-            named.append(word)
+    options, named = options_of(action.words)
+    letters = "ai" if action.words[0] == "commit" else "aAui"
+    if any([word in _STAGES_MORE or has_flag(word, letters) for word in options]):
+        return True
     for word in named:
         at = resolved(word, action.path)
         if (
@@ -459,7 +451,26 @@ def stages(action: FileAction, path: str) -> bool | None:
             or path.startswith(at.rstrip("/") + "/")
         ):
             return True
-    return None if is_commit and not named else False
+    return None if action.words[0] == "commit" and not named else False
+
+
+def options_of(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Return the options of an add or a commit, without values apart from them, and its paths."""
+    is_commit, is_value = words[0] == "commit", False
+    options: list[str] = []
+    named: list[str] = []
+    for word in words[1:]:
+        if is_value:
+            is_value = False
+        elif word.startswith("-") and word != "--":
+            is_long = word.startswith("--")
+            options.append(word)
+            is_value = is_commit and (
+                word in _COMMIT_VALUES or (not is_long and word[-1] in "mFCct")
+            )
+        elif word != "--":
+            named.append(word)
+    return options, named
 
 
 def _names(action: FileAction, path: str) -> bool:
@@ -485,10 +496,10 @@ def has_flag(word: str, letters: str) -> bool:
     if word[:1] != "-" or word[1:2] == "-":
         return False
     for letter in word[1:]:
-        if letter in "mFCct":  # its value follows in the same word
-            return False
         if letter in letters:
             return True
+        if letter in "mFCctuS":  # its value follows in the same word
+            return False
     return False
 
 
