@@ -246,21 +246,21 @@ def text_of(path: str) -> str:
 def values_in(path: str, *, has_comments: bool = False) -> dict[str, Any]:
     """Return the values of a JSON settings file; {} if it is missing or unreadable.
 
-    The JSON may have comments if the runtime reads them."""
+    The JSON may have comments, and commas after last items, if the runtime reads them."""
     text = text_of(path).removeprefix("\ufeff")
     if has_comments:
-        from ...common.text.json_comments import without_comments
+        from ...common.text.json_comments import without_comments, without_last_commas
 
-        text = without_comments(text)
+        text = without_last_commas(without_comments(text))
     try:
         return as_object(json.loads(text))
     except (ValueError, RecursionError):
         return {}
 
 
-def enabled_plugins(settings_file: str, plugin: str) -> list[str]:
+def enabled_plugins(settings_file: str, plugin: str, *, has_comments: bool = False) -> list[str]:
     """Return the plugins of this name that a settings file in Claude Code's form enables.
 
     The names have the form `plugin@marketplace`."""
-    enabled = as_object(values_in(settings_file).get("enabledPlugins"))
+    enabled = as_object(values_in(settings_file, has_comments=has_comments).get("enabledPlugins"))
     return [name for name, is_on in enabled.items() if is_on and name.partition("@")[0] == plugin]

@@ -13,6 +13,7 @@ from install_machine import reads_toml, used_machine
 
 from session_memory.common.text.json_comments import without_comments, without_last_commas
 from session_memory.common.text.json_edit import edited
+from session_memory.sessions.runtimes.table import runtime
 
 BOM = "\ufeff"
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -107,6 +108,7 @@ def test_a_comment_stays_beside_the_value_that_it_is_about() -> None:
         (".qwen", "settings.json", BOM + MARKED),
         (".claude", "settings.json", BOM + '{"theme": "dark"}'),
         (".copilot", "mcp-config.json", BOM + "{}\r\n"),
+        (".copilot", "mcp-config.json", MARKED.replace("true} //", "true}, //")),
         (".pi/agent", "mcp.json", BOM + '{"autoEnableCodemode": false}\r\n'),
         (".config/opencode", "opencode.json", BOM + "{\n}\n"),
     ],
@@ -128,6 +130,15 @@ def test_settings_with_comments_are_installed_into_and_restored_to_the_byte(
     assert settings.read_bytes().decode() == written
     machine.install("--uninstall")
     assert settings.read_bytes().decode() == text
+
+
+def test_a_plugin_in_settings_of_copilot_with_comments_is_found(tmp_path: Path) -> None:
+    plugins = (
+        '{\n  // mine\n  "enabledPlugins": {"session-memory@shop": true, "other@shop": true,}\n}\n'
+    )
+    (tmp_path / "settings.json").write_text(plugins)
+    install = runtime("copilot").install
+    assert install.plugins_named(str(tmp_path), "session-memory") == ["session-memory@shop"]
 
 
 @reads_toml

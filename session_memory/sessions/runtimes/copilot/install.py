@@ -17,6 +17,8 @@ class CopilotInstall(Install):
 
     HOME_FOLDER = ".copilot"
     HAS_BOM = True
+    HAS_COMMENTS = True
+    HAS_LAST_COMMAS = True
     SWITCH_FILE = _HOOKS_FILE  # the switch in the person's settings applies only to the hooks there
     PROJECT_SWITCH_FILES = tuple(
         f"{folder}/{name}"
@@ -34,7 +36,7 @@ class CopilotInstall(Install):
         return {"type": "local", **super().wanted_server(command), "tools": ["*"]}
 
     def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
-        return enabled_plugins(f"{settings_dir}/settings.json", plugin)
+        return enabled_plugins(f"{settings_dir}/settings.json", plugin, has_comments=True)
 
     def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
         hooks_by_event: dict[str, list[dict[str, object]]] = {}
