@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from ... import NAME
 from ...awareness.install.formats import settings_at
 from ...awareness.install.ledger import HomeRecord, InstallLedger
+from ...awareness.install.plan import extensions_there
 from ...common.errors import SessionMemoryError
 from ...common.extensions import load_present
 from ...common.system.file_changes import checksum, read_if_there, remove_if_empty
@@ -310,8 +311,8 @@ def _our_skills(target: Target) -> dict[str, str]:
 def _our_extensions(target: Target) -> dict[str, str]:
     """Return our extensions in a runtime's home, with the checksums."""
     names = home_changes.extension_names(target) if target.kind == "runtime" else ()
-    paths = [Path(target.settings_dir, name) for name in names]
-    return {str(path): checksum(text) for path in paths if (text := read_if_there(path))}
+    there = extensions_there(target.settings_dir, names)
+    return {path: checksum(content) for path, content in there.items()}
 
 
 def _empty_record(target: Target) -> HomeRecord:

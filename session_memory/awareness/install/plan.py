@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ...common.errors import SessionMemoryError
 from ...common.system.file_changes import FileChange, checksum, read_if_there, remove_if_empty
 from ...sessions.runtimes.install import Hook, Install
 from ...sessions.settings.program import ProgramPaths
@@ -18,6 +19,8 @@ from .ledger import HomeRecord, InstallLedger
 
 NOTICE_HOOKS = "notices.json"  # in hooks/, the hooks that only notices need
 _MODE = 0o644  # of files that a runtime loads
+# in each extension of ours, whatever the version; OpenClaw's has further files in its directory
+_OF_EXTENSIONS = (b"SESSION_MEMORY_PYTHON", b"/hooks/user_prompt_submit.py")
 
 
 @dataclass(frozen=True)
@@ -108,9 +111,18 @@ class HookPlan:
     def put_extensions(
         self, install: Install, directory: str, made_from: InstalledPaths, known: dict[str, str]
     ) -> None:
-        """Plan the files in a runtime's `directory` that it loads instead of hooks."""
-        for name, text in made_from.files_for(install).items():
+        """Plan the files in a runtime's `directory` that it loads instead of hooks.
+
+        Raises SessionMemoryError if a file is somebody else's, CannotWriteError."""
+        texts = made_from.files_for(install)
+        ours = known.keys() | extensions_there(directory, texts).keys()
+        for name, text in texts.items():
             path = Path(directory, name)
+            if str(path) not in ours and read_if_there(path) not in (None, text.encode()):
+                raise SessionMemoryError(
+                    f"{path}: session-memory did not write this file",
+                    "move it away and run this command again",
+                )
             self.extensions.append(path)
             self.put(path, text.encode(), known.get(str(path)))
 
@@ -195,6 +207,20 @@ class HookPlan:
         self.notes.append(
             f"{path} has changed since it was installed; your version is kept as {aside.name}"
         )
+
+
+def extensions_there(directory: str, names: Iterable[str]) -> dict[str, bytes]:
+    """Return the files of our extensions among the `names` in a directory, with their contents.
+
+    Raises CannotWriteError."""
+    paths = [Path(directory, name) for name in names]
+    there = {path: content for path in paths if (content := read_if_there(path)) is not None}
+    folders = {
+        path.parent
+        for path, content in there.items()
+        if any(mark in content for mark in _OF_EXTENSIONS)
+    }
+    return {str(path): content for path, content in there.items() if path.parent in folders}
 
 
 def _naming_home(hook: Hook, below: str, fail_open: str) -> Hook:

@@ -205,3 +205,45 @@ def test_leaving_a_home_that_was_never_entered_is_refused(machine: Machine) -> N
     machine.install()
     done = machine.install("--uninstall", "--home", str(agent_home(machine.home / "agent")))
     assert (done.returncode, "session-memory was not installed there" in done.stderr) == (1, True)
+
+
+FILES = [
+    ".cline/plugins/session-memory.js",
+    ".config/opencode/plugin/session-memory.js",
+    ".copilot/hooks/session-memory.json",
+    ".openclaw/extensions/session-memory/index.js",
+    ".openclaw/extensions/session-memory/package.json",
+    ".pi/agent/extensions/session-memory.ts",
+]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_extension_of_somebody_else_s_with_our_name_is_left_alone(
+    name: str, machine: Machine
+) -> None:
+    theirs = machine.home / name
+    theirs.parent.mkdir(parents=True)
+    theirs.write_text("{}")
+    before = tree(machine.home / name.partition("/")[0])
+    done = machine.install()
+    said = f"Not installed: ~/{name}: session-memory did not write this file"
+    assert (done.returncode, said in " ".join(done.stdout.split())) == (1, True)
+    assert tree(machine.home / name.partition("/")[0]) == before
+    assert machine.hook_command()  # of Claude Code
+    (machine.program_dir / "installed.json").unlink()
+    assert machine.install("--uninstall").returncode == 0
+    assert tree(machine.home / name.partition("/")[0]) == before
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_our_extension_is_known_without_the_ledger(name: str, machine: Machine) -> None:
+    folder = machine.home / name.partition("/")[0]
+    (machine.home / name).parent.parent.mkdir(parents=True)
+    machine.installed()
+    written = tree(folder)
+    (machine.program_dir / "installed.json").unlink()
+    machine.installed()
+    assert tree(folder) == written
+    (machine.program_dir / "installed.json").unlink()
+    machine.install("--uninstall")
+    assert not (machine.home / name).exists()
