@@ -99,6 +99,7 @@ def install(
     """
     source = source_dir()
     program.check_source(source)
+    program.check_name(paths)
     if environ.get(ENV_DIR):
         check_place(person_home(environ).memory_dir)
 

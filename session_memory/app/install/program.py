@@ -73,6 +73,17 @@ def check_source(source: Path) -> None:
             )
 
 
+def check_name(paths: ProgramPaths) -> None:
+    """Raise SessionMemoryError if settings, which are UTF-8, cannot name the program."""
+    name = str(paths.program_dir)
+    if name != name.encode("utf-8", "replace").decode():
+        shown = name.encode("utf-8", "backslashreplace").decode()
+        raise SessionMemoryError(
+            f"{shown}: its path is not UTF-8, so settings cannot name it",
+            "set XDG_DATA_HOME to a directory whose path is UTF-8",
+        )
+
+
 @contextmanager
 def locked(paths: ProgramPaths) -> Iterator[list[Path]]:
     """Keep other installs and uninstalls out of the program's directory, which is created for it.

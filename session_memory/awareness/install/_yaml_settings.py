@@ -47,7 +47,7 @@ class YamlSettings(TextSettings):
         after_all = {**values, KEY: {**theirs, **added}}
         for after in YamlLists(text, KEY).with_items(lists):
             edited = YamlSettings(after.encode(), self._path, self._dialect)
-            if self.values_of(after) == after_all and edited._gives_back(bare, is_ours):
+            if _is_same(self.values_of(after), after_all) and edited._gives_back(bare, is_ours):
                 return edited
         lines = "\n".join(f"    {line}" for line in YamlLists(text, KEY).written(lists))
         raise bare.refused(
@@ -75,7 +75,7 @@ class YamlSettings(TextSettings):
         except StrictJsonError:
             pass
         left = {**values, KEY: theirs}
-        if after == text or _filled(self.values_of(after)) != _filled(left):
+        if after == text or not _is_same(_filled(self.values_of(after)), _filled(left)):
             raise self.refused("a hook of session-memory shares its lines with something else")
         return YamlSettings(after.encode(), self._path, self._dialect)
 
@@ -124,3 +124,11 @@ def _filled(values: dict[str, Any] | None) -> dict[str, Any] | None:
     hooks = {event: items for event, items in (values.get(KEY) or {}).items() if items}
     others = {key: value for key, value in values.items() if key != KEY}
     return {**others, KEY: hooks} if hooks else others
+
+
+def _is_same(values: object, others: object) -> bool:
+    """Compare values; False if a list or mapping contains itself, as in `a: &a [*a]`."""
+    try:
+        return values == others
+    except RecursionError:
+        return False

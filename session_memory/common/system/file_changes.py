@@ -61,7 +61,13 @@ class FileChange:
 
     def check(self) -> None:
         """Raise CannotWriteError if the directory is not writable, before anything is changed."""
-        directory = Path(os.path.realpath(self.path)).parent
+        target = Path(os.path.realpath(self.path))
+        directory = target.parent
+        if self.is_needed and self.path.is_symlink() and not directory.is_dir():
+            raise CannotWriteError(
+                f"{self.path}: it is a link to {target}, whose directory does not exist",
+                "create that directory, or remove the link",
+            )
         existing = directory if directory.exists() else missing_directories(directory)[0].parent
         if self.is_needed and not os.access(existing, os.W_OK | os.X_OK):
             raise CannotWriteError(

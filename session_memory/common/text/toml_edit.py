@@ -112,4 +112,4 @@ def _written(value: Any) -> str:
     if isinstance(value, Mapping):
         pairs = [f"{key} = {_written(inner)}" for key, inner in value.items()]
         return f"{{ {', '.join(pairs)} }}"
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # TOML forbids DEL

@@ -11,6 +11,7 @@ with plain values:
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 Lists = Mapping[str, Sequence[Mapping[str, Any]]]
 _MARK = "  # session-memory"  # behind a key that was added, which goes with its last item
 _INDENT = 2
+# what JSON allows in a text, but YAML forbids or reads as the end of a line
+_NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 
 
 class _Pair(NamedTuple):
@@ -297,4 +300,5 @@ def _flow_items(items: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _written(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False)
+    return _NOT_IN_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

@@ -207,6 +207,35 @@ def test_leaving_a_home_that_was_never_entered_is_refused(machine: Machine) -> N
     assert (done.returncode, "session-memory was not installed there" in done.stderr) == (1, True)
 
 
+def test_a_link_into_a_directory_that_is_gone_keeps_only_its_home_from_an_install(
+    machine: Machine,
+) -> None:
+    config = machine.home / ".hermes/config.yaml"
+    config.parent.mkdir()
+    config.symlink_to("../dotfiles/hermes.yaml")
+    done = machine.install()
+    assert done.returncode == 1
+    assert (
+        "Not installed: ~/.hermes/config.yaml: it is a link to ~/dotfiles/hermes.yaml, whose "
+        "directory does not exist"
+    ) in " ".join(done.stdout.split())
+    assert [path.name for path in config.parent.iterdir()] == ["config.yaml"]
+    assert machine.hook_command()  # of Claude Code
+    (machine.home / "dotfiles").mkdir()
+    machine.installed()
+    machine.install("--uninstall")
+    assert config.is_symlink()
+    assert list((machine.home / "dotfiles").iterdir()) == []
+
+
+def test_a_program_whose_path_is_not_utf_8_is_refused(machine: Machine) -> None:
+    before = tree(machine.home)
+    done = machine.install(XDG_DATA_HOME=str(machine.home / "odd-\udcff"))
+    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert "its path is not UTF-8, so settings cannot name it" in done.stderr
+    assert tree(machine.home) == before
+
+
 FILES = [
     ".cline/plugins/session-memory.js",
     ".config/opencode/plugin/session-memory.js",

@@ -114,6 +114,12 @@ def test_any_mix_of_lines_gets_its_bytes_back() -> None:
 
 
 @reads_toml
+def test_a_command_with_a_character_that_toml_forbids_is_added() -> None:
+    command = "python '/\x7f/app/hooks/a.py' kimi"
+    there = with_hooks("a = 1\n", [Hook("Stop", None, {"command": command, "timeout": 5})])
+    assert parse_toml(there)["hooks"][0]["command"] == command
+
+
 def test_hooks_of_an_earlier_install_are_replaced() -> None:
     text = f"a = 1\n\n{THEIRS}"
     old = [Hook("Stop", None, {"command": "python /old/app/hooks/a.py", "timeout": 9})]

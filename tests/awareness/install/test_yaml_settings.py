@@ -160,6 +160,18 @@ def test_any_mix_of_settings_gets_its_bytes_back() -> None:
     assert valid > 250
 
 
+@pytest.mark.parametrize(
+    "character", ["\x7f", "\x85", "\u2028", "\ufeff", "\t", "\U0001f600", '"', "'"]
+)
+def test_a_command_with_any_character_is_added(character: str) -> None:
+    command = f"python /{character}/app/hooks/a.py hermes"
+    hooks = [Hook("pre_llm_call", None, {"command": command, "timeout": 5})]
+    for text in ("a: 1\n", "{}\n"):
+        there = with_hooks(text, hooks)
+        assert parse_yaml(there)["hooks"]["pre_llm_call"][0]["command"] == command
+        assert without_hooks(there) == text
+
+
 def test_hooks_of_an_earlier_install_are_replaced() -> None:
     text = "model: fake-1\nhooks:\n  pre_tool_call:\n    - command: say\n"
     old = [Hook("on_session_end", None, {"command": "python /old/app/hooks/a.py", "timeout": 9})]
@@ -214,6 +226,7 @@ def test_keys_that_hermes_has_written_again_stay_for_a_person_s_hooks() -> None:
         ("a: &x\n  b: 1\nhooks: *x\n", "3:1", "cannot add its hooks here"),
         ("hooks: &h\n  pre_llm_call:\n    - command: say\nb: *h\n", "1:1", "cannot add its hooks"),
         ("{hooks: {}}", "1:12", "cannot add its hooks here"),
+        ("a: &a [*a]\n", "2:1", "cannot add its hooks here"),
         ("hooks: 3\n", "1:1", "`hooks` should contain events"),
         ("a: 1\nhooks: []\n", "2:1", "`hooks` should contain events"),
         ("a: 1\n---\nb: 2\n", "2:1", "expected a single document in the stream"),
