@@ -68,7 +68,7 @@ class Person:
         return session
 
     def config(self, text: str) -> None:
-        (self.home / ".session-memory").mkdir()
+        (self.home / ".session-memory").mkdir(exist_ok=True)
         (self.home / ".session-memory" / "config.yaml").write_text(text)
 
 
@@ -298,7 +298,7 @@ def test_a_rule_hides_the_sub_agents_and_the_rest_after_a_compaction_too(person:
 
 
 def test_a_rule_for_a_directory_hides_its_sub_agents(person: Person) -> None:
-    person.config("directories:\n  /srv/app: {ignore: true}\n")
+    person.config("projects:\n  /srv/app: {ignore: true}\n")
     helper = person.database.sub_agent(person.exchange())
     person.database.exchange(helper, "count the apples", "three apples")
     person.refresh(everything=True)
@@ -495,7 +495,7 @@ def test_a_session_that_gets_its_directory_later_has_its_mirror_there(person: Pe
 def test_a_rule_for_either_directory_hides_a_session_that_moved(
     person: Person, hidden: str
 ) -> None:
-    person.config(f"directories:\n  {hidden}: {{ignore: true}}\n")
+    person.config(f"projects:\n  {hidden}: {{ignore: true}}\n")
     session = person.exchange("count the apples", "three apples")
     person.refresh()
     person.database.run("UPDATE sessions SET cwd = '/srv/other'")
@@ -507,11 +507,28 @@ def test_a_rule_for_either_directory_hides_a_session_that_moved(
         assert "apples" not in person.mirror(each).read_text()
 
 
+def test_a_session_that_moved_while_hidden_is_hidden_again_by_the_rule_for_its_first_directory(
+    person: Person,
+) -> None:
+    rule = "projects:\n  /srv/app: {ignore: true}\n"
+    person.config(rule)
+    session = person.exchange("count the apples", "three apples")
+    helper = person.database.sub_agent(session)
+    person.database.exchange(helper, "eat the apples", "they are eaten")
+    person.refresh(everything=True)
+    person.database.run("UPDATE sessions SET cwd = '/srv/other'")
+    for text, is_hidden in (("", False), (rule, True)):
+        person.config(text)
+        person.refresh(everything=True)
+        for each in (session, helper):
+            assert ("apples" not in person.mirror(each).read_text()) is is_hidden
+
+
 @pytest.mark.parametrize("hidden", ["/srv/app", "/srv/other"])
 def test_a_rule_for_the_directory_of_its_parent_hides_a_sub_agent_elsewhere(
     person: Person, hidden: str
 ) -> None:
-    person.config(f"directories:\n  {hidden}: {{ignore: true}}\n")
+    person.config(f"projects:\n  {hidden}: {{ignore: true}}\n")
     session = person.exchange("count the apples", "three apples")
     helper = person.database.sub_agent(session)
     person.database.run("UPDATE sessions SET cwd = '/srv/other' WHERE id = ?", helper)

@@ -305,7 +305,7 @@ def test_a_session_that_is_moved_keeps_one_mirror_also_for_its_sub_agents(user):
 @pytest.mark.parametrize("hidden", ["/srv/app", "/srv/other"])
 def test_a_rule_for_either_directory_hides_a_session_that_was_moved(user, hidden):
     (user.root / ".session-memory").mkdir()
-    rules = f"directories:\n  {hidden}: {{ignore: true}}\n"
+    rules = f"projects:\n  {hidden}: {{ignore: true}}\n"
     (user.root / ".session-memory" / "config.yaml").write_text(rules)
     session = user.database.session("/srv/app")
     user.database.user(session, "count the apples")
@@ -317,6 +317,26 @@ def test_a_rule_for_either_directory_hides_a_session_that_was_moved(user, hidden
     user.refresh(everything=True)
     for each in (session, helper):
         assert "apples" not in user.mirror(each).read_text()
+
+
+def test_a_session_that_moved_while_hidden_is_hidden_again_by_the_rule_for_its_first_directory(
+    user,
+):
+    config = user.root / ".session-memory" / "config.yaml"
+    config.parent.mkdir()
+    rule = "projects:\n  /srv/app: {ignore: true}\n"
+    config.write_text(rule)
+    session = user.database.session("/srv/app")
+    helper = user.database.session("/srv/app", parent=session)
+    for each in (session, helper):
+        user.database.user(each, "count the apples")
+    user.refresh(everything=True)
+    user.database.run("UPDATE session SET directory = '/srv/other'")
+    for rules, is_hidden in (("", False), (rule, True)):
+        config.write_text(rules)
+        user.refresh(everything=True)
+        for each in (session, helper):
+            assert ("apples" not in user.mirror(each).read_text()) is is_hidden
 
 
 def test_of_a_damaged_database_what_can_be_read_is_read_and_the_file_is_named(user):

@@ -74,8 +74,12 @@ class _Sessions(MirroredDatabase):
         forgotten = exclusion.forgotten(directory, *place.ids)
         repeats = self.mirrors.repeats(directory, session.id)
         make_private_dir(folder)
-        written = 0
-        with Mirror(f"{folder}/{session.id}.jsonl", is_excluded, repeats) as mirror:
+        path, written = f"{folder}/{session.id}.jsonl", 0
+        # a mirror that is written again, since no rule hides it any more, keeps its first directory
+        place.directory = (
+            self.mirrors.first_directory(path) if place.parent else first
+        ) or directory
+        with Mirror(path, is_excluded, repeats) as mirror:
             addition = _Addition(database, place, mirror, forgotten)
             count = len(addition.numbers)
             if not everything and count > PROMPT_ROWS:
@@ -91,7 +95,7 @@ class _Sessions(MirroredDatabase):
                     if not database.is_same:
                         raise Error("the database is being changed")
                     written += mirror.append(lines, {**addition.mark}, changed.updated)
-        self._remove_without_directory(f"{folder}/{session.id}.jsonl")
+        self._remove_without_directory(path)
         return written
 
     def _remove_without_directory(self, path: str) -> None:

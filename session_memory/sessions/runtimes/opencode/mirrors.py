@@ -198,7 +198,8 @@ class _Refresh:
         path = self._path(session)
         above = self._database.parents(session)
         names = (above.id, above.title, session.id, session.title)
-        others = (session.directory, self._mirrors.first_directory(self._path(above)))
+        own, of_above = map(self._mirrors.first_directory, (path, self._path(above)))
+        others = (session.directory, of_above)
         directories = dict.fromkeys((above.directory, *filter(None, others)))
         is_excluded = any([self._exclusion.hides(each, *names) for each in directories])
         repeats = self._mirrors.repeats(above.directory, session.id)
@@ -214,7 +215,7 @@ class _Refresh:
                 if not self._database.is_same:
                     raise Error("the database is being changed")
                 header = self._mirrors.runtime.records.HEADER
-                first = [] if mirror.mark else [session_line(session, header)]
+                first = [] if mirror.mark else [session_line(session, header, own)]
                 lines = [*first, *addition.lines]
                 self._bytes += mirror.append(lines, addition.mark, session.updated)
             if addition.goes_on and session.updated > self._now - RECENT_MILLISECONDS:

@@ -103,9 +103,12 @@ def milliseconds(time: object) -> int:
     return int(time) if isinstance(time, (int, float)) and 0 < time < LAST_MILLISECOND else 0
 
 
-def session_line(session: SessionRow, header: str) -> Data:
-    """Return the first record of a mirror; `header` is its type."""
-    names = {"id": session.id, "directory": session.directory, "parent": session.parent}
+def session_line(session: SessionRow, header: str, first: str = "") -> Data:
+    """Return the first record of a mirror; `header` is its type.
+
+    `first` is the directory in which the session was before it was moved; '' if it was not."""
+    directory = first or session.directory
+    names = {"id": session.id, "directory": directory, "parent": session.parent}
     return {"type": header, **names, "time": session.created}
 
 
