@@ -429,6 +429,17 @@ def test_the_sessions_of_a_profile_are_read_and_kept_beside_the_others(person: P
     assert person.told(session) == ["one", "first"]
 
 
+def test_the_sessions_of_a_profile_are_read_if_the_usual_profile_was_never_used(
+    person: Person,
+) -> None:
+    person.database.path.unlink()
+    profile = HermesDatabase(person.directory / "profiles" / "coder")
+    session = profile.session("/srv/app")
+    profile.exchange(session, "one", "first")
+    assert person.told(session) == ["one", "first"]
+    assert len([*HERMES.backup.sessions(str(person.directory))]) == 1
+
+
 def test_the_directory_of_a_profile_counts_as_the_one_above_it(person: Person) -> None:
     profile = {"HERMES_HOME": f"{person.directory}/profiles/coder/"}
     assert HERMES.config_dir(profile) == str(person.directory)

@@ -64,6 +64,11 @@ class Hermes(MirroredSessions):
         is_profile = above.endswith(f"/{_PROFILES}")
         return above.removesuffix(f"/{_PROFILES}") if is_profile else directory
 
+    def source(self, config_dir: str) -> str:
+        """Return the path of the database, or of a profile's if the usual profile has none."""
+        usual = super().source(config_dir)
+        return usual if is_file(usual) else next(iter(self.databases(config_dir).values()), usual)
+
     def databases(self, config_dir: str) -> dict[str, str]:
         """Return the paths of the databases, also of profiles, by their names in the directory."""
         profiles = [f"{_PROFILES}/{name}" for name in names_in(f"{config_dir}/{_PROFILES}")]

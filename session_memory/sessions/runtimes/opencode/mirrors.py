@@ -198,8 +198,10 @@ class _Refresh:
         path = self._path(session)
         above = self._database.parents(session)
         names = (above.id, above.title, session.id, session.title)
-        own, of_above = map(self._mirrors.first_directory, (path, self._path(above)))
-        others = (session.directory, of_above)
+        first = first_above = self._mirrors.first_directory(path)
+        if above is not session:
+            first_above = self._mirrors.first_directory(self._path(above))
+        others = (session.directory, first_above)
         directories = dict.fromkeys((above.directory, *filter(None, others)))
         is_excluded = any([self._exclusion.hides(each, *names) for each in directories])
         repeats = self._mirrors.repeats(above.directory, session.id)
@@ -215,8 +217,8 @@ class _Refresh:
                 if not self._database.is_same:
                     raise Error("the database is being changed")
                 header = self._mirrors.runtime.records.HEADER
-                first = [] if mirror.mark else [session_line(session, header, own)]
-                lines = [*first, *addition.lines]
+                before = [] if mirror.mark else [session_line(session, header, first)]
+                lines = [*before, *addition.lines]
                 self._bytes += mirror.append(lines, addition.mark, session.updated)
             if addition.goes_on and session.updated > self._now - RECENT_MILLISECONDS:
                 self._going_on.append(session.id)
