@@ -165,8 +165,9 @@ def _conflicts(environ: Mapping[str, str]) -> Iterator[PastUpdate]:
     for clash in find_conflicts(
         [side for side in sides if side.common_dir in latest], _CONFLICT_SECONDS
     ):
-        if clash.own.sessions and clash.other:
-            session, line = clash.own.sessions[0], clash.as_kept(now).line(now)
+        told = [session for session in clash.own.sessions if session.runtime.PROMPT_EVENT]
+        if told and clash.other:
+            session, line = told[0], clash.as_kept(now).line(now)
             yield PastUpdate(
                 session.name,
                 session.runtime.TITLE,
@@ -179,11 +180,13 @@ def _conflicts(environ: Mapping[str, str]) -> Iterator[PastUpdate]:
 def _meetings(sessions: list[FoundSession]) -> Iterator[tuple[FoundSession, float]]:
     """Yield sessions that were at work within a day of another one in the same project.
 
-    Each has the time when its next prompt could have come; the latest comes first."""
+    Each has the time when its next prompt could have come; the latest comes first. A session whose
+    runtime runs no hooks gets no update."""
     for number, other in enumerate(sessions):
         for session in sessions[number + 1 :]:
             if (
-                session.start == other.start
+                session.runtime.PROMPT_EVENT
+                and session.start == other.start
                 and (other.began or other.modified) <= session.modified + _DAY_SECONDS
             ):
                 yield session, other.modified + _PAUSE_SECONDS

@@ -89,6 +89,29 @@ def test_the_example_of_ones_own_is_the_last_with_a_collision(machine: Machine) 
     assert "For example" not in machine.install(examples=True).stdout, "an update shows none again"
 
 
+def test_the_example_of_ones_own_is_no_update_of_an_agent_that_gets_none(machine: Machine) -> None:
+    shop, then = machine.home / "shop", time.time() - 20 * 60
+    shop.mkdir()
+    (shop / "cart").touch()
+    calls = [{"tool_call_id": "1", "function_name": "read_file", "arguments": {"path": "cart"}}]
+    results = [{"source_call_id": "1", "content": "ok"}]
+    read = {"source": "agent", "timestamp": records.stamp(then), "message": ""}
+    steps = [
+        *records.atif_exchange("Tidy the cart", "Done.", at=then),
+        {**read, "tool_calls": calls, "observation": {"results": results}},
+    ]
+    agent = {"name": "own", "version": "1", "extra": {"cwd": str(shop)}}
+    document = {"schema_version": "ATIF-v1.7", "session_id": "one", "agent": agent, "steps": steps}
+    path = machine.home / ".atif/one/trajectory.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(document))
+    os.utime(path, (then, then))
+    worked(machine, shop, 10, "Test the cart", ("Edit", {"file_path": str(shop / "cart")}))
+    said = " ".join(machine.install(examples=True).stdout.split())
+    assert "(Claude Code) would have got:" in said
+    assert "Test the cart" not in said
+
+
 @pytest.mark.parametrize("has_collision", [False, True])
 def test_the_example_is_a_conflict_that_waits_unless_there_was_a_collision(
     machine: Machine, has_collision: bool
