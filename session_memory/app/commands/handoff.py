@@ -68,7 +68,8 @@ def _hand_over(opened: OpenStore, arguments: argparse.Namespace) -> int:
             opened.terminal.show(HandoffPage(session, values, given[0]["page"], arguments.to))
             return 0
         raise SessionMemoryError(
-            f"no session is called {arguments.session}", "session-memory sessions --all lists them"
+            f"no session is called {arguments.session!r}",
+            "session-memory sessions --all lists them",
         )
     ids = opened.store.conversation_ids(Filter(session=last.session_id, limit=NO_LIMIT))
     items = sorted(

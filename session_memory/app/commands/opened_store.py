@@ -268,6 +268,17 @@ def last_conversation(opened: OpenStore, word: str) -> Conversation | None:
     return conversations[0] if conversations else None
 
 
+def _latest_of_runtime(every: list[Conversation], word: str) -> list[Conversation]:
+    """Return the conversations of the latest session of the runtime that `word` names."""
+    from ...sessions.runtimes.table import all_runtimes
+    from ...sessions.transcripts.sessions import runtime_names
+
+    names = [each.name for each in all_runtimes() if word.casefold() in runtime_names(each)]
+    sessions = (conversation.session_id for conversation in every if conversation.runtime in names)
+    latest = next(sessions, None)
+    return [conversation for conversation in every if conversation.session_id == latest]
+
+
 def sessions_called(opened: OpenStore, word: str) -> list[Conversation]:
     """Return the conversations of the only session for `word`, the latest first.
 
@@ -286,6 +297,7 @@ def sessions_called(opened: OpenStore, word: str) -> list[Conversation]:
             if conversation.title.casefold() == word.casefold()
         ]
         or [conversation for conversation in every if has_words(conversation.title, word)]
+        or _latest_of_runtime(every, word)
     )
     sessions = {conversation.session_id: conversation for conversation in reversed(conversations)}
     if len(sessions) > 1:

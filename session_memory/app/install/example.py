@@ -165,9 +165,9 @@ def _conflicts(environ: Mapping[str, str]) -> Iterator[PastUpdate]:
     for clash in find_conflicts(
         [side for side in sides if side.common_dir in latest], _CONFLICT_SECONDS
     ):
-        told = [session for session in clash.own.sessions if session.runtime.PROMPT_EVENT]
-        if told and clash.other:
-            session, line = told[0], clash.as_kept(now).line(now)
+        sessions = [each for each in clash.own.sessions if each.runtime.PROMPT_EVENT]
+        if sessions and clash.other:
+            session, line = sessions[0], clash.as_kept(now).line(now)
             yield PastUpdate(
                 session.name,
                 session.runtime.TITLE,

@@ -191,4 +191,14 @@ def test_the_name_of_a_runtime_means_its_latest_session(machine: StoreUser) -> N
     )
     head = codex_line("session_meta", {"id": rollout.stem[-36:], "cwd": "/srv/mill"})
     write(rollout, head, *codex_exchange("Is the cherimoya ripe?", "It is.", cwd="/srv/mill"))
-    assert "It is." in machine.run("read", "codex").stdout
+    calls = [
+        ("read", "codex"),
+        ("handoff", "codex"),
+        ("export", "Codex"),
+        ("read", "codex", "--conversation"),
+        ("search", "cherimoya", "--session", "codex"),
+    ]
+    for call in calls:
+        done = machine.run(*call)
+        assert (done.returncode, done.stderr) == (0, ""), call
+        assert "cherimoya" in done.stdout, call

@@ -182,7 +182,7 @@ def test_what_is_said_cannot_close_a_tag_or_begin_a_heading(work):
 
 def test_a_session_that_rules_exclude_is_not_handed_over(work):
     for rule, said in (
-        ("ignore: true", "no session is called a"),
+        ("ignore: true", "no session is called 'a'"),
         ("text: false", "hide the text"),
     ):
         work.user.config(f"projects: {{'{work.root}': {{{rule}}}}}")
