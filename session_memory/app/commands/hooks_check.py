@@ -20,7 +20,7 @@ from ...extension_points import CHECKS
 from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.program import ProgramPaths, program_paths
 from ..install._checks import check_home
-from ..install._homes import NoHomeError, Target, find, identify, known_home
+from ..install._homes import NoHomeError, Target, find, home_named
 from ..install._trial import Trial
 from ..install.program_checks import NOTE, OK, WRONG, Finding
 from ..install.templates import templated_home
@@ -160,8 +160,8 @@ def _targets(
     for root in [path] if path else ledger.records:
         try:
             at = os.path.abspath(expanded(root, os.environ))
-            target = templated_home(at, ledger, environ) or known_home(at, ledger, environ)
-            targets.append(target or identify(root, environ))
+            target = templated_home(at, ledger, environ) or home_named(root, ledger, environ)
+            targets.append(target)
         except NoHomeError as error:
             is_gone = root in ledger.records and not os.path.exists(root)
             mend = (

@@ -202,6 +202,12 @@ def known_home(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> 
         return None
 
 
+def home_named(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Target:
+    """Return the home at a path that a person gave. Raises NoHomeError."""
+    known = known_home(os.path.abspath(expanded(path, os.environ)), ledger, environ)
+    return known or identify(path, environ)
+
+
 def is_here(runtime: Runtime, environ: Mapping[str, str]) -> bool:
     """Check if a runtime with hooks is on this machine.
 
@@ -239,7 +245,10 @@ def _settings_at(runtime: Runtime, settings_dir: str, environ: Mapping[str, str]
     if runtime is RUNTIME and os.path.isdir(settings_dir):
         return _runtime_or_project(settings_dir, environ)
     is_usual = settings_dir == runtime.install.settings_dir(environ)
-    config_dir = runtime.config_dir(environ) if is_usual else settings_dir
+    # as with the variable that named it during the install: a profile may have a directory above it
+    named = environ if is_usual else {**environ, runtime.CONFIG_VARIABLE: settings_dir}
+    is_named = is_usual or runtime.install.settings_dir(named) == settings_dir
+    config_dir = runtime.config_dir(named) if is_named else settings_dir
     home = runtime_home(config_dir, runtime.USUAL_DIR, environ)
     return Target("runtime", settings_dir, settings_dir, "", config_dir, home, runtime)
 

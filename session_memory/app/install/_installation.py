@@ -27,7 +27,7 @@ from ._homes import (
     NoHomeError,
     Target,
     find,
-    identify,
+    home_named,
     is_here,
     settings_of,
     shared_skills,
@@ -241,7 +241,8 @@ def _named(
 
     Raises NoHomeError."""
     targets = [
-        templated_home(path, ledger, environ) or identify(path, environ) for path in request.roots
+        templated_home(path, ledger, environ) or home_named(path, ledger, environ)
+        for path in request.roots
     ]
     for runtime in request.runtimes:
         target = settings_of(runtime, environ)

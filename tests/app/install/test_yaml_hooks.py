@@ -171,6 +171,23 @@ def test_the_hook_runs_without_a_shell_and_doctor_tries_it(machine: Machine, con
     assert '"paint the door" (' in " ".join(tried.stdout.replace("|", " ").split())
 
 
+def test_a_profile_keeps_its_install_and_has_the_sessions_of_the_directory_above(
+    machine: Machine, config: Path
+) -> None:
+    profile = config.parent / "profiles/work"
+    profile.mkdir(parents=True)
+    assert machine.install("--runtime", "hermes", HERMES_HOME=str(profile)).returncode == 0
+    (profile / "config.yaml").unlink()
+    code, wrong = machine.doctor()
+    [mend] = wrong.values()
+    assert (code, mend) == (1, f"session-memory install --home {profile}")
+    done = machine.install(*mend.split()[2:])
+    assert done.returncode == 0, done.stderr
+    assert hooks_in(profile / "config.yaml").keys() == EVENTS
+    done = machine.run_doctor("--home", str(profile))
+    assert "none yet in ~/.session-memory/state/hermes" in " ".join(done.stdout.split())
+
+
 def test_a_command_of_the_same_name_makes_no_install(machine: Machine) -> None:
     command = machine.home / ".local/bin/hermes"  # such as React Native's engine
     command.parent.mkdir(parents=True, exist_ok=True)
