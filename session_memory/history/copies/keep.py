@@ -22,6 +22,7 @@ from ...sessions.runtimes.backup import FilesOfSession
 from ...sessions.runtimes.base import Runtime
 from ...sessions.settings.compiled import Settings
 from ...sessions.settings.privacy import Privacy
+from ...sessions.transcripts.mirror import is_excluded
 from ..disk import room_for_kept
 from ..forgotten_marks import repeats
 from ..store.ingest.values import FileState
@@ -124,8 +125,12 @@ def _candidates(
                 if state is None or not files.files[0].stamp[2]:
                     continue
                 candidate = Candidate(runtime, config_dir, files, state, confined_to)
-                is_forgotten = privacy.forgotten_until(files.session_id, state.cwd) is not None
-                (may_not if state.id in with_excluded or is_forgotten else may).append(candidate)
+                is_hidden = (
+                    state.id in with_excluded
+                    or is_excluded(f"{state.root}/{state.file_path}")
+                    or privacy.forgotten_until(files.session_id, state.cwd) is not None
+                )
+                (may_not if is_hidden else may).append(candidate)
     return sorted(may, key=lambda candidate: candidate.modified), may_not
 
 

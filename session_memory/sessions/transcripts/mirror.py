@@ -79,6 +79,7 @@ _STATE_FILE = ".state/mirrored"
 _LOCK_FILE = ".lock"
 _BLOCK_BYTES = 1024 * 1024
 _MARK_BYTES = 4096  # most marks are shorter than this
+_LONGEST_MARK_BYTES = 64 * 1024  # of an excluded mirror
 LOCK_SECONDS = 10.0
 MOST_STATE_BYTES = 16 * 1024 * 1024
 PROMPT_LOCK_SECONDS = 0.3  # a prompt waits so long once for each runtime
@@ -582,6 +583,17 @@ def is_mirror(path: str) -> bool:
     if not root or not files.is_file(path):
         return False
     return bool(mark_of(path)) or path[len(root) + 1 :] in read_state(root).copied
+
+
+def is_excluded(path: str) -> bool:
+    """Check if a file is a mirror whose texts are left out because of a rule.
+
+    The rule may name a directory or a session that only the runtime knows to be concerned. Only the
+    end is read, because other files have no mark."""
+    end = files.read_end(path, _LONGEST_MARK_BYTES) if _root_of(path) else b""
+    last = end[:-1].rpartition(b"\n")[2]
+    mark = _said_by(last) if is_mark(last) else None
+    return bool(mark and mark.get("is_excluded"))
 
 
 def gone(root: str) -> list[str]:

@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from hermes_scene import HermesDatabase
 from kept_scene import KeptUser, age, delete
 from openclaw_scene import OpenClawDatabase
 from own_process import ROOT
@@ -215,6 +216,28 @@ def test_an_excluded_session_is_not_kept_nor_one_with_an_excluded_part(person: K
     person.talk("c", *exchange("one?", "Two."))
     person.keep()
     assert list(person.kept()) == ["c"]
+
+
+def test_a_session_is_not_kept_if_a_rule_hides_its_later_directory_or_the_session_before_it(
+    person: KeptUser,
+) -> None:
+    """Only the mirror shows it: the rows of the store name neither."""
+    database = HermesDatabase(person.home / ".hermes")
+    moved, seen = database.session("/srv/app"), database.session("/srv/app")
+    first = database.session("/srv/app", end_reason="compression", ended_at=1.0)
+    for each in (moved, seen, first):
+        database.exchange(each, "count the apples", "three apples")
+    further = database.session("/srv/app", parent_session_id=first)
+    database.exchange(further, "eat the apples", "they are eaten")
+    person.keep()
+    assert {*person.kept()} == {moved, seen, first, further}
+    database.run("UPDATE sessions SET cwd = '/srv/other' WHERE id = ?", moved)
+    database.exchange(moved, "eat the apples", "they are eaten")
+    person.config(
+        f"keep: whole\nsessions: {{{first}: {{ignore: true}}}}\nprojects: {{/srv/other: {{ignore: true}}}}\n"
+    )
+    person.keep()
+    assert [*person.kept()] == [seen]
 
 
 def test_a_rule_drops_what_the_runtime_still_has_and_no_sole_copy(person: KeptUser) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from hermes_scene import HermesDatabase
 from records import exchange
 from store_scene import EVERYTHING, MONDAY, START, Scene, StoreUser, put, said, state, tool
 
@@ -222,3 +223,29 @@ def test_a_session_without_a_title_is_excluded_by_its_first_words_as_sessions_sh
     assert "opens at nine" in user.run("search", "harbour").stdout
     user.config("sessions: {Let people*: {ignore: true}}\n")
     assert "opens at nine" not in user.run("search", "harbour").stdout
+
+
+def test_a_session_is_hidden_while_a_rule_for_its_later_directory_or_the_one_before_it_applies(
+    tmp_path: Path,
+) -> None:
+    """Only its mirror shows that: the store knows its first directory and its own id."""
+    person, database = StoreUser(tmp_path), HermesDatabase(tmp_path / ".hermes")
+    first = database.session("/srv/app", end_reason="compression", ended_at=1.0)
+    moved = database.session("/srv/app")
+    further = database.session("/srv/app", parent_session_id=first)
+    texts = {first: "count the apples", moved: "move the apples", further: "eat the apples"}
+    for session, text in texts.items():
+        database.exchange(session, text, "done")
+
+    def found() -> set[str]:
+        output = person.run("search", "apples").stdout
+        return {session for session, text in texts.items() if text in output.replace("*", "")}
+
+    assert found() == {*texts}
+    person.config(f"sessions: {{{first}: {{ignore: true}}}}\n")
+    assert found() == {moved}
+    database.run("UPDATE sessions SET cwd = '/srv/other' WHERE id = ?", moved)
+    person.config("projects: {/srv/other: {ignore: true}}\n")
+    assert found() == {first, further}
+    person.config("")
+    assert found() == {*texts}

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from ....common.system.json import decode, encode
 from ....common.system.sqlite import Connection, fetch
 from ....sessions.settings.compiled import stamp
-from ....sessions.settings.rules import stricter
+from ....sessions.settings.rules import Rule, stricter
 from ....sessions.transcripts.gate import SECRET_CHARACTERS, for_title
+from ....sessions.transcripts.mirror import is_excluded
 from ....sessions.transcripts.reader import title_of
 from ..rules import ReadRules, StoreRules
 from ..values import ITEM_BITS, NUMBERS, RuleSubject, items_of_file
@@ -34,6 +35,7 @@ SAID = f"""(
     SELECT substr(content, 1, {SECRET_CHARACTERS}) FROM memory_transcript_entries
     WHERE id BETWEEN f.id << {ITEM_BITS} AND f.id << {ITEM_BITS} | {NUMBERS} AND role = 'user' ORDER BY id LIMIT 1
 )"""  # the first words in a transcript `f`
+_PATH = "SELECT root || '/' || file_path FROM memory_file_states WHERE id = ?"
 _SHARED = "SELECT original FROM memory_shared_items WHERE id BETWEEN ? AND ?"
 GIVEN_TITLE = 3  # the rank of a title that a person gave; other titles quote the session
 # Conditions on `memory_conversations AS c` and `memory_file_states AS f`, if anything is excluded.
@@ -235,6 +237,9 @@ def _judge(
     items: list[tuple[int, int, bool]] = []
     for file in files:
         rule = rules.rule(file)
+        [(path,)] = fetch(connection, _PATH, (file.id,))
+        if is_excluded(path):
+            rule = stricter(rule, Rule(ignore=True))
         if rule.is_private:
             excluded.append((file.id, not rule.ignore))
             items += [
