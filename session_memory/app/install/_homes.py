@@ -135,8 +135,8 @@ def identify(path: str, environ: Mapping[str, str]) -> Target:
     if not os.access(root, os.R_OK | os.X_OK):
         raise NoHomeError(f"{path}: it cannot be read", "see who owns it: ls -ld shows that")
     for candidate in all_runtimes():
-        if candidate is not RUNTIME and root == candidate.install.settings_dir(environ):
-            return settings_of(candidate, environ)
+        if candidate is not RUNTIME and candidate.install.is_settings_dir(root, environ):
+            return _settings_at(candidate, root, environ)
     folder = RUNTIME.install.HOME_FOLDER
     is_settings_dir = os.path.basename(root) == folder
     if _is_agent_home(root):

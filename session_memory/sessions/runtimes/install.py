@@ -128,6 +128,10 @@ class Install:
         """Return the directory of a user's settings for the runtime, where an install goes."""
         return self.runtime.config_dir(environ)
 
+    def is_settings_dir(self, path: str, environ: Mapping[str, str]) -> bool:
+        """Check if a user of the runtime has settings in this directory."""
+        return path == self.settings_dir(environ)
+
     def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
         """Return the enabled plugins of this name in a settings directory.
 

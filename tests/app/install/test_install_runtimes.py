@@ -11,6 +11,7 @@ import pytest
 from install_machine import MINE, Machine, copy_repository, reads_toml, tree, used_machine
 
 from bench.scratch import remove_tree
+from session_memory.sessions.runtimes.table import runtime
 
 CODEX_HOOKS = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}'
 FAILED = "PostToolUseFailure"
@@ -380,3 +381,49 @@ def test_settings_of_openclaw_in_javascript_s_form_are_left_alone_with_what_to_a
     assert "~/.openclaw/openclaw.json:1:2: " in said
     assert "until you add plugins.entries.session-memory: {" in said
     assert settings.read_text() == "{agents: {}}"
+
+
+def test_a_profile_of_hermes_is_a_home_whose_sessions_are_with_all_others(
+    bare_machine: Machine,
+) -> None:
+    machine = bare_machine.has_environment().has_program()
+    directory = machine.home / ".hermes/profiles/work"
+    directory.mkdir(parents=True)
+    settings = directory / "config.yaml"
+    settings.write_text("model: {}\n")
+    done = machine.install("--home", str(directory))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "user_prompt_submit.py hermes" in settings.read_text()
+    said = machine.run_doctor("hooks").stdout
+    assert "~/.hermes/profiles/work (Hermes)" in said
+    assert "/homes/" not in said
+    assert machine.install("--uninstall", "--home", str(directory)).returncode == 0
+    assert settings.read_text() == "model: {}\n"
+
+
+def test_the_tools_of_cline_go_into_the_data_directory_that_its_user_named(
+    bare_machine: Machine, tmp_path: Path
+) -> None:
+    machine = bare_machine.has_environment().has_program()
+    usual = machine.home / ".cline"
+    usual.mkdir()
+    data_dir, named = tmp_path / "data", tmp_path / "servers.json"
+    for variables, path in (
+        ({"CLINE_DATA_DIR": str(data_dir)}, data_dir / "settings/cline_mcp_settings.json"),
+        ({"CLINE_MCP_SETTINGS_PATH": str(named)}, named),
+    ):
+        done = machine.install("--home", str(usual), **variables)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "session-memory" in path.read_text()
+        assert not (usual / "data").exists()
+        assert machine.install("--uninstall").returncode == 0
+        assert not path.exists()
+        machine.has_environment().has_program()
+
+
+def test_the_sessions_of_cline_are_below_the_directory_that_its_user_named() -> None:
+    cline = runtime("cline")
+    assert cline.config_dir({"HOME": "/home/anna", "CLINE_DIR": "/srv/cline/"}) == "/srv/cline/data"
+    both = {"HOME": "/home/anna", "CLINE_DIR": "/srv/cline", "CLINE_DATA_DIR": "/srv/data"}
+    assert cline.config_dir(both) == "/srv/data"
+    assert cline.config_dir({"HOME": "/home/anna"}) == "/home/anna/.cline/data"

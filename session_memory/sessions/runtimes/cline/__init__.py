@@ -51,6 +51,13 @@ class Cline(Atif):
         _COMMANDS: ("command", "commands"),
     }
 
+    def config_dir(self, environ: Mapping[str, str]) -> str:
+        """Return `$CLINE_DATA_DIR`, else the folder `data` of `$CLINE_DIR` or of `~/.cline`."""
+        above = environ.get("CLINE_DIR", "").rstrip("/")
+        if above and not environ.get(self.CONFIG_VARIABLE):
+            return f"{above}/data"
+        return super().config_dir(environ)
+
     def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
         return self.config_dir(environ)
 

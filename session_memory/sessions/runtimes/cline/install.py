@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ....common.system.files import user_dir
+from ...settings.homes import environment
 from ..install import Install
 
 
@@ -21,7 +22,17 @@ class ClineInstall(Install):
 
     def settings_dir(self, environ: Mapping[str, str]) -> str:
         """Return `$CLINE_DIR`, else `~/.cline`."""
-        return environ.get("CLINE_DIR") or f"{user_dir(environ)}/.cline"
+        return environ.get("CLINE_DIR", "").rstrip("/") or f"{user_dir(environ)}/.cline"
+
+    def mcp_files(self, settings_dir: str) -> list[str]:
+        """Return the file with the servers, which is in Cline's data directory.
+
+        Variables move that directory or the file itself, for the usual settings only."""
+        environ = environment()
+        if settings_dir != self.settings_dir(environ):
+            return super().mcp_files(settings_dir)
+        usual = f"{self.runtime.config_dir(environ)}/settings/cline_mcp_settings.json"
+        return [environ.get("CLINE_MCP_SETTINGS_PATH") or usual]
 
     def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
         """Return a plugin file that loads the program's own.

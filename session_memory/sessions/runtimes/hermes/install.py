@@ -43,6 +43,11 @@ class HermesInstall(SettingsHooks):
         named = environ.get(self.runtime.CONFIG_VARIABLE, "").rstrip("/")
         return named or super().settings_dir(environ)
 
+    def is_settings_dir(self, path: str, environ: Mapping[str, str]) -> bool:
+        """Check that for the usual profile and all others."""
+        named = {**environ, self.runtime.CONFIG_VARIABLE: path}
+        return self.runtime.config_dir(named) == self.runtime.config_dir(environ)
+
     def adapted(self, hook: Hook) -> Hook | None:
         if hook.event not in _EVENTS:
             return None
