@@ -21,7 +21,7 @@ from ...common.system.files import user_dir
 from ...common.system.git import find_worktree
 from ...common.text.format import counted, enumerated
 from ...common.text.timestamps import age
-from ...sessions.runtimes.install import Hook, Install
+from ...sessions.runtimes.install import Hook, Install, text_of
 from ...sessions.settings.homes import person_home
 from ...sessions.settings.program import ProgramPaths
 from ...sessions.settings.registry import agent_home
@@ -30,7 +30,7 @@ from ...sessions.transcripts.log import last_entries
 from ..upkeep._runs import past_runs
 from ._home_changes import extension_names
 from ._homes import Target
-from ._servers import has_server, servers_file
+from ._servers import has_server, needed_values, servers_file
 from ._trial import Trial, fault_at_start, interpreter_of, modified, try_hook
 from .environment import OLDEST_PYTHON, version_of
 from .program_checks import NOTE, OK, WRONG, Finding
@@ -139,7 +139,8 @@ def check_disabled(target: Target) -> list[Finding]:
     for path in _switch_files(target, managed):
         try:
             values = _values(path, install)
-        except SessionMemoryError:
+        except SessionMemoryError as error:
+            findings += _unseen(path, error, install)
             continue
         if switch := install.switched_off(values):
             findings.append(
@@ -154,6 +155,15 @@ def check_disabled(target: Target) -> list[Finding]:
             text = f"{path}: {install.ONLY_MANAGED_HOOKS} is true, so none of your hooks runs"
             findings.append(Finding(WRONG, "settings", text, "ask who administers this machine"))
     return findings
+
+
+def _unseen(path: Path, error: SessionMemoryError, install: Install) -> list[Finding]:
+    """Report settings that have to allow our plugin, but that only the runtime can read."""
+    needed = needed_values(install)
+    if not needed or NAME in text_of(str(path)):  # their person may have added it
+        return []
+    text = f"{error}, so session-memory cannot see if {install.runtime.TITLE} runs its plugin"
+    return [Finding(WRONG, "settings", text, f"add {needed}")]
 
 
 def _values(path: Path, install: Install) -> Mapping[str, Any]:

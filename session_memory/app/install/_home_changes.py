@@ -5,7 +5,6 @@ They concern hooks, permission rules, skills and our MCP server.
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Callable, Iterator
@@ -212,9 +211,9 @@ def _plan_server(
         plan.server = FileChange(
             path, before, servers.with_server(before, path, install, str(paths.launcher))
         )
-        plan.server_stripped = (
-            None if before is None else servers.without_server(before, path, install)
-        )
+        is_noted = bool(record and record.server)
+        if before is not None:
+            plan.server_stripped = servers.without_server(before, path, install, is_noted=is_noted)
         plan.has_tools = True
         if install.EXTENSION_VALUES:
             after = settings_at(plan.server.after, path, install).value_of()
@@ -226,8 +225,8 @@ def _plan_server(
 def _not_added(install: Install) -> str:
     """Return what a home lacks if its list of servers cannot be changed."""
     text = "The tools are not added there; agents can still run the commands in the skills."
-    needed = [f"{'.'.join(way)}: {json.dumps(v)}" for way, v in install.EXTENSION_VALUES.items()]
-    return f"{text} Agents get no updates until you add {', '.join(needed)}." if needed else text
+    needed = servers.needed_values(install)
+    return f"{text} Agents get no updates until you add {needed}." if needed else text
 
 
 def _archives(target: Target) -> str:

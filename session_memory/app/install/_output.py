@@ -303,9 +303,11 @@ def _parts_of(plan: HomePlan) -> list[tuple[str, bool]]:
     """Return the kinds of our parts in a home after the change, each with whether it is new."""
     is_changed = any(change.is_needed for change in plan.files)
     hooks_are_new = bool(plan.settings and plan.settings.kind != "unchanged")
+    in_folders = [path.parent if path.parent.name == NAME else path for path in plan.extensions]
+    extensions = dict.fromkeys(path.name for path in in_folders)
     return [
         *([("hooks", hooks_are_new)] if plan.hooks else []),
-        *([(f"extension {os.path.basename(path)}", is_changed) for path in plan.extensions]),
+        *[(f"extension {name}", is_changed) for name in extensions],
         *(
             [("tools", any(change.is_needed for change in (plan.settings, plan.server) if change))]
             if plan.has_tools

@@ -63,7 +63,10 @@ def without_server(record: HomeRecord) -> FileChange:
 
     Raises SettingsFileError."""
     path = Path(record.server["file"])
-    strip = partial(servers.without_server, path=path, install=_install_of(record))
+    is_noted = bool(record.server["after"])
+    strip = partial(
+        servers.without_server, path=path, install=_install_of(record), is_noted=is_noted
+    )
     return record.restored(path, record.server, strip)
 
 

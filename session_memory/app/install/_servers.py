@@ -76,13 +76,22 @@ def _completed(there: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str,
     return {**wanted, **there, **inner}
 
 
-def without_server(content: bytes, path: Path, install: Install) -> bytes:
+def needed_values(install: Install) -> str:
+    """Return the values that our extension needs, for a person who adds them; '' for none."""
+    values = install.EXTENSION_VALUES.items()
+    return ", ".join([f"{'.'.join(way)}: {json.dumps(value)}" for way, value in values])
+
+
+def without_server(content: bytes, path: Path, install: Install, *, is_noted: bool = True) -> bytes:
     """Return a list of servers without ours, and without the values for our extension.
 
-    Raises SettingsFileError."""
-    for way in install.EXTENSION_VALUES:
+    Unless the ledger has noted them (`is_noted`), other values than ours stay. Raises
+    SettingsFileError."""
+    for way, ours in install.EXTENSION_VALUES.items():
         settings = settings_at(content, path, install)
-        content = settings.with_value(way, None).content if settings.value_of(*way) else content
+        there = settings.value_of(*way)
+        if there and (is_noted or there == ours):
+            content = settings.with_value(way, None).content
     return _without_server(content, path, install)
 
 

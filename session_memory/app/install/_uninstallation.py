@@ -377,11 +377,10 @@ def leftovers(
             change = next((changed for changed in plan.changes if str(changed.path) == path), None)
             text = (change.after or b"").decode("utf-8", "replace") if change else text_of(path)
             leftovers_found += _servers(os.path.normpath(path), text)
-        if runtime and plan.settings:
-            leftovers_found += [
-                Leftover(*parts)
-                for parts in runtime.install.left_behind(plan.root, plan.settings.after)
-            ]
+        if runtime:
+            after = plan.settings.after if plan.settings else None
+            left = runtime.install.left_behind(plan.root, after)
+            leftovers_found += [Leftover(*parts) for parts in left]
     if is_whole:
         for left_by in load_present(LEFTOVERS.values()):
             leftovers_found += [Leftover(*words) for words in left_by(environ)]

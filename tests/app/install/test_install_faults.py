@@ -276,3 +276,50 @@ def test_our_extension_is_known_without_the_ledger(name: str, machine: Machine) 
     (machine.program_dir / "installed.json").unlink()
     machine.install("--uninstall")
     assert not (machine.home / name).exists()
+
+
+@pytest.mark.parametrize("has_ledger", [True, False])
+def test_an_entry_for_a_plugin_of_openclaw_that_was_there_comes_back(
+    has_ledger: bool, machine: Machine
+) -> None:
+    config = machine.home / ".openclaw/openclaw.json"
+    config.parent.mkdir()
+    before = '{"plugins": {"entries": {"session-memory": {"enabled": false}}}}\n'
+    config.write_text(before)
+    machine.installed("--runtime", "openclaw")
+    assert "allowConversationAccess" in config.read_text()
+    if not has_ledger:
+        machine.install("--uninstall", "--home", str(config.parent))
+        (machine.program_dir / "installed.json").unlink()
+    assert machine.install("--uninstall").returncode == 0
+    assert config.read_text() == before
+
+
+def test_settings_of_openclaw_that_only_openclaw_can_read_are_in_doctor(machine: Machine) -> None:
+    config = machine.home / ".openclaw/openclaw.json"
+    config.parent.mkdir()
+    config.write_text("{ agents: {} }\n")
+    machine.installed("--runtime", "openclaw")
+    code, wrong = machine.doctor()
+    [said] = wrong
+    assert (code, said) == (
+        1,
+        f"{config}:1:3: expecting property name enclosed in double quotes, so session-memory "
+        "cannot see if OpenClaw runs its plugin",
+    )
+    assert wrong[said].startswith("add plugins.entries.session-memory: {")
+    config.write_text("{ plugins: { entries: { 'session-memory': { enabled: true } } } }\n")
+    assert machine.doctor() == (0, {})
+
+
+def test_our_plugin_in_a_list_of_a_person_s_is_left_and_named(machine: Machine) -> None:
+    config = machine.home / ".openclaw/openclaw.json"
+    config.parent.mkdir()
+    before = '{\n  // mine\n  "plugins": {"allow": ["voice", "session-memory"],},\n}\n'
+    config.write_text(before)
+    done = machine.install("--runtime", "openclaw")
+    assert "~/.openclaw: extension session-memory; tools" in done.stdout
+    done = machine.install("--uninstall")
+    said = "session-memory in plugins.allow of ~/.openclaw/openclaw.json: delete it there"
+    assert said in " ".join(done.stdout.split())
+    assert config.read_text() == before

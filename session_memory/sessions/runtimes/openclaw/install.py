@@ -8,7 +8,7 @@ from typing import Any
 
 from .... import NAME
 from ....common.system.json import as_list, as_object
-from ..install import Install
+from ..install import Install, values_in
 
 _PLUGIN = {
     "id": NAME,
@@ -61,6 +61,12 @@ class OpenClawInstall(Install):
         if hooks.get("allowPromptInjection") is False:
             return f"plugins.entries.{NAME}.hooks.allowPromptInjection {is_off}"
         return ""
+
+    def left_behind(self, settings_dir: str, after: bytes | None) -> list[tuple[str, str]]:
+        path = f"{settings_dir}/{self.SWITCH_FILE}"
+        plugins = as_object(values_in(path, has_comments=True).get("plugins"))
+        is_named = NAME in as_list(plugins.get("allow"))
+        return [(f"{NAME} in plugins.allow of {path}", "delete it there")] if is_named else []
 
     def wanted_server(self, command: str) -> dict[str, Any]:
         """Return the entry of our MCP server.
