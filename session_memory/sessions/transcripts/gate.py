@@ -17,6 +17,7 @@ from ..settings.forgotten import ForgottenSessions
 from ..settings.rules import Rule, stricter
 from .entries import Entry, Session
 from .lines import first_line, head_lines, holds_bytes
+from .mirror import is_excluded
 from .reader import (
     FIRST_PROMPT_RANK,
     FURTHER_BYTES,
@@ -145,7 +146,11 @@ class Gate:
     def look_at(self, runtime: Runtime, path: str) -> Gate:
         """Note if the session's transcript at `path` begins with a forgotten message.
 
-        Then it is a copy or a fork. Raises OSError."""
+        Then it is a copy or a fork. A mirror that a rule has emptied hides the session, too. Raises
+        OSError."""
+        has_rules = not isinstance(self._rules, Unruled)
+        if has_rules and not self.rule.ignore and is_excluded(path):
+            self.rule = stricter(self.rule, Rule(ignore=True))
         if self._forgotten and self.until is None:
             with Opened(path) as descriptor:
                 first = first_entry(runtime, descriptor)

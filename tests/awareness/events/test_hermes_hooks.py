@@ -154,3 +154,19 @@ def test_the_events_of_the_real_program_are_its_own() -> None:
         assert sender_of(event, {}, runtime("agent-sdk")) is RUNTIME
     event = json.loads((CAPTURES / "pre_llm_call.json").read_text())["stdin"]
     assert RUNTIME.prompt(event) == "Please change alpha to gamma in notes.txt"
+
+
+def test_a_prompt_is_told_nothing_of_a_session_after_a_compaction_of_a_hidden_one(
+    user: HermesUser,
+) -> None:
+    first = user.database.session(user.cwd, end_reason="compression", ended_at=1.0)
+    user.database.exchange(first, "count the apples", "done")
+    further = user.database.session(user.cwd, parent_session_id=first)
+    user.database.exchange(further, "eat the apples", "done")
+    (user.root / ".session-memory").mkdir()
+    rules = f"sessions: {{{first}: {{ignore: true}}}}\n"
+    (user.root / ".session-memory" / "config.yaml").write_text(rules)
+    user.person.claude_session(user.person.app, "paint the door")
+    told = user.asks(user.database.session(user.cwd), "begin")
+    assert "paint the door" in told
+    assert "excluded" not in told, told
