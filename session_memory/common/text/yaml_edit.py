@@ -36,11 +36,13 @@ class _Pair(NamedTuple):
 
 
 def parse_yaml(text: str) -> dict[str, Any]:
-    """Return the values of a YAML text. Raises StrictJsonError; ImportError without PyYAML."""
+    """Return the values of a YAML text, which are not to be changed.
+
+    Raises StrictJsonError; ImportError without PyYAML."""
     import yaml
 
     try:
-        values = yaml.safe_load(text)
+        values = _loaded(text)
     except yaml.MarkedYAMLError as error:
         at = error.problem_mark.index if error.problem_mark else 0
         problem = ", ".join(filter(None, (error.context, error.problem)))
@@ -216,6 +218,13 @@ class _Document:
 
     def _is_marked(self, key: Node) -> bool:
         return not self._has_marks or self._text[: self._content_end(key)].endswith(_MARK)
+
+
+@lru_cache(maxsize=8)  # an install reads a text 20 times, and the parser reads 2 MB in a second
+def _loaded(text: str) -> Any:
+    import yaml
+
+    return yaml.safe_load(text)
 
 
 @lru_cache(maxsize=8)

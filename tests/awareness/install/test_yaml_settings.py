@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from session_memory.awareness.install.formats import settings_at
 from session_memory.awareness.install.settings_file import SettingsFileError
@@ -178,6 +179,22 @@ def test_hooks_of_an_earlier_install_are_replaced() -> None:
     there = with_hooks(with_hooks(text, old))
     assert there == with_hooks(text)
     assert "/old/" not in there
+
+
+def test_a_text_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    load = yaml.safe_load
+
+    def noted(text: str) -> Any:
+        parsed.append(text)
+        return load(text)
+
+    monkeypatch.setattr(yaml, "safe_load", noted)
+    text = "once: 1\n"
+    there = with_hooks(text)
+    assert with_hooks(there) == there
+    assert without_hooks(there) == text
+    assert sorted(parsed) == sorted({text, there})
 
 
 # as Hermes 0.19 writes it: with comments (some migrations) and without them (`hermes config set`)
