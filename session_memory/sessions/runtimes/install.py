@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from ...common.system.json import as_object
@@ -149,6 +150,15 @@ class Install:
         The result maps their paths in that directory to their texts. An extension is an example.
         The arguments are as in `wanted_hooks`."""
         return {}
+
+    def extension(self, python: str, path: str, exported: str = "default") -> str:
+        """Return a JavaScript file that loads the program's own one at `path`.
+
+        It also names the interpreter for the program's entries. Node reads a path as a part of a
+        URL, in which some characters have a meaning."""
+        module = PurePath(path).as_uri() if set(path) & set("%#?") else path
+        interpreter = f"process.env.SESSION_MEMORY_PYTHON ||= {json.dumps(python)};\n"
+        return f"{interpreter}export {{ {exported} }} from {json.dumps(module)};\n"
 
     def answers(self, event: str) -> bool:
         """Tell whether an event of hooks.json is answered in the runtime."""

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
 from install_machine import MINE, Machine, copy_repository, reads_toml, tree, used_machine
@@ -427,3 +428,15 @@ def test_the_sessions_of_cline_are_below_the_directory_that_its_user_named() -> 
     both = {"HOME": "/home/anna", "CLINE_DIR": "/srv/cline", "CLINE_DATA_DIR": "/srv/data"}
     assert cline.config_dir(both) == "/srv/data"
     assert cline.config_dir({"HOME": "/home/anna"}) == "/home/anna/.cline/data"
+
+
+@pytest.mark.parametrize("character", [" ", "%20", "#", "?", "'", "é"])
+@pytest.mark.parametrize("name", ["cline", "kilo", "omp", "openclaw", "opencode", "pi"])
+def test_an_extension_loads_ours_from_a_directory_of_any_name(name: str, character: str) -> None:
+    app = f"/home/a{character}b/app"
+    files = runtime(name).install.wanted_files('{"hooks": {}}', "python3", app)
+    [text] = [text for path, text in files.items() if path.endswith((".js", ".ts"))]
+    module = json.loads(text.rpartition(" from ")[2].rstrip(";\n"))
+    url = urlsplit(urljoin("file:///home/me/extension.js", module))  # as Node resolves it
+    assert (url.query, url.fragment) == ("", "")
+    assert unquote(url.path).startswith(f"{app}/hooks/")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,12 +34,8 @@ class ClineInstall(Install):
         return [environ.get("CLINE_MCP_SETTINGS_PATH") or usual]
 
     def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
-        """Return a plugin file that loads the program's own.
-
-        It also names the interpreter for the program's entries."""
-        interpreter = f"process.env.SESSION_MEMORY_PYTHON ||= {json.dumps(python)};\n"
-        plugin = f"export {{ default }} from {json.dumps(f'{app}/hooks/cline/index.js')};\n"
-        return {"plugins/session-memory.js": interpreter + plugin}
+        plugin = self.extension(python, f"{app}/hooks/cline/index.js")
+        return {"plugins/session-memory.js": plugin}
 
     def prompt_event(
         self, session_id: str, transcript_path: str, cwd: str, prompt: str

@@ -75,15 +75,11 @@ class OpenClawInstall(Install):
         return {**super().wanted_server(command), "env": {self.runtime.AGENT_VARIABLE: "mcp"}}
 
     def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
-        """Return a plugin that loads the program's own.
-
-        It also names the interpreter for the program's entries."""
-        interpreter = f"process.env.SESSION_MEMORY_PYTHON ||= {json.dumps(python)};\n"
-        plugin = f"export {{ default }} from {json.dumps(f'{app}/hooks/openclaw/index.mjs')};\n"
+        plugin = self.extension(python, f"{app}/hooks/openclaw/index.mjs")
         return {
             f"extensions/{NAME}/openclaw.plugin.json": json.dumps(_PLUGIN, indent=2) + "\n",
             f"extensions/{NAME}/package.json": json.dumps(_PACKAGE, indent=2) + "\n",
-            f"extensions/{NAME}/index.js": interpreter + plugin,
+            f"extensions/{NAME}/index.js": plugin,
         }
 
     def prompt_event(

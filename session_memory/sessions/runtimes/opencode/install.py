@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,12 +33,8 @@ class OpenCodeInstall(Install):
         return {"type": "local", "command": [command, "mcp"], "enabled": True}
 
     def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
-        """Return a plugin file that loads the program's own.
-
-        It also names the interpreter for the program's entries."""
-        interpreter = f"process.env.SESSION_MEMORY_PYTHON ||= {json.dumps(python)};\n"
-        plugin = f"export {{ SessionMemory }} from {json.dumps(f'{app}/{self.PLUGIN}')};\n"
-        return {"plugin/session-memory.js": interpreter + plugin}
+        plugin = self.extension(python, f"{app}/{self.PLUGIN}", "SessionMemory")
+        return {"plugin/session-memory.js": plugin}
 
     def prompt_event(
         self, session_id: str, transcript_path: str, cwd: str, prompt: str

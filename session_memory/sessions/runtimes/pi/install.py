@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -39,13 +38,8 @@ class PiInstall(Install):
         return [source for source in sources if _package_name(source, settings_dir) == plugin]
 
     def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
-        """Return an extension that loads the program's own.
-
-        It also names the interpreter for the program's entries."""
-        interpreter = f"process.env.SESSION_MEMORY_PYTHON ||= {json.dumps(python)};\n"
-        path = json.dumps(f"{app}/hooks/pi/index.ts")
-        extension = f"export {{ default }} from {path};\n"
-        return {"extensions/session-memory.ts": interpreter + extension}
+        extension = self.extension(python, f"{app}/hooks/pi/index.ts")
+        return {"extensions/session-memory.ts": extension}
 
     def prompt_event(
         self, session_id: str, transcript_path: str, cwd: str, prompt: str
