@@ -12,7 +12,13 @@ const MOST_CHARACTERS = 64 * 1024;
 export const MAY_ACT = /git|\b(?:npm|pnpm|yarn|bun|npx|bunx|pip|pip3|pipx|uv|uvx|poetry|conda|cargo|go|gem|bundle|composer|brew|deno|dotnet) /;
 
 /** The text that an entry answers to an event; "" for nothing. */
-export const answerOf = async (entry, event) => textIn(await printedBy(entry, JSON.stringify(event)));
+export const answerOf = async (entry, event) => {
+	try {
+		return textIn(await printedBy(entry, JSON.stringify(event)));
+	} catch {
+		return ""; // no process could be started
+	}
+};
 
 /** What a Python entry prints on an event; "" if it fails or takes too long, and then it is killed with all it started. */
 function printedBy(entry, event) {
