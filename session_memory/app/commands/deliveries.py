@@ -44,11 +44,13 @@ class SessionDelivery(Result):
         """Print it."""
         state, delivered = self.state, self.state.delivered
         terminal.heading(for_people(f"{self.session.name} ({self.session.id})"))
+        if not self.session.runtime.PROMPT_EVENT:
+            title = self.session.runtime.TITLE
+            terminal.line(f"{title} runs no hooks of session-memory, so its agents get no updates.")
+            return
         if delivered is None:
-            terminal.line(
-                "It has got no update yet, because nothing new has happened in other sessions "
-                "since its first prompt."
-            )
+            reason = ", because nothing new has happened in other sessions since its first prompt"
+            terminal.line(f"It has got no update yet{'' if state.waiting else reason}.")
         else:
             when, arrived = age(time.time() - delivered.at), _ARRIVED[delivered.acknowledged]
             terminal.line(f"Delivered {when}, {arrived}{':' if delivered.text else '.'}")

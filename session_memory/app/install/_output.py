@@ -289,7 +289,7 @@ def _show_home(target: Target, plan: HomePlan, terminal: Terminal, *, is_dry_run
             target.kind, "agent"
         )
         terminal.item(label, terminal.short(f"{where}: {'; '.join(parts)}"))
-        if plan.hooks and target.runtime.install.AFTER_INSTALL:
+        if (plan.hooks or plan.extensions) and target.runtime.install.AFTER_INSTALL:
             terminal.note(target.runtime.install.AFTER_INSTALL)
     if plan.switched_off:
         terminal.note(

@@ -69,7 +69,7 @@ MOST_SEARCHED_BYTES = 1024 * 1024  # of a transcript in which a name is searched
 # prompts that try if an agent answers
 _PROBES = ("echo hello", "echo hi", "ping", "test", "testing")
 
-SHORT_ID = 8  # characters of a shortened id
+SHORT_ID = 8  # characters of a shortened id, after a word or date that ends with _
 _UNNAMED = "session "  # before the id of a session without a name
 
 _PLANS = "/.claude/plans/"  # of Claude Code's plan mode
@@ -562,7 +562,10 @@ def _report_of(
     report.since = (until or 0) / 1000
     report.runtime = session.runtime.TITLE if session.runtime else ""
     if may_show:
-        report.short_id, report.goes_on = session_id[:SHORT_ID], _later_request(report)
+        report.short_id, report.goes_on = (
+            session_id[: session_id.find("_") + 1 + SHORT_ID],
+            _later_request(report),
+        )
     return report
 
 

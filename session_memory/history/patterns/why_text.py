@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ...awareness.activity.report import SHORT_ID
 from ...common.errors import SessionMemoryError
 from ...common.system.git import find_worktree, refusal_at
 from ...common.system.git_process import GitUnavailableError
@@ -208,7 +209,8 @@ def _quoted_command(command: str) -> str:
 
 
 def _short_id(session_id: str) -> str:
-    return name_for_people(session_id)[:8]
+    id = name_for_people(session_id)
+    return id[: id.find("_") + 1 + SHORT_ID]
 
 
 def _quoted(text: str) -> str:

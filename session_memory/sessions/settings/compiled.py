@@ -180,7 +180,7 @@ class Settings(Section):
         Kind.ANY_OF,
         TELL,
         "If two sessions work on the same file or branch, tell the agent (tell); also ask "
-        "you\n(Claude Code, Pi) before it edits another session's uncommitted file or changes its worktree "
+        "you\n(Claude Code, omp, Pi) before it edits another session's uncommitted file or changes its worktree "
         "with git (ask);\nor do nothing (off).",
         choices=(TELL, ASK, OFF),
     )

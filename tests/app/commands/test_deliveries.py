@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hooks_scene import PlainUser, told
 from own_process import plain_environment, run_here
-from records import append, exchange, write
+from records import append, atif_exchange, exchange, write
 
 INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Activity]\n"
 
@@ -127,3 +127,19 @@ def test_sessions_that_were_left_out_for_their_age_are_named(
     ]
     listener.config("sessions: {'mend the cart 3': {ignore: true}}\n")
     assert state_of(tmp_path, listener.session_id)["left_out"] == ["mend the cart 4"]
+
+
+def test_an_agent_without_hooks_is_promised_no_update(
+    listener: PlainUser, other: Path, tmp_path: Path
+) -> None:
+    steps = atif_exchange("tidy the shed", "Done.")
+    agent = {"name": "own", "version": "1", "extra": {"cwd": "/srv/agent"}}
+    document = {"schema_version": "ATIF-v1.7", "session_id": "one", "agent": agent, "steps": steps}
+    path = tmp_path / ".atif/one/trajectory.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(document))
+    said = ask(tmp_path, "one").stdout
+    assert "ATIF runs no hooks of session-memory, so its agents get no updates." in said
+    assert "Waiting" not in said
+    said = ask(tmp_path, "tend").stdout
+    assert "It has got no update yet.\nWaiting for its next prompt:\n" in said

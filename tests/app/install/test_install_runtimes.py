@@ -440,3 +440,11 @@ def test_an_extension_loads_ours_from_a_directory_of_any_name(name: str, charact
     url = urlsplit(urljoin("file:///home/me/extension.js", module))  # as Node resolves it
     assert (url.query, url.fragment) == ("", "")
     assert unquote(url.path).startswith(f"{app}/hooks/")
+
+
+def test_the_install_names_openclaw_s_plugin_once_and_the_next_step(bare_machine: Machine) -> None:
+    machine = bare_machine.has_environment().has_program()
+    (machine.home / ".openclaw").mkdir()
+    said = " ".join(machine.install().stdout.split())
+    assert "~/.openclaw: extension session-memory; tools" in said
+    assert "restart a running gateway" in said

@@ -454,3 +454,17 @@ def test_reasons_for_an_agent_are_cut_at_1200_characters():
     )
     reasons = [Reason("a.py", n, n, None, asked) for n in range(20)]
     assert 600 < len(told_to_agent(reasons)) <= 1200
+
+
+@pytest.mark.parametrize(
+    ("id", "shortened"),
+    [
+        ("session_8f3a11b7-4f30-409d", "session_8f3a11b7"),
+        ("20261130_125402_0040b1", "20261130_125402_0"),
+        ("8f3a11b7-4f30-409d", "8f3a11b7"),
+    ],
+)
+def test_a_shortened_id_keeps_more_than_the_word_or_day_that_it_begins_with(work, id, shortened):
+    work.session(id, work.said("Add a discount", id), work.edit(id, "discount = 0.25", "sale.py"))
+    work.write("discount = 0.25\n", "sale.py")
+    assert f"claude-code session {shortened} “" in work.why("sale.py:1")

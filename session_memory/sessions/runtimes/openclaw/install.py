@@ -39,6 +39,7 @@ class OpenClawInstall(Install):
     HAS_COMMENTS = True
     HAS_LAST_COMMAS = True
     COMMAND = "openclaw"
+    AFTER_INSTALL = "OpenClaw loads the plugin when it starts: restart a running gateway."
     CLEAR = "/new"
     RENAME = "/name {name}"
     RESUME = "openclaw agent --local --message 'Go on.' --session-id {id}"
