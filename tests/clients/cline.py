@@ -14,6 +14,8 @@ from clients.others import OtherRuntime
 from clients.terminal import Terminal
 from fakes.loopback import LoopbackServer
 
+from session_memory.sessions.runtimes.cline import RUNTIME as CLINE
+
 PACKAGE = "cline"
 RETURN_SECONDS = 10.0  # after which it counts as lost
 _MODEL = ("-P", "openai-compatible", "-m", "fake-1")
@@ -63,6 +65,13 @@ class Cline(OtherRuntime):
                     pressed = time.monotonic()
                 time.sleep(0.1)
             terminal.wait(lambda: len(self._answers(session)) > before, "an answer")
+
+    def start(self, prompt: str) -> None:
+        """Start a session with a prompt in the terminal, as `handoff --to cline` does."""
+        words = [*self.command, *CLINE.install.START.format(prompt="").split()[1:], *_MODEL, prompt]
+        environment = {**self.environment, "TERM": "xterm-256color"}
+        with closing(Terminal(words, self.project, environment)) as terminal:
+            terminal.wait(lambda: any(prompt in each for each in self.requests()), "the prompt")
 
     def sessions(self) -> list[str]:
         """Return the ids of its sessions, the last written one first."""

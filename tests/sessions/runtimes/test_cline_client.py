@@ -138,3 +138,8 @@ def test_its_model_has_the_tools_and_an_uninstall_gives_the_settings_back(
     theirs = (".session-memory/", ".cline/data/sessions/", ".cline/data/logs/", ".cline/data/db/")
     assert [path for path in mentions(machine.home, *theirs) if ".cline" in str(path)] == []
     assert not (machine.home / ".cline/plugins").exists()
+
+
+def test_the_command_of_a_handoff_starts_a_session_with_the_page(cline: Cline) -> None:
+    cline.start("Please go on with the cart")
+    assert any("Please go on with the cart" in request for request in cline.requests())

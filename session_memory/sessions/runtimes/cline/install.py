@@ -18,6 +18,7 @@ class ClineInstall(Install):
     COMMAND = "cline"
     CLEAR = "/clear"
     RESUME = "cline -i --id {id}"
+    START = "cline -i {prompt}"
 
     def settings_dir(self, environ: Mapping[str, str]) -> str:
         """Return `$CLINE_DIR`, else `~/.cline`."""
