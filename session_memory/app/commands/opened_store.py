@@ -271,9 +271,8 @@ def last_conversation(opened: OpenStore, word: str) -> Conversation | None:
 def _latest_of_runtime(every: list[Conversation], word: str) -> list[Conversation]:
     """Return the conversations of the latest session of the runtime that `word` names."""
     from ...sessions.runtimes.table import all_runtimes
-    from ...sessions.transcripts.sessions import runtime_names
 
-    names = [each.name for each in all_runtimes() if word.casefold() in runtime_names(each)]
+    names = [each.name for each in all_runtimes() if word.casefold() in each.called]
     sessions = (conversation.session_id for conversation in every if conversation.runtime in names)
     latest = next(sessions, None)
     return [conversation for conversation in every if conversation.session_id == latest]

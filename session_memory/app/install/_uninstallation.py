@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ... import NAME
 from ...awareness.install.formats import settings_at
 from ...awareness.install.ledger import HomeRecord, InstallLedger
-from ...awareness.install.plan import extensions_there
+from ...awareness.install.plan import HookPlan
 from ...common.errors import SessionMemoryError
 from ...common.extensions import load_present
 from ...common.system.file_changes import checksum, read_if_there, remove_if_empty
@@ -311,7 +311,7 @@ def _our_skills(target: Target) -> dict[str, str]:
 def _our_extensions(target: Target) -> dict[str, str]:
     """Return our extensions in a runtime's home, with the checksums."""
     names = home_changes.extension_names(target) if target.kind == "runtime" else ()
-    there = extensions_there(target.settings_dir, names)
+    there = HookPlan.extensions_there(target.settings_dir, names)
     return {path: checksum(content) for path, content in there.items()}
 
 

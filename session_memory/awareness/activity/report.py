@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...common.system.files import Opened, os
-from ...common.text.format import counted, shorten, shorten_both
+from ...common.text.format import counted, shorten, shorten_both, shortened_id
 from ...common.text.paths import relative, resolved
 from ...common.text.sanitize import for_people
 from ...sessions.transcripts.entries import FROM_AGENTS, NOTHING, Entry, Session, ToolUse
@@ -69,7 +69,6 @@ MOST_SEARCHED_BYTES = 1024 * 1024  # of a transcript in which a name is searched
 # prompts that try if an agent answers
 _PROBES = ("echo hello", "echo hi", "ping", "test", "testing")
 
-SHORT_ID = 8  # characters of a shortened id, after a word or date that ends with _
 _UNNAMED = "session "  # before the id of a session without a name
 
 _PLANS = "/.claude/plans/"  # of Claude Code's plan mode
@@ -562,10 +561,7 @@ def _report_of(
     report.since = (until or 0) / 1000
     report.runtime = session.runtime.TITLE if session.runtime else ""
     if may_show:
-        report.short_id, report.goes_on = (
-            session_id[: session_id.find("_") + 1 + SHORT_ID],
-            _later_request(report),
-        )
+        report.short_id, report.goes_on = shortened_id(session_id), _later_request(report)
     return report
 
 

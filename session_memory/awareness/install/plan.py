@@ -115,7 +115,7 @@ class HookPlan:
 
         Raises SessionMemoryError if a file is somebody else's, CannotWriteError."""
         texts = made_from.files_for(install)
-        ours = known.keys() | extensions_there(directory, texts).keys()
+        ours = known.keys() | self.extensions_there(directory, texts).keys()
         for name, text in texts.items():
             path = Path(directory, name)
             if str(path) not in ours and read_if_there(path) not in (None, text.encode()):
@@ -208,19 +208,19 @@ class HookPlan:
             f"{path} has changed since it was installed; your version is kept as {aside.name}"
         )
 
+    @staticmethod
+    def extensions_there(directory: str, names: Iterable[str]) -> dict[str, bytes]:
+        """Return the files of our extensions among the `names` in a directory, with their contents.
 
-def extensions_there(directory: str, names: Iterable[str]) -> dict[str, bytes]:
-    """Return the files of our extensions among the `names` in a directory, with their contents.
-
-    Raises CannotWriteError."""
-    paths = [Path(directory, name) for name in names]
-    there = {path: content for path in paths if (content := read_if_there(path)) is not None}
-    folders = {
-        path.parent
-        for path, content in there.items()
-        if any(mark in content for mark in _OF_EXTENSIONS)
-    }
-    return {str(path): content for path, content in there.items() if path.parent in folders}
+        Raises CannotWriteError."""
+        paths = [Path(directory, name) for name in names]
+        there = {path: content for path in paths if (content := read_if_there(path)) is not None}
+        folders = {
+            path.parent
+            for path, content in there.items()
+            if any(mark in content for mark in _OF_EXTENSIONS)
+        }
+        return {str(path): content for path, content in there.items() if path.parent in folders}
 
 
 def _naming_home(hook: Hook, below: str, fail_open: str) -> Hook:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 ELLIPSIS = "…"
 THEN = " → "  # between the first and the later one of two texts
 _MOST_DIGITS = 400  # of a number: more than any that is stored
+_ID_CHARACTERS = 8
 _WORD_SEARCH = 16  # how far back a cut looks for a space; a longer word is cut
 
 
@@ -34,6 +35,11 @@ def shorten(text: str, limit: int) -> str:
     while cut > 0 and not _may_cut(text, cut):
         cut -= 1
     return text[:cut].rstrip() + ELLIPSIS
+
+
+def shortened_id(id: str) -> str:
+    """Return the first eight characters of a session's id, after a word or date that ends with _."""
+    return id[: id.find("_") + 1 + _ID_CHARACTERS]
 
 
 def shorten_both(

@@ -11,7 +11,8 @@ from ...common.errors import SessionMemoryError, described
 from ...common.system.sqlite import CorruptDatabaseError
 from ...common.system.terminal import byte_size
 from ...common.text.format import counted
-from ...sessions.runtimes.backup import DAY_SECONDS, Backup
+from ...sessions.runtimes.backup import DAY_SECONDS
+from ...sessions.runtimes.base import Runtime
 from ...sessions.settings.compiled import Settings
 from ..store.location import StoreLocation
 from .pack import FORMS, NONE, open_if_there, pack_path
@@ -62,7 +63,7 @@ def deletions(
         deletion = runtime.backup.deletion(config_dir, known)
         if deletion.days is None and not deletion.traps:
             continue
-        times = list(_times_of_last_use(runtime.backup, config_dir, by_path))
+        times = list(_times_of_last_use(runtime, config_dir, by_path))
         if times and deletion.days is not None:
             until = now - (deletion.days - SOON_DAYS) * DAY_SECONDS
             soon = sum(deleted_at < until for deleted_at in times)
@@ -76,10 +77,10 @@ def deletions(
 
 
 def _times_of_last_use(
-    backup: Backup, config_dir: str, statuses: Mapping[str, os.stat_result]
+    runtime: Runtime, config_dir: str, statuses: Mapping[str, os.stat_result]
 ) -> Iterator[float]:
-    # another rule needs more than the status
-    known = statuses if type(backup).last_used is Backup.last_used else {}
+    backup = runtime.backup
+    known = statuses if backup.is_used_when_written else {}
     for path in backup.transcripts(config_dir):
         if path in known:
             yield known[path].st_mtime

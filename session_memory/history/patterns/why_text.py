@@ -7,12 +7,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ...awareness.activity.report import SHORT_ID
 from ...common.errors import SessionMemoryError
 from ...common.system.git import find_worktree, refusal_at
 from ...common.system.git_process import GitUnavailableError
 from ...common.system.terminal import called_as
-from ...common.text.format import counted, one_line, shorten
+from ...common.text.format import counted, one_line, shorten, shortened_id
 from ...common.text.sanitize import for_prompt, name_for_people
 from ...common.text.timestamps import local_time
 from ..git.commits import Repository
@@ -209,8 +208,7 @@ def _quoted_command(command: str) -> str:
 
 
 def _short_id(session_id: str) -> str:
-    id = name_for_people(session_id)
-    return id[: id.find("_") + 1 + SHORT_ID]
+    return shortened_id(name_for_people(session_id))
 
 
 def _quoted(text: str) -> str:

@@ -99,6 +99,11 @@ class Backup:
         """Return when the runtime deletes sessions that were started in `directories`."""
         return Deletion(None)
 
+    @property
+    def is_used_when_written(self) -> bool:
+        """Check if `last_used` is the time of a transcript's last change."""
+        return type(self).last_used is Backup.last_used
+
     def last_used(self, path: str) -> float:
         """Return the time from which the runtime counts a transcript's age, in seconds since 1970.
 

@@ -266,6 +266,11 @@ class Runtime:
         A project is one folder, and `folders`."""
         return self._sessions(config_dir, "", scope, folders)
 
+    @property
+    def called(self) -> tuple[str, ...]:
+        """Return the words by which a person may name the runtime, in small letters."""
+        return self.name, self.TITLE.casefold(), self.PROGRAM
+
     def session_id_of(self, path: str) -> str:
         """Return the id of the session whose transcript is at `path`."""
         return path_text(path.rpartition("/")[2].removesuffix(".jsonl"))

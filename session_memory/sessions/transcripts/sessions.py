@@ -429,11 +429,6 @@ def choose(sessions: list[FoundSession], name: str) -> FoundSession:
     raise UnknownSessionError(f"no session is called {name!r}; {there_are}:", "\n".join(names))
 
 
-def runtime_names(runtime: Runtime) -> tuple[str, ...]:
-    """Return the words by which a person may name a runtime, in small letters."""
-    return runtime.name, runtime.TITLE.casefold(), runtime.PROGRAM
-
-
 def _fitting(sessions: list[FoundSession], name: str) -> list[FoundSession]:
     """Return the sessions that match `name` in the best way that any of them does."""
     wanted = name.casefold()
@@ -448,7 +443,7 @@ def _fitting(sessions: list[FoundSession], name: str) -> list[FoundSession]:
         if session.name.casefold().startswith(wanted) or session.id.startswith(wanted)
     ]
     titled = [session for session in sessions if has_words(session.name, name)]
-    runs_on = [session for session in sessions if wanted in runtime_names(session.runtime)]
+    runs_on = [session for session in sessions if wanted in session.runtime.called]
     return exact or begun or titled or runs_on[:1]
 
 
