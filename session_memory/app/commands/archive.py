@@ -11,7 +11,7 @@ from typing import Any
 
 from ...common.errors import SessionMemoryError
 from ...common.system.terminal import Result, Terminal
-from ...common.text.format import counted
+from ...common.text.format import counted, shortened_id
 from ...history.archives.list import KnownArchives, is_private_path, settle
 from ...history.archives.writer import ArchiveSource, archive_transcript
 from ...sessions.settings.privacy import Privacy
@@ -69,7 +69,7 @@ def archive_sessions(ids: Collection[str], home: str | None) -> None:
     outcomes = _archive_all(chosen, Terminal(os.environ, is_json=True))
     problems = [outcome.problem for outcome in outcomes if outcome.problem]
     gone = sorted(set(ids) - {session.id for session in chosen})
-    problems += [f"session {id[:8]}: its transcript is gone" for id in gone]
+    problems += [f"session {shortened_id(id)}: its transcript is gone" for id in gone]
     if problems:
         hint = "the store still has its messages: export the session instead" if gone else ""
         raise SessionMemoryError("; ".join(problems), hint)

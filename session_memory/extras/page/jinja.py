@@ -29,7 +29,7 @@ from pygments.util import ClassNotFound
 from ... import extension_points
 from ...app.labels import project_of
 from ...common.system.terminal import byte_size
-from ...common.text.format import counted
+from ...common.text.format import counted, shortened_id
 from ...common.text.timestamps import age, iso_time, local_time
 from ._access import Access
 from ._diffs import FOLDED_CHARACTERS, Diff, DiffLine
@@ -75,6 +75,7 @@ def environment() -> Environment:
         time=local_time,
         number=_number,
         short=_short,
+        short_id=shortened_id,
         bytes=byte_size,
         markdown=_markdown,
         code=_code,

@@ -63,6 +63,14 @@ def test_what_one_chooses_limits_it(user: StoreUser) -> None:
         } == found
 
 
+def test_the_session_that_a_search_is_limited_to_is_named_by_what_tells_it_apart(
+    user: StoreUser,
+) -> None:
+    with ServedPage(user) as page:
+        for id, shown in (("0123456789ab", "01234567"), ("session_0123456789", "session_01234567")):
+            assert f"only session {shown} <" in page.view(f"/search?q=cherry&session={id}").text
+
+
 def test_a_hit_shows_its_words_and_what_was_said_around_it(user: StoreUser) -> None:
     with ServedPage(user) as page:
         text = page.view("/search?q=blossom").text
