@@ -189,7 +189,9 @@ def test_an_old_session_that_edits_a_file_at_hand_collides(
     file = tmp_path / "app.py"
     file.write_text("1\n")
     mine = {"type": "tool_use", "id": "toolu_1", "name": "Edit", "input": {"file_path": str(file)}}
-    append(crowd.own, assistant(mine), user([{"tool_use_id": "toolu_1", "type": "tool_result"}]))
+    done = {"tool_use_id": "toolu_1", "type": "tool_result"}
+    before = time.time() - 1  # a file's time may be a tick of the clock too early
+    append(crowd.own, assistant(mine, at=before), user([done], at=before))
     assert crowd.user.run() == b""
     path = crowd.old[0]
     crowd.hook(path, prompt="resumed")
