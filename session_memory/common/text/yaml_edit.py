@@ -220,7 +220,7 @@ class _Document:
         return not self._has_marks or self._text[: self._content_end(key)].endswith(_MARK)
 
 
-@lru_cache(maxsize=8)  # an install reads a text 20 times, and the parser reads 2 MB in a second
+@lru_cache(maxsize=8)  # an install reads a text many times, and the parser reads 2 MB in a second
 def _loaded(text: str) -> Any:
     import yaml
 
@@ -232,9 +232,10 @@ def _composed(text: str) -> Node | None:
     import yaml
 
     try:
-        return yaml.compose(text, yaml.SafeLoader)
+        node: Node | None = yaml.compose(text, yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError) as error:
         raise StrictJsonError(str(error), text, 0) from None
+    return node
 
 
 def _is_flow(node: Node | None) -> bool:
