@@ -11,6 +11,18 @@ const MOST_CHARACTERS = 64 * 1024;
 // Commands that may run git or a package manager, as `may_act` in session_memory/common/text/acting_commands.py.
 export const MAY_ACT = /git|\b(?:npm|pnpm|yarn|bun|npx|bunx|pip|pip3|pipx|uv|uvx|poetry|conda|cargo|go|gem|bundle|composer|brew|deno|dotnet) /;
 
+/** The same hook, which never throws. */
+export const quiet = (hook) => async (...given) => {
+	try {
+		return await hook(...given);
+	} catch {
+		return undefined; // nothing is told
+	}
+};
+
+/** The same hooks, none of which ever throws. */
+export const guarded = (hooks) => Object.fromEntries(Object.entries(hooks).map(([name, hook]) => [name, quiet(hook)]));
+
 /** The text that an entry answers to an event; "" for nothing. */
 export const answerOf = async (entry, event) => {
 	try {

@@ -15,6 +15,7 @@ from hooks_scene import run, told
 from opencode_scene import OpenCodeDatabase
 from records import (
     append,
+    assistant,
     codex_exchange,
     codex_item,
     codex_line,
@@ -32,6 +33,7 @@ from records import (
     lines,
     new_id,
     qwen_exchange,
+    user,
     write,
 )
 
@@ -159,6 +161,16 @@ class Person:
     def claude_session(self, directory: Path, question: str) -> Path:
         path = self.root / ".claude" / "projects" / encode_cwd(str(directory)) / f"{new_id()}.jsonl"
         return write(path, *exchange(question, "Done.", cwd=str(directory)))
+
+    def claude_edits(self) -> None:
+        """A session of Claude Code changes the file that other sessions have read."""
+        path, cwd = self.claude_session(self.app, "mend it"), str(self.app)
+        given = {"file_path": self.edited, "old_string": "1", "new_string": "2"}
+        call = {"type": "tool_use", "id": "e1", "name": "Edit", "input": given}
+        append(path, assistant(call, cwd=cwd))
+        Path(self.edited).write_text("2\n")
+        result = {"tool_use_id": "e1", "type": "tool_result", "content": "Done."}
+        append(path, user([result], cwd=cwd))
 
     def codex_session(
         self, directory: Path, question: str, *, session_id: str = "", parent: str = ""

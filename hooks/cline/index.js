@@ -1,6 +1,6 @@
 // The plugin of Cline: hands events to the Python entries beside it. Their answer follows the prompt, or is the reason why a call is
 // not run. Whatever goes wrong, it answers nothing: Cline ends a turn if a plugin throws or takes more than 3 seconds.
-import { MAY_ACT, answerOf } from "../entries.mjs";
+import { MAY_ACT, answerOf, guarded } from "../entries.mjs";
 
 // The tools whose calls the hook is asked about, with the input that says what they do.
 const CALLS = { editor: "path", apply_patch: "input", run_commands: "commands" };
@@ -53,16 +53,4 @@ function startOf(snapshot) {
 function typedIn(message) {
 	const texts = (message?.content ?? []).filter((part) => part.type === "text").map((part) => part.text);
 	return texts.join("\n\n").replace(/^<user_input[^>]*>([\s\S]*)<\/user_input>\s*$/, "$1");
-}
-
-/** The same hooks, none of which ever throws. */
-function guarded(hooks) {
-	const quiet = (hook) => async (given) => {
-		try {
-			return await hook(given);
-		} catch {
-			return undefined; // nothing is told
-		}
-	};
-	return Object.fromEntries(Object.entries(hooks).map(([name, hook]) => [name, quiet(hook)]));
 }

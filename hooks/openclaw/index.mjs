@@ -1,6 +1,6 @@
 // The plugin of OpenClaw: hands events to the Python entries, and puts their answer behind the prompt, or behind what a tool
 // printed. Whatever goes wrong, it answers nothing, and in time: OpenClaw does not run a call if a handler throws or takes 15 s.
-import { MAY_ACT, answerOf } from "../entries.mjs";
+import { MAY_ACT, answerOf, quiet } from "../entries.mjs";
 
 // The tools whose calls the hook is asked about, with the argument that says what they do.
 const CALLS = { edit: "path", write: "path", apply_patch: "input", exec: "command" };
@@ -18,15 +18,6 @@ const told = new Map(); // what goes with the results of calls, by their session
 const tell = (entry, name, sessionId, fields) => {
 	const cwd = directories.get(sessionId);
 	return cwd ? answerOf(entry, { hook_event_name: name, runtime: "openclaw", session_id: sessionId, cwd, ...fields }) : "";
-};
-
-/** The same hook, which never throws. */
-const quiet = (hook) => async (...given) => {
-	try {
-		return await hook(...given);
-	} catch {
-		return undefined; // nothing is told
-	}
 };
 
 export default {

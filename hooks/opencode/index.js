@@ -1,7 +1,7 @@
 // The plugin of OpenCode and its forks: hands events to the Python entries beside it, and puts their answer behind the prompt,
 // or behind what a tool printed. Whatever goes wrong, it answers nothing: OpenCode has no deadline for a plugin, and ends a run
 // at a throw.
-import { MAY_ACT, answerOf } from "../entries.mjs";
+import { MAY_ACT, answerOf, guarded } from "../entries.mjs";
 
 // The tools whose calls the hook is asked about, with the argument that says what they do.
 const CALLS = { edit: "filePath", write: "filePath", apply_patch: "patchText", bash: "command" };
@@ -67,15 +67,3 @@ export const pluginOf = (runtime) => async ({ directory }) => {
 const isInKilo = process.env.KILO_PID === String(process.pid);
 
 export const SessionMemory = pluginOf(isInKilo ? "kilo" : "opencode");
-
-/** The same hooks, none of which ever throws. */
-function guarded(hooks) {
-	const quiet = (hook) => async (...given) => {
-		try {
-			await hook(...given);
-		} catch {
-			// nothing is told
-		}
-	};
-	return Object.fromEntries(Object.entries(hooks).map(([name, hook]) => [name, quiet(hook)]));
-}

@@ -14,8 +14,6 @@ import pytest
 from cline_scene import ClineSession
 from hooks_scene import run
 from install_machine import REPOSITORY
-from records import append, assistant
-from records import user as said_by_user
 from runtimes_scene import Person
 
 from session_memory.sessions.runtimes.base import REFUSED
@@ -64,15 +62,6 @@ class ClineUser:
         at, given = time.time() - 600, {"files": [{"path": self.person.edited}]}
         self.session.call("read_files", given, at, at)
 
-    def claude_edits(self) -> None:
-        path = self.person.claude_session(self.person.app, "mend it")
-        given = {"file_path": self.person.edited, "old_string": "1", "new_string": "2"}
-        call = {"type": "tool_use", "id": "e1", "name": "Edit", "input": given}
-        append(path, assistant(call, cwd=self.cwd))
-        Path(self.person.edited).write_text("2\n")
-        result = {"tool_use_id": "e1", "type": "tool_result", "content": "Done."}
-        append(path, said_by_user([result], cwd=self.cwd))
-
 
 @pytest.fixture
 def user(tmp_path: Path) -> ClineUser:
@@ -101,7 +90,7 @@ def test_an_update_is_told_again_if_the_document_lacks_it(user: ClineUser) -> No
 def test_an_edit_of_a_file_that_another_session_edited_is_refused_once(user: ClineUser) -> None:
     user.asks("begin")
     user.has_read()
-    user.claude_edits()
+    user.person.claude_edits()
     reason = user.edits()
     assert reason.startswith(INTRODUCTION)
     assert reason.endswith(REFUSED)
@@ -128,7 +117,7 @@ def test_a_refused_edit_is_no_edit_and_no_failure_of_the_agents(user: ClineUser)
 def test_a_sub_agent_hears_at_its_start_of_the_files_in_its_task(user: ClineUser) -> None:
     user.asks("begin")
     user.has_read()
-    user.claude_edits()
+    user.person.claude_edits()
     told = user.hook(
         "user_prompt_submit",
         "beforeRun",
@@ -197,7 +186,7 @@ def test_the_plugin_adds_an_update_and_refuses_an_edit_once(user: ClineUser) -> 
     assert called is None
     user.session.exchange("begin", "Yes.")
     user.has_read()
-    user.claude_edits()
+    user.person.claude_edits()
     [refused, again] = asked_of_plugin(user, edit, edit)
     assert refused["skip"] is True
     assert refused["reason"].endswith(REFUSED)

@@ -13,7 +13,6 @@ from git_scene import git
 from hooks_scene import run
 from records import (
     append,
-    assistant,
     droid_exchange,
     droid_hook,
     droid_message,
@@ -22,7 +21,6 @@ from records import (
     new_id,
     write,
 )
-from records import user as said_by_user
 from runtimes_scene import Person
 
 from session_memory.sessions.runtimes.droid import RUNTIME
@@ -88,15 +86,6 @@ class DroidUser:
         append(path, droid_message("assistant", {**call, "input": given}, at=at))
         append(path, droid_message("user", result, at=at))
 
-    def claude_edits(self) -> None:
-        path = self.person.claude_session(self.person.app, "mend it")
-        given = {"file_path": self.person.edited, "old_string": "1", "new_string": "2"}
-        call = {"type": "tool_use", "id": "e1", "name": "Edit", "input": given}
-        append(path, assistant(call, cwd=self.cwd))
-        Path(self.person.edited).write_text("2\n")
-        result = {"tool_use_id": "e1", "type": "tool_result", "content": "Done."}
-        append(path, said_by_user([result], cwd=self.cwd))
-
 
 @pytest.fixture
 def user(tmp_path: Path) -> DroidUser:
@@ -155,7 +144,7 @@ def test_an_edit_is_refused_once_with_what_another_session_did_to_the_file(
 ) -> None:
     id = user.begins(*droid_exchange("look", "yes", at=time.time() - 600))
     user.has_read(id)
-    user.claude_edits()
+    user.person.claude_edits()
     reason = user.calls(id, "Edit", file_path=user.person.edited, old_str="1", new_str="3")
     assert '! src/app.py: edited just now by "mend it" (Claude Code), after you read it' in reason
     assert reason.endswith("\nThe call was not run. It is run if it comes again.")
@@ -166,7 +155,7 @@ def test_an_edit_is_refused_once_with_what_another_session_did_to_the_file(
 def test_a_patch_is_refused_for_any_of_its_files(user: DroidUser) -> None:
     id = user.begins(*droid_exchange("look", "yes", at=time.time() - 600))
     user.has_read(id)
-    user.claude_edits()
+    user.person.claude_edits()
     patch = f"*** Begin Patch\n*** Add File: new.py\n+1\n*** Update File: {user.person.edited}\n"
     assert "! src/app.py: edited" in user.calls(id, "ApplyPatch", input=f"{patch}@@\n-1\n+3\n")
 
@@ -181,7 +170,7 @@ def test_a_git_command_is_refused_once_if_the_settings_ask_and_is_run_otherwise(
     # git's times are whole seconds
     log.write_text(re.sub(r"> \d+ ", f"> {int(time.time()) - 3600} ", log.read_text()))
     id = user.begins(*droid_exchange("look", "yes", at=time.time() - 600))
-    user.claude_edits()
+    user.person.claude_edits()
     command = "git checkout -- ."
     assert user.calls(id, "Execute", command=command) == ""
     user.person.rules("collisions: ask\n")

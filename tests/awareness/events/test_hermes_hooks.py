@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from hermes_scene import HermesDatabase
 from hooks_scene import run
-from records import append, assistant, new_id
-from records import user as said_by_user
+from records import new_id
 from runtimes_scene import Person
 
 from session_memory.sessions.runtimes.hermes import RUNTIME
@@ -65,15 +64,6 @@ class HermesUser:
         self.database.exchange(session, "look at it", "Yes.", at=at)
         self.database.call(session, "read_file", {"path": self.person.edited}, at, at)
         return session
-
-    def claude_edits(self) -> None:
-        path = self.person.claude_session(self.person.app, "mend it")
-        given = {"file_path": self.person.edited, "old_string": "1", "new_string": "2"}
-        call = {"type": "tool_use", "id": "e1", "name": "Edit", "input": given}
-        append(path, assistant(call, cwd=self.cwd))
-        Path(self.person.edited).write_text("2\n")
-        result = {"tool_use_id": "e1", "type": "tool_result", "content": "Done."}
-        append(path, said_by_user([result], cwd=self.cwd))
 
 
 @pytest.fixture
@@ -134,7 +124,7 @@ def test_a_sub_agent_is_told_nothing(user: HermesUser) -> None:
 )
 def test_a_call_is_refused_once_with_its_collision(user: HermesUser, tool: str, key: str) -> None:
     session = user.has_read()
-    user.claude_edits()
+    user.person.claude_edits()
     target = {
         "path": user.person.edited,
         "patch": f"*** Begin Patch\n*** Update File: {user.person.edited}\n@@\n-1\n+3\n*** End Patch",

@@ -11,7 +11,6 @@ import pytest
 from hooks_scene import run
 from records import (
     append,
-    assistant,
     kimi_event,
     kimi_exchange,
     kimi_start,
@@ -19,7 +18,6 @@ from records import (
     new_id,
     write,
 )
-from records import user as said_by_user
 from runtimes_scene import Person
 
 from session_memory.common.system.files import Opened
@@ -79,15 +77,6 @@ class KimiUser:
         call = {"toolCallId": "c1", "name": "Read", "args": {"path": self.person.edited}}
         append(path, kimi_event("tool.call", at=at, **call))
         append(path, kimi_event("tool.result", at=at, toolCallId="c1", result={"output": "1"}))
-
-    def claude_edits(self) -> None:
-        path = self.person.claude_session(self.person.app, "mend it")
-        given = {"file_path": self.person.edited, "old_string": "1", "new_string": "2"}
-        call = {"type": "tool_use", "id": "e1", "name": "Edit", "input": given}
-        append(path, assistant(call, cwd=self.cwd))
-        Path(self.person.edited).write_text("2\n")
-        result = {"tool_use_id": "e1", "type": "tool_result", "content": "Done."}
-        append(path, said_by_user([result], cwd=self.cwd))
 
 
 @pytest.fixture
@@ -165,7 +154,7 @@ def test_an_edit_is_refused_once_with_what_another_session_did_to_the_file(
 ) -> None:
     id = user.begins(*kimi_exchange("look", "yes", at=time.time() - 600))
     user.has_read(id)
-    user.claude_edits()
+    user.person.claude_edits()
     edit = {"path": user.person.edited, "old_string": "1", "new_string": "3"}
     given = {"toolCallId": "e9", "name": "Edit", "args": edit}
     append(user.person.kimi_file(id), kimi_event("tool.call", **given))  # before it runs

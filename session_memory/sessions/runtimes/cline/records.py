@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from ..atif import records as atif
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 SESSION = "cline_session"
 
 
