@@ -51,7 +51,7 @@ _ENTRIES = MESSAGES | CALLS  # with and without text
 OWNER_BYTES = 16 * 1024 * 1024  # of a transcript, searched for the record that a title belongs to
 # the same limit at a prompt: it takes .4 x a bare start for two files of 100 MB
 BRIEF_OWNER_BYTES = 1024 * 1024
-_MOST_MISSES = 2  # one takes half of the time of finding all values
+_FEW_TITLES = 2  # they are searched for one by one
 FIRST_PROMPT_RANK = 0  # the rank of a first prompt as a title; all other titles rank higher
 USER_RANK = 3  # the rank of a title that the user gave; other titles summarize the session
 
@@ -67,28 +67,36 @@ class TitleOwner:
         self._found: dict[bytes, bool] = {}
         self._values: dict[tuple[bytes, int], set[bytes]] = {}  # by the key and their length
 
-    def has(self, session_id: str = "", within: bytes = b"") -> bool:
+    def has(
+        self, session_id: str = "", within: bytes = b"", *, is_one_of_many: bool = False
+    ) -> bool:
         """Return whether this transcript owns a title with this session id and these bytes.
 
         The bytes must be in the transcript. A file whose name is not an id, such as a copy, owns
-        every session's titles."""
+        every session's titles. For `is_one_of_many`, all bytes like these are found at once."""
         if session_id not in ("", self._session_id) and is_id(self._session_id):
             return False
         if within and within not in self._found:
             # as another program writes it
             is_spaced = b'": ' in read_at(self._descriptor, 0, FIRST_BYTES)
             separator = b'": "' if is_spaced else b'":"'
-            self._found[within] = self._holds(within.replace(b'":"', separator), separator)
+            wanted = within.replace(b'":"', separator)
+            is_one_of_many = is_one_of_many or False in self._found.values()
+            self._found[within] = (
+                self._has_value(wanted, separator)
+                if is_one_of_many
+                else holds_bytes(self._descriptor, wanted, self._searched)
+            )
         return self._found.get(within, True)
 
-    def _holds(self, wanted: bytes, separator: bytes) -> bool:
-        """Search for a key with its value; after two that are missing, for all values of the key.
+    def _has_value(self, wanted: bytes, separator: bytes) -> bool:
+        """Search for all values of a key, and return whether the wanted one is among them.
 
-        A transcript that continues others may begin with many of their titles."""
+        It takes as long as three searches for one. A transcript that continues others may begin
+        with many of their titles."""
         key, quote, value = wanted.partition(separator)
         mark, kind = key + quote, (key, len(value))
-        misses = [*self._found.values()].count(False)
-        if misses < _MOST_MISSES or not quote or mark in value:
+        if not quote or mark in value:
             return holds_bytes(self._descriptor, wanted, self._searched)
         if kind not in self._values:
             self._values[kind] = self._values_after(mark, len(value))
@@ -137,7 +145,16 @@ class TranscriptReader:
         self._owner = owner
         self._of_sub_agents = of_sub_agents
         self._branch = runtime.records.open_transcript(first_line)
-        self.title: Title = self._branch.title if self._branch is not None else NO_TITLE
+        rank, text = self._branch.title if self._branch is not None else NO_TITLE
+        self._title = (rank, 0), text  # 0, or the number of the title that was noted
+        self._noted = 0
+        self._candidates: list[tuple[tuple[int, int], FoundTitle]] = []
+
+    @property
+    def title(self) -> Title:
+        self._settle_title()
+        (rank, _), text = self._title
+        return rank, text
 
     @property
     def is_of_subagent(self) -> bool:
@@ -161,11 +178,12 @@ class TranscriptReader:
             for record in reversed(self.records(line)):
                 for event in reversed(meaning.events(record, offset, wanted)):
                     if isinstance(event, FoundTitle):
-                        self._take_title(event, event.rank > self.title[0])
+                        self._note_title(event, -1)
                     elif isinstance(event, Entry) and counts:
                         if branch is not None:
                             branch.complete(event)
                         yield event
+        self._settle_title()
 
     def from_end(self, descriptor: int, limit: int | None = None) -> Iterator[Entry]:
         """Yield the entries of a transcript from the last to the first, within its last `limit`
@@ -208,11 +226,12 @@ class TranscriptReader:
                             branch.complete(event)
                         yield event
                     elif isinstance(event, FoundTitle):
-                        self._take_title(event, event.rank >= self.title[0])
+                        self._note_title(event, 1)
                     elif isinstance(event, Compaction) or (
                         isinstance(event, CallResult) and offset not in left_out
                     ):
                         yield event
+        self._settle_title()
 
     def _wanted(self, *, with_tools: bool, with_results: bool) -> Wanted:
         """Return the kinds of events to yield."""
@@ -257,14 +276,38 @@ class TranscriptReader:
             for record in self.records(line) if any([mark in line for mark in marks]) else ():
                 for event in meaning.events(record, 0, MESSAGES):
                     if isinstance(event, FoundTitle):
-                        self._take_title(event, event.rank >= self.title[0])
+                        self._note_title(event, 1)
+        self._settle_title()
 
-    def _take_title(self, title: FoundTitle, is_better: bool) -> None:
-        """Keep a title that is better than the one before, if this transcript owns it."""
-        if is_better and (title.session_id or title.within):
-            is_better = self._owner is not None and self._owner.has(title.session_id, title.within)
-        if is_better:
-            self.title = title.rank, title.text
+    def _note_title(self, title: FoundTitle, step: int) -> None:
+        """Note a title that is better than those before, if this transcript may own it.
+
+        `step` is 1 forward and -1 backward, so of equal titles the last in the file is the best."""
+        self._noted += 1
+        place = title.rank, step * self._noted
+        is_named = bool(title.session_id or title.within)
+        if place < self._title[0] or (
+            is_named and (self._owner is None or not self._owner.has(title.session_id))
+        ):
+            return
+        if title.within:
+            self._candidates.append((place, title))
+        else:
+            self._title = place, title.text
+
+    def _settle_title(self) -> None:
+        """Take the best noted title that the transcript owns.
+
+        Each search for a title's record reads the file, so the others are not searched for."""
+        is_many = len(self._candidates) > _FEW_TITLES
+        for place, title in sorted(self._candidates, reverse=True) if self._candidates else ():
+            if place < self._title[0]:
+                break
+            if self._owner is not None and self._owner.has(
+                within=title.within, is_one_of_many=is_many
+            ):
+                self._title = place, title.text
+        self._candidates.clear()
 
     def records(self, line: bytes) -> list[Record]:
         """Return the records of a line, several if line feeds are missing.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import time
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,7 @@ from records import PiSession, assistant, exchange, line, lines, tool_result, us
 
 from bench.corpus import Author, texts_of, write_session
 from session_memory.common.system.json import decode_line
-from session_memory.sessions.runtimes.records import CALLS, MESSAGES
+from session_memory.sessions.runtimes.records import CALLS, MESSAGES, NO_TITLE
 from session_memory.sessions.runtimes.table import runtime as runtime_of
 from session_memory.sessions.transcripts import lines as lines_of_files
 from session_memory.sessions.transcripts import reader
@@ -293,19 +295,94 @@ def test_many_titles_have_the_same_owner_as_each_alone(
         assert alone == [False] * 4 + [True, at + 1 < searched, False, False, True, False]
 
 
-def test_many_foreign_titles_are_looked_up_in_few_passes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "t.jsonl"
-    path.write_bytes(lines(*exchange("one?", "two")) + b"x" * 3 * 1024 * 1024)
-    reads: list[int] = []
+def summary(title: str, leaf: str) -> dict[str, Any]:
+    return {"type": "summary", "summary": title, "leafUuid": leaf}
+
+
+def searches(titles: list[dict[str, Any]], path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Return how often a transcript with these titles is searched to its end for their records."""
+    path.write_bytes(lines(*exchange("one?", "two"), *titles) + b"x" * 3 * 1024 * 1024)
+    ends: list[int] = []
     read_at = lines_of_files.read_at
     for module in (lines_of_files, reader):
         monkeypatch.setattr(
-            module, "read_at", lambda *range: reads.append(range[2]) or read_at(*range)
+            module, "read_at", lambda *range: ends.append(range[2]) or read_at(*range)
         )
     with path.open("rb") as file:
         owner = TitleOwner("", file.fileno())
-        for number in range(40):
-            assert not owner.has(within=b'"uuid":"%036x"' % number)
-    assert reads.count(max(reads)) == 3
+        transcript = TranscriptReader(CLAUDE, first_line(file.fileno()), owner=owner)
+        assert len([*transcript.conversation(file.fileno())]) == 2
+    assert transcript.title == NO_TITLE
+    return ends.count(max(ends))
+
+
+@pytest.mark.parametrize(("titles", "passes"), [(1, 1), (2, 2), (40, 1)])
+def test_many_foreign_titles_are_looked_up_in_one_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, titles: int, passes: int
+) -> None:
+    foreign = [summary("Other", f"{number:036x}") for number in range(titles)]
+    assert searches(foreign, tmp_path / "t.jsonl", monkeypatch) == passes
+
+
+def test_only_the_best_title_is_searched_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    foreign = [summary("Other", f"{number:036x}") for number in range(40)]
+    path = tmp_path / "t.jsonl"
+    own = {"type": "custom-title", "customTitle": "Mine"}
+    path.write_bytes(lines(*exchange("one?", "two"), *foreign[:20], own, *foreign[20:]))
+    monkeypatch.setattr(TitleOwner, "_has_value", None)
+    monkeypatch.setattr(reader, "holds_bytes", None)
+    assert title_of_whole(path) == (reader.USER_RANK, "Mine")
+
+
+def title_of_whole(path: Path) -> tuple[int, str]:
+    with path.open("rb") as file:
+        owner = TitleOwner(path.stem, file.fileno())
+        transcript = TranscriptReader(CLAUDE, first_line(file.fileno()), owner=owner)
+        for _ in transcript.conversation(file.fileno()):
+            pass
+    return transcript.title
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_last_own_title_of_the_best_kind_counts_in_every_direction(
+    tmp_path: Path, seed: int
+) -> None:
+    numbers = random.Random(seed)
+    own, other = f"{seed:08x}-0000-4000-a000-000000000000", str(uuid.UUID(int=7))
+    record = user("hello", uuid=str(uuid.UUID(int=seed)))
+    titles: list[tuple[dict[str, Any], tuple[int, str], bool]] = []
+    for number in range(numbers.randrange(9)):
+        is_own, text = numbers.random() < 0.5, f"title {number}"
+        ranked = [
+            (
+                3,
+                {
+                    "type": "custom-title",
+                    "customTitle": text,
+                    "sessionId": own if is_own else other,
+                },
+            ),
+            (2, {"type": "ai-title", "aiTitle": text, "sessionId": own if is_own else other}),
+            (1, summary(text, record["uuid"] if is_own else f"{number:036x}")),
+        ]
+        rank, value = numbers.choice(ranked)
+        titles.append((value, (rank, text), is_own))
+    best = max(
+        [(title[0], at, title[1]) for at, (_, title, is_own) in enumerate(titles) if is_own],
+        default=(*NO_TITLE[:1], 0, NO_TITLE[1]),
+    )
+    path = tmp_path / f"{own}.jsonl"
+    values = [value for value, _, _ in titles]
+    values.insert(numbers.randrange(len(values) + 1), record)
+    path.write_bytes(lines(*values))
+    assert title_of_whole(path) == (best[0], best[2])
+    with path.open("rb") as file:
+        for takes_all_again in (False, True):
+            owner = TitleOwner(own, file.fileno())
+            backward = TranscriptReader(CLAUDE, first_line(file.fileno()), owner=owner)
+            assert len([*backward.from_end(file.fileno())]) == 1
+            if takes_all_again:
+                backward.take_titles(file.fileno(), 0, path.stat().st_size)
+            assert backward.title == (best[0], best[2])
