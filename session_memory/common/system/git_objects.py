@@ -45,7 +45,8 @@ class GitObjects:
     def at(self, commit: str, path: str) -> str | None:
         """Return the name of a commit's object at a path relative to the worktree's root.
 
-        Return '' if the commit has none there, None if git is missing or cannot tell."""
+        A commit may be given as a parent of another one, such as `<name>^`. Return '' if the commit
+        has none there, None if git is missing or cannot tell."""
         if "\n" in path:
             return None
         from .git_process import GitUnavailableError, is_partial
@@ -53,12 +54,13 @@ class GitObjects:
         try:
             if not self._process:
                 self._start()
-            is_known = self._named(f"{commit}^{{tree}}", len(commit))
+            length = len(commit.partition("^")[0])
+            is_known = self._named(f"{commit}^{{tree}}", length)
             # git has read its objects by now, and a hook ends without closing them
             if self._place:
                 self._place.remove()
                 self._place = None
-            name = self._named(f"{commit}:{path}", len(commit)) if is_known else ""
+            name = self._named(f"{commit}:{path}", length) if is_known else ""
             # a missing object has no name either
             is_told = name or (is_known and not is_partial(self._common_dir))
             return name if is_told else None

@@ -143,6 +143,52 @@ def test_a_stash_of_named_files_concerns_no_other(pair: Pair) -> None:
     assert not [line for line in collisions(pair.main.prompt()) if "git stash" in line]
 
 
+TAKEN = 'src/app.py: `git stash{}` run 1m ago by "discord", while your edit was not committed'
+
+
+@pytest.mark.parametrize("option", ["", " -u", " push -q -m wip"])
+def test_a_stash_is_told_although_a_third_session_has_edited_the_file_since(
+    pair: Pair, option: str
+) -> None:
+    telegram = pair.clone.session("telegram")
+    pair.main.edit("src/app.py", "1\n")
+    pair.later(1)
+    pair.discord.bash(f"git stash{option}")
+    pair.later(1)
+    telegram.edit("src/app.py", "y\n")
+    lines = collisions(pair.main.prompt())
+    assert [line for line in lines if TAKEN.format(option) in line]
+    assert [line for line in lines if 'by "telegram", after you edited it' in line]
+    assert collisions(pair.main.prompt()) == []
+
+
+def test_a_new_file_in_a_stash_is_told_although_a_third_session_has_made_it_again(
+    pair: Pair,
+) -> None:
+    telegram = pair.clone.session("telegram")
+    pair.main.write("src/new.py", "1\n")
+    pair.later(1)
+    pair.discord.bash("git stash -u")
+    pair.later(1)
+    telegram.write("src/new.py", "y\n")
+    lines = collisions(pair.main.prompt())
+    assert [line for line in lines if line.startswith("! src/new.py: `git stash -u` run 1m ago")]
+
+
+@pytest.mark.parametrize("command", ["git stash -q -- src/db.py", "git add -A; git stash -qk"])
+def test_a_stash_that_left_the_file_is_not_told_after_an_edit_of_a_third_session(
+    pair: Pair, command: str
+) -> None:
+    telegram = pair.clone.session("telegram")
+    pair.main.edit("src/app.py", "1\n")
+    pair.discord.edit("src/db.py", "x\n")
+    pair.later(1)
+    pair.discord.bash(command)
+    pair.later(1)
+    telegram.edit("src/app.py", "y\n")
+    assert not [line for line in collisions(pair.main.prompt()) if "git stash" in line]
+
+
 def test_an_edit_of_another_worktree_is_taken_by_no_command_in_this_one(
     pair: Pair, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ from ....common.system.git import (
     commit_of,
     find_worktree,
     head_moves,
+    ref_moves,
 )
 from ....common.system.json import decode_line, objects_in
 from ....sessions.runtimes.records import RESULTS, SUB_AGENTS, CallResult
@@ -310,6 +311,22 @@ class Evidence:
         before = self._object(move.before, path) if move.before.strip("0") else ""
         after = self._object(move.after, path)
         return None if before is None or after is None else before != after
+
+    def is_stashed(self, path: str, since: float, until: float) -> bool:
+        """Check if a stash from a time has a file that differs from the commit below it.
+
+        A third parent of a stash has untracked files. False if git cannot tell."""
+        from ....common.system.git_refs import STASH_REF
+
+        common_dir = self._worktree.common_dir if self._worktree else ""
+        for stash in ref_moves(common_dir, STASH_REF, since) if common_dir else ():
+            kept, before, untracked = [
+                self._object(stash.after + parent, path) for parent in ("", "^", "^3")
+            ]
+            is_changed = None not in (kept, before) and kept != before
+            if stash.time <= until and (is_changed or untracked):
+                return True
+        return False
 
     def object_after(self, move: HeadMove, path: str) -> str | None:
         """Return the name of a file's object in the commit that HEAD moved to; None if unknown."""

@@ -134,7 +134,16 @@ class _Run:
         if words[0] == "clean":  # it only removes
             return False
         is_later = evidence.modified_until(path) > max(since + SLACK_SECONDS, began)
-        return is_later and modified <= self.end + SLACK_SECONDS
+        is_last = modified <= self.end + SLACK_SECONDS
+        return is_later and (is_last or self._has_stashed(path, evidence))
+
+    def _has_stashed(self, path: str, evidence: Evidence) -> bool:
+        """Check if a stash that the command made has this session's edit of a file.
+
+        With `--keep-index`, the file may not have been touched."""
+        words, until = self.action.words, self.end + GIT_SLACK_SECONDS
+        is_kept = any([has_flag(word, "k") or word == "--keep-index" for word in words])
+        return words[0] == "stash" and not is_kept and evidence.is_stashed(path, self.began, until)
 
 
 def branch_facts(
