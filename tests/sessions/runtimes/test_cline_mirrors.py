@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from cline_scene import ClineSession
+from records import new_id
 
 from session_memory.common.system import files
 from session_memory.extras.conformance.fixture import said
@@ -92,6 +93,59 @@ def test_a_message_that_the_program_replaces_is_taken_back(data_dir: Path) -> No
     del session.messages[2:]
     session.exchange("three", "third")
     assert told(data_dir, session.id) == ["one", "first", "three", "third"]
+
+
+def aborts(session: ClineSession, prompt: str) -> None:
+    """Write what an earlier run writes when it is aborted: its last prompt again, and an error."""
+    text = f'<user_input mode="act">{prompt}</user_input>'
+    session.messages.append({"id": f"msg_{new_id()}", "role": "user", "content": text})
+    lost = {"type": "text", "text": "Interactive runtime abort requested"}
+    session.add("assistant", lost, metadata={"displayOnly": True, "displayRole": "error"})
+
+
+def test_an_earlier_state_that_an_aborted_run_writes_takes_nothing_back(data_dir: Path) -> None:
+    session = ClineSession(data_dir, "/srv/app")
+    session.exchange("one", "first")
+    before = [*session.messages]
+    session.exchange("two", "second")
+    whole, both = [*session.messages], ["one", "first", "two", "second"]
+    assert told(data_dir, session.id) == both
+    size = mirror(data_dir, session.id).stat().st_size
+    session.messages = before
+    aborts(session, "one")
+    assert told(data_dir, session.id) == both
+    session.messages = whole
+    aborts(session, "two")
+    assert told(data_dir, session.id) == both
+    assert mirror(data_dir, session.id).stat().st_size - size < 400  # a mark at most
+    session.exchange("three", "third")
+    assert told(data_dir, session.id) == [*both, "three", "third"]
+
+
+def test_a_document_that_goes_on_without_its_last_messages_takes_them_back(data_dir: Path) -> None:
+    session = ClineSession(data_dir, "/srv/app")
+    session.exchange("one", "first")
+    before = [*session.messages]
+    session.exchange("two", "second")
+    assert len(told(data_dir, session.id)) == 4
+    session.messages = before
+    session.write()
+    assert told(data_dir, session.id) == ["one", "first"]
+    session.messages = [*before]
+    session.exchange("two", "second")
+    assert len(told(data_dir, session.id)) == 4
+    session.messages = before
+    aborts(session, "one")
+    assert len(told(data_dir, session.id)) == 4
+    session.exchange("three", "third")
+    assert told(data_dir, session.id) == ["one", "first", "three", "third"]
+
+
+def test_a_prompt_whose_only_answer_is_an_error_is_a_person_s(data_dir: Path) -> None:
+    session = ClineSession(data_dir, "/srv/app")
+    session.exchange("one", "first")
+    aborts(session, "two")
+    assert told(data_dir, session.id) == ["one", "first", "two"]
 
 
 def test_a_prompt_that_the_program_wrote_is_nobody_s(data_dir: Path) -> None:

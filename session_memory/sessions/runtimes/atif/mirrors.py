@@ -215,12 +215,20 @@ class Place:
     """A trajectory's file, and the parts to leave out of our mirror.
 
     Everything is left out if it `is_excluded`, else only the forgotten parts that `repeats`
-    recognises."""
+    recognises. If the file `may_be_earlier` than our mirror, steps that it lacks are kept."""
 
-    def __init__(self, source: Source, is_excluded: bool, repeats: Repeats | None) -> None:
+    def __init__(
+        self,
+        source: Source,
+        is_excluded: bool,
+        repeats: Repeats | None,
+        *,
+        may_be_earlier: bool = False,
+    ) -> None:
         self.source = source
         self.is_excluded = is_excluded
         self.repeats = repeats
+        self.may_be_earlier = may_be_earlier
 
     def mirror(
         self, path: str, head: Record, titles: list[Record], numbered: Iterator[tuple[int, Record]]
@@ -239,6 +247,9 @@ class Place:
         source = self.source
         with Mirror(path, self.is_excluded, self.repeats) as mirror:
             mark = mirror.mark
+            is_beginning = [len(lines), sums[-1]] in [step[1:] for step in mark.get("steps", ())]
+            if self.may_be_earlier and is_beginning:
+                return
             added: list[Record | bytes] = [] if mark else [head]
             added += titles if titles != mark.get("titles", []) else []
             count, known = mark.get("end", [0, 0])

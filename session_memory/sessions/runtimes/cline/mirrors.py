@@ -3,7 +3,8 @@
 A session is one JSON document with messages in Anthropic's form, beside a manifest with its
 directory and its title. Messages become the steps of a trajectory, so atif/mirrors.py adds new
 ones and takes back changed ones. Messages that Cline made itself have a `displayRole`, and so have
-those with the texts that plugins and hooks added.
+those with the texts that plugins and hooks added. A run that is aborted may write an earlier state
+of the document, with an error at its end; the messages that it lacks stay in the mirror.
 """
 
 from __future__ import annotations
@@ -115,9 +116,11 @@ def _add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
     head = {"type": SESSION, "id": own_id, "cwd": cwd, "parent_id": source.parent}
     head |= _fork(manifest)
     titles = [{"type": TITLE, "title": title}] if title and not until else []
-    place = Place(source, is_excluded, mirrors.repeats(cwd, session_id))
+    messages = objects_of(document.get("messages"))
+    repeats = mirrors.repeats(cwd, session_id)
+    place = Place(source, is_excluded, repeats, may_be_earlier=_is_error(messages[-1:]))
     began = as_string(manifest.get("started_at"))
-    place.mirror(f"{folder}/{own_id}.jsonl", head, titles, _lines(document, until, began))
+    place.mirror(f"{folder}/{own_id}.jsonl", head, titles, _lines(messages, until, began))
     return size
 
 
@@ -128,19 +131,34 @@ def _fork(manifest: Record) -> Record:
     return {"forked_from": copied, "forked_at": at} if copied and at else {}
 
 
-def _lines(document: Record, until: float, began: str) -> Iterator[tuple[int, Record]]:
-    """Yield the lines of a document, each with the number of its message.
+def _is_error(messages: list[Record]) -> bool:
+    """Check if the first of the messages is one in which Cline shows an error."""
+    return any([_metadata(each).get("displayRole") == "error" for each in messages[:1]])
+
+
+def _metadata(message: Record) -> Record:
+    return as_object(message.get("metadata"))
+
+
+def _lines(messages: list[Record], until: float, began: str) -> Iterator[tuple[int, Record]]:
+    """Yield the lines of a document's messages, each with the number of its message.
 
     Messages up to `until`, which were forgotten, are left out. A message without a time has the
-    time of the one before; the first has `began`, the start of the session."""
+    time of the one before; the first has `began`, the start of the session. If it repeats the last
+    prompt before an error, an aborted run wrote it, and it has no line."""
     counts: dict[str, int] = {}
-    for number, message in enumerate(objects_of(document.get("messages")), 1):
+    prompt = ""
+    for number, message in enumerate(messages, 1):
         at = message.get("ts")
+        if typed := _prompt(message):
+            if typed == prompt and at is None and _is_error(messages[number:]):
+                continue
+            prompt = typed
         if isinstance(at, (int, float)) and 0 < at < 253_402_300_800_000:
             began = iso_time(at / 1000)
         if until and (epoch_seconds(began) or 0.0) <= until:
             continue
-        metadata = as_object(message.get("metadata"))
+        metadata = _metadata(message)
         step = {"type": STEP, "id": as_string(message.get("id")), "number": number}
         step["timestamp"] = began
         if metadata.get("kind") in _SUMMARIES:
@@ -160,6 +178,15 @@ def _blocks(message: Record) -> list[Record]:
     return objects_of(content)
 
 
+def _prompt(message: Record) -> str:
+    """Return what a person typed in a message; '' if they typed nothing."""
+    if message.get("role") != "user" or _metadata(message).get("displayRole"):
+        return ""
+    blocks = [block for block in _blocks(message) if block.get("type") == "text"]
+    typed = [_typed(as_string(block.get("text"))) for block in blocks]
+    return "\n\n".join(filter(None, typed))
+
+
 def _added_to_prompt(blocks: list[Record]) -> Iterator[str]:
     """Yield the texts that plugins added to a prompt, from a message of Cline's."""
     for block in blocks:
@@ -173,11 +200,11 @@ def _lines_of(
     """Yield the step of a message, if it says or calls something, and the results in it.
 
     `counts` has how many calls each earlier block was, by its id."""
-    texts = [as_string(block.get("text")) for block in blocks if block.get("type") == "text"]
     if message.get("role") == "user":
-        if text := "\n\n".join(filter(None, [_typed(text) for text in texts])):
+        if text := _prompt(message):
             yield step["number"], {**step, "source": "user", "message": text}
     else:
+        texts = [as_string(block.get("text")) for block in blocks if block.get("type") == "text"]
         used = [list(_calls(block)) for block in blocks if block.get("type") == "tool_use"]
         counts |= {calls[0]["tool_call_id"]: len(calls) for calls in used}
         line = {
