@@ -221,21 +221,24 @@ class _Pass:
             for record in reader.records(line) if wanted else ():
                 time = self._records.time(record)
                 at = None if time is None else round(time * 1000)
-                events = [self._records.events(record, offset, kinds) for kinds in wanted]
-                for event in [event for each in events for event in each]:
-                    if isinstance(event, Injected) and not (branch and branch.is_copied(time)):
-                        self._take_told(event, at, offset, line)
-                    elif isinstance(event, Entry):
-                        calls = [tool for tool in event.tools if tool.kind == READ and tool.call_id]
-                        self._pending.update(
-                            {tool.call_id: (tool.argument, offset) for tool in calls}
-                        )
-                    elif isinstance(event, CallResult):
-                        self._take_result(event, at or 0)
+                is_copied = branch is not None and branch.is_copied(time)
+                for kinds in wanted:
+                    for event in self._records.events(record, offset, kinds):
+                        if not (is_copied and isinstance(event, Injected)):
+                            self._take(event, at, offset, line)
         for text, at, offset, search in self._told:
             has_arrived = search.outcome == ARRIVED
             self._found.told.append(ToldText.of(text, at, offset, has_arrived=has_arrived))
         return self._found
+
+    def _take(self, event: object, at: int | None, offset: int, line: bytes) -> None:
+        if isinstance(event, Injected):
+            self._take_told(event, at, offset, line)
+        elif isinstance(event, Entry):
+            calls = [tool for tool in event.tools if tool.kind == READ and tool.call_id]
+            self._pending.update({tool.call_id: (tool.argument, offset) for tool in calls})
+        elif isinstance(event, CallResult):
+            self._take_result(event, at or 0)
 
     def _take_told(self, event: Injected, at: int | None, offset: int, line: bytes) -> None:
         for part, text in zip(_our_parts(event), told_in(event)):

@@ -102,20 +102,7 @@ def install(
     program.check_name(paths)
     if environ.get(ENV_DIR):
         check_place(person_home(environ).memory_dir)
-
-    def planned(python: str, ledger: InstallLedger) -> _Plans:
-        place = InstalledPaths(
-            source, python, paths, person_home(environ).settings().wants_notice_hooks
-        )
-        return _plans_for(request, place, ledger, environ, is_allowed=is_allowed)
-
-    ledger = InstallLedger.read(paths.ledger_file)
-    try:
-        foreseen = planned(str(paths.python), ledger)
-    except SettingsFileError as error:
-        if request.dry_run or not error.needs_package:
-            raise
-        foreseen = _Plans([], [], [])  # the environment will have the parser
+    foreseen = _foreseen_plans(request, paths, environ, is_allowed=is_allowed)
     targets = foreseen.targets
     is_sample = bool(targets) and targets[0].root == str(paths.sample_home)
     if request.dry_run:
@@ -131,7 +118,8 @@ def install(
         unsearched = search_packages(installed.environment, environ)
         if is_sample:
             fill_sample_home(paths.sample_home, source)
-        made = planned(installed.environment.python, ledger)
+        place = _installed_paths(paths, installed.environment.python, environ)
+        made = _plans_for(request, place, ledger, environ, is_allowed=is_allowed)
         for plan in made.plans:
             plan.make(ledger)
         trials = [_trial(target, plan, environ) for target, plan in zip(made.targets, made.plans)]
@@ -139,6 +127,34 @@ def install(
     return Installed(
         paths, made.targets, made.plans, is_sample, False, installed, trials, notes, made.refused
     )
+
+
+def _installed_paths(
+    paths: ProgramPaths, python: str, environ: Mapping[str, str]
+) -> InstalledPaths:
+    wants_notices = person_home(environ).settings().wants_notice_hooks
+    return InstalledPaths(source_dir(), python, paths, wants_notices)
+
+
+def _foreseen_plans(
+    request: InstallRequest,
+    paths: ProgramPaths,
+    environ: Mapping[str, str],
+    *,
+    is_allowed: bool,
+) -> _Plans:
+    """Return the plans as they are before the environment is made.
+
+    An install gets none if a settings file needs a package that the environment will have. A dry
+    run raises SettingsFileError."""
+    ledger = InstallLedger.read(paths.ledger_file)
+    try:
+        place = _installed_paths(paths, str(paths.python), environ)
+        return _plans_for(request, place, ledger, environ, is_allowed=is_allowed)
+    except SettingsFileError as error:
+        if request.dry_run or not error.needs_package:
+            raise
+        return _Plans([], [], [])
 
 
 def _plans_for(
