@@ -33,7 +33,8 @@ from . import _bundle_finder as bundle_finder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import CodeType
+    from types import CodeType, ModuleType
+    from typing import Any
 
     from ._bundle_finder import BundledModule, BundledPart
 
@@ -206,8 +207,8 @@ class _Source:
             if getattr(node, "module", "") != "__future__" and not _is_for_types(node)
         ]
         for made in self._tree.body:
-            if isinstance(made, ast.Assign) and ast.unparse(made.targets[0]) == "PREBUILT":
-                value = marshal.dumps(import_module(self.module[0]).PREBUILT)
+            if isinstance(made, (ast.Assign, ast.AnnAssign)) and _is_prebuilt(made):
+                value = marshal.dumps(_prebuilt(import_module(self.module[0])))
                 made.value = ast.parse(f"__import__('marshal').loads({value!r})", mode="eval").body
         for node in ast.walk(self._tree):
             if isinstance(node, ast.FunctionDef):
@@ -221,6 +222,16 @@ class _Source:
             self._tree, self._file, "exec", flags, dont_inherit=True, optimize=2
         )
         return _without_lines(code)
+
+
+def _is_prebuilt(node: ast.Assign | ast.AnnAssign) -> bool:
+    """Check if a statement gives PREBUILT its value."""
+    return ast.unparse(node).startswith(("PREBUILT = ", "PREBUILT: "))
+
+
+def _prebuilt(module: ModuleType) -> Any:
+    """Return the value that an install computes: of `prebuilt()`, or what PREBUILT already is."""
+    return module.prebuilt() if hasattr(module, "prebuilt") else module.PREBUILT
 
 
 def _is_for_types(node: ast.stmt) -> bool:

@@ -109,6 +109,24 @@ def test_a_prompt_with_news(app: Path, plain: PlainUser, snapshot: SnapshotAsser
     assert names == snapshot
 
 
+def test_a_prompt_that_redacts_a_secret_does_not_import_re(app: Path, plain: PlainUser) -> None:
+    token = "ghp_" + "aB3dE6gH9j" * 4
+    append(at_rest(plain), *exchange(f"log in with password: hunter2x and {token}", "Fine."))
+    hook = str(app / "hooks/user_prompt_submit.py")
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-X", "importtime", hook],
+        input=json.dumps(plain.event()).encode(),
+        capture_output=True,
+        env={"HOME": str(plain.root)},
+        check=True,
+    )
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+    assert "[redacted: password]" in done.stdout.decode()
+    assert token not in done.stdout.decode()
+    assert "_json" in imported
+    assert not {"re", "enum", "functools"} & imported
+
+
 def test_a_prompt_with_a_collision_and_another_session_s_git_command(
     app: Path, tmp_path: Path
 ) -> None:

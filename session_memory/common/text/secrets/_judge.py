@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from math import log2, sqrt
 
 from ..words import word_lists
 from .assignments import AssignedValue
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
+from .regexes import pattern
 
 # The most common pairs of letters in English and code. They are three quarters of the pairs in
 # words, and a fifth in random text.
-PAIRS = frozenset(
-    re.findall(
-        "..",
-        "thheineranreonatenndtiesorteofedisitalarsttontngsehaasouiolevecomedehiriroicneearacelichllbemasiom"
-        "urcaeltalansdifohopeecprnoctusacotiltrlyncetutsssorsunlowageiewheewiemadolrtpowenaulnitsmoowpaimmi"
-        "aishirsuidosiviaamficivipligtuevldrympfeblabghtyopwosaayexkeuieypiapagodobbosp",
-    )
+_PAIRS = (
+    "thheineranreonatenndtiesorteofedisitalarsttontngsehaasouiolevecomedehiriroicneearacelichllbemasiom"
+    "urcaeltalansdifohopeecprnoctusacotiltrlyncetutsssorsunlowageiewheewiemadolrtpowenaulnitsmoowpaimmi"
+    "aishirsuidosiviaamficivipligtuevldrympfeblabghtyopwosaayexkeuieypiapagodobbosp"
 )
+PAIRS = frozenset(map("".join, zip(_PAIRS[::2], _PAIRS[1::2])))
 # which says what each of them is
 _WORDS = word_lists(__file__.rpartition("_judge.")[0] + "words.tsv")
 ABOUT, NO_PASSWORDS, OBJECTS, OTHER_KEYS, NO_PASS = _WORDS.values()
@@ -34,29 +28,12 @@ LENIENT = 6.5
 WORDY = 2.0
 ENOUGH = 120  # characters that are examined
 
-
-class _Pattern:
-    """A regex that is compiled on first use: most never are, and prompts wait for this module."""
-
-    def __init__(self, text: str, flags: int) -> None:
-        self._asked = text, flags
-
-    def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the compiled regex, and keep it."""
-        self.__dict__[name] = attribute = getattr(re.compile(*self._asked), name)
-        return attribute
-
-
-def pattern(text: str, flags: int = 0) -> re.Pattern[str]:
-    """Return a regex that is compiled when it is first used."""
-    return _Pattern(text, flags)  # type: ignore[return-value]
-
-
 WORD = pattern("[A-Z]*[a-z]+|[A-Z]+")
 UUID = pattern("[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 HEX = pattern("[0-9a-fA-F-]+")
 LOWER, UPPER, DIGIT, LETTER = map(pattern, ("[a-z]", "[A-Z]", "[0-9]", "[A-Za-z]"))
-SIGN = pattern(r"[^\w.-]")
+SIGN, SIGNS, JOINS = map(pattern, (r"[^\w.-]", "[^A-Za-z0-9]+", "[-/_.]"))
+NOT_IN_TOKENS, NOT_IN_PROSE = map(pattern, (r"[^\w.+/~=-]", r"[^\w\s()'’/.,:;-]"))
 PLACEHOLDER = pattern(
     r"(?i)example|placeholder|redacted|changeme|replace|dummy|sample|xxxx|^your|your[_-]|<|\.\.\.|\*\*\*"
     r"|12345678|abcdefgh|0000000"
@@ -91,7 +68,8 @@ NUMBER = pattern(r"[-+]?[0-9][0-9_.,:/T%-]*(?:[a-zA-Z]{1,3})?|(?i:0x)[0-9a-fA-F]
 # A name in code; then a name or a path of names, perhaps called or with a subscript, which is code
 # unless it is unlike words.
 NAME = r"[A-Za-z_$][\w$]*"
-NAMES = pattern(rf"({NAME}(?:(?:\?\.|\.|->|::){NAME})*)([!?]?[(\[].*)?[!?;]?", re.DOTALL)
+NAMES = pattern(rf"(?s)({NAME}(?:(?:\?\.|\.|->|::){NAME})*)([!?]?[(\[].*)?[!?;]?")
+ONE_NAME = pattern(NAME)
 SEED = pattern("[A-Z2-7 =-]{10,200}|[a-z2-7]{16,200}")  # of one-time passwords, in base32
 PAIR_OF_WORDS = pattern(r"([A-Za-z]{3,})[._-][A-Za-z]{3,}[0-9]{1,4}[!?]?")
 CAMEL_CASE = pattern("[a-z]+(?:[A-Z][a-z]+)+[0-9]?")
@@ -152,7 +130,7 @@ def is_wordy(text: str) -> bool:
     """Check if `text` is words and numbers.
 
     Each part, between signs and changes of case, reads like a word or is short."""
-    for part in re.split(r"[^A-Za-z0-9]+", text):
+    for part in SIGNS.split(text):
         chunks = CHUNK.findall(part)
         if len(chunks) > 5 or (
             len(chunks) > 1 and not TECHNICAL.fullmatch(part) and not _is_numbered(chunks)
@@ -261,7 +239,7 @@ def is_call(content: str) -> bool:
     names = NAMES.fullmatch(content)
     if names is None:
         return False
-    return (names[2] is not None or not re.fullmatch(NAME, names[1])) and is_wordy(names[1])
+    return (names[2] is not None or not ONE_NAME.fullmatch(names[1])) and is_wordy(names[1])
 
 
 def _is_key(content: str, value: AssignedValue) -> bool:
@@ -300,7 +278,7 @@ def _is_one_token(content: str, value: AssignedValue) -> bool:
         return False
     if len(content) < 8 or is_call(content) or not LETTER.search(content) or is_wordy(content):
         return False
-    has_signs = re.search(r"[^\w.+/~=-]", content) is not None
+    has_signs = NOT_IN_TOKENS.search(content) is not None
     return not has_signs or bool(value.quote or value.form)
 
 
@@ -318,10 +296,10 @@ def is_told(text: str, quoted: bool) -> bool:
         or NUMBER.fullmatch(text)
     ):
         return False
-    if re.search("[-/_.]", text) and is_wordy(text.strip("()[]{}?!%+*")):
+    if JOINS.search(text) and is_wordy(text.strip("()[]{}?!%+*")):
         return False
     inner = text[:-1] if text[-1] in "!?" else text
-    has_sign = re.search(r"[^\w\s()'’/.,:;-]", inner) is not None
+    has_sign = NOT_IN_PROSE.search(inner) is not None
     return LETTER.search(text) is not None and (DIGIT.search(text) is not None or has_sign)
 
 

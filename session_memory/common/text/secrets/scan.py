@@ -1,16 +1,14 @@
 """The second look: applies the rule's regex and the judge at each place of the first look.
 
-This imports `re`, so it is loaded only if there is a place to check (see redaction.py).
+This is loaded only if there is a place to check (see redaction.py). From sources it imports `re`;
+an install has the regexes compiled in PREBUILT.
 """
 
 from __future__ import annotations
 
-import re
-from functools import cache, lru_cache
-from operator import itemgetter
-
-from ._judge import ABOUT, JUDGES, is_assigned_secret, pattern
+from ._judge import ABOUT, JUDGES, is_assigned_secret
 from .assignments import MARK, AssignedValue, whole_value, words_of
+from .regexes import compiled, made_before, pattern, prebuilt_regexes
 from .rules import (
     FOREIGN,
     FOREIGN_WORDS,
@@ -24,7 +22,10 @@ from .rules import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import re
+
     from .redaction import Spots
+    from .regexes import Prebuilt
 
 CLASSES = {
     "<hex>": "[0-9a-fA-F]",
@@ -67,37 +68,64 @@ NAMED_SIGN = pattern(
 NAME = pattern(
     r"""[ \t"'`\\*|?>:-]{0,12}(?:\](?=["'\\])["'\\]{1,8})?([A-Za-z0-9_ .-]{1,60})(\\?)"""
 )
+WORDS_OF_NAME = pattern(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*")
 KINDS = {
     rule(number).kind: number for number, row in enumerate(ROWS) if row.startswith(b"assigned\t")
 }
 # others are called as the word
 KIND_OF_WORD = {"pass": "password", "seed": "secret", "key": "api key"}
+MOST_NAMES = 4096  # that are remembered
+_named: list[dict[str, list[int]]] = []  # the result of `_named_rules`, once it is needed
+_rules_by_name: dict[str, tuple[int, ...]] = {}
 
 Found = tuple[int, int, int]  # start, end, number of the rule
 
 
-@cache
+PREBUILT: Prebuilt = {}  # in an install `prebuilt()`
+made_before(PREBUILT)
+_compiled_rules: dict[int, re.Pattern[str]] = {}
+
+
+def prebuilt() -> Prebuilt:
+    """Return all regexes as this interpreter compiles them."""
+    return prebuilt_regexes([_regex_of(number) for number in range(len(ROWS))])
+
+
 def _compiled(number: int) -> re.Pattern[str]:
-    """Return the regex of a rule, with its classes written out.
+    """Return the compiled regex of a rule.
 
     It is compiled on first use, because most never are."""
+    if number not in _compiled_rules:
+        _compiled_rules[number] = compiled(_regex_of(number))
+    return _compiled_rules[number]
+
+
+def _regex_of(number: int) -> str:
+    """Return the regex of a rule, with its classes written out."""
     row = rule(number)
-    pattern = row.pattern
+    regex = row.pattern
     if row.form == "token":
-        prefixes = "|".join(map(re.escape, row.keywords))
-        pattern = f"<begin>(?:{prefixes})(?P<body>{pattern})<token-end>"
+        prefixes = "|".join(map(_escaped, row.keywords))
+        regex = f"<begin>(?:{prefixes})(?P<body>{regex})<token-end>"
     elif row.form == "named":
-        pattern = f"(?:{pattern})<value-end>"
+        regex = f"(?:{regex})<value-end>"
     for name, characters in CLASSES.items():
-        pattern = pattern.replace(name, characters)
-    return re.compile(f"(?a){pattern}")
+        regex = regex.replace(name, characters)
+    return f"(?a){regex}"
+
+
+def _escaped(keyword: str) -> str:
+    """Return a regex that matches a keyword."""
+    return "".join(
+        [letter if letter.isalnum() or letter == "_" else f"\\{letter}" for letter in keyword]
+    )
 
 
 def find(text: str, spots: Spots) -> list[tuple[str, int, int]]:
     """Return (kind, start, end) of every secret at these places, in order, without overlaps."""
     search = Search(text)
     finds: list[Found] = []
-    for number, at in sorted(spots.rules, key=itemgetter(1)):
+    for number, at in sorted(spots.rules, key=lambda spot: spot[1]):
         finds += search.matched(rule(number), at)
     for value in spots.values:
         finds += search.assigned(value)
@@ -119,7 +147,6 @@ def _merged(finds: list[Found]) -> list[tuple[str, int, int]]:
     return [(rule(number).kind, start, end) for start, end, number in result]
 
 
-@lru_cache(maxsize=1)
 def _named_rules() -> tuple[dict[str, list[int]], dict[str, list[int]]]:
     """Return the numbers of the rules for a word of a name, and for the word's ending."""
     whole: dict[str, list[int]] = {}
@@ -130,10 +157,13 @@ def _named_rules() -> tuple[dict[str, list[int]], dict[str, list[int]]]:
     return whole, endings
 
 
-@lru_cache(maxsize=4096)
 def _rules_of(name: str) -> tuple[int, ...]:
     """Return the numbers of the rules for the words of a name, in order."""
-    whole, endings = _named_rules()
+    if name in _rules_by_name:
+        return _rules_by_name[name]
+    if not _named:
+        _named.extend(_named_rules())
+    whole, endings = _named
     numbers: set[int] = set()
     is_about = bool(words := words_of(name)) and words[-1] in ABOUT
     for word in _names(name):
@@ -141,9 +171,12 @@ def _rules_of(name: str) -> tuple[int, ...]:
         for ending, rules in endings.items():
             if word.endswith(ending):
                 numbers.update(rules)
-    return tuple(
+    if len(_rules_by_name) > MOST_NAMES:
+        _rules_by_name.clear()
+    _rules_by_name[name] = tuple(
         sorted(number for number in numbers if not (is_about and rule(number).judge == "random"))
     )
+    return _rules_by_name[name]
 
 
 def _names(text: str) -> list[str]:
@@ -151,7 +184,7 @@ def _names(text: str) -> list[str]:
 
     They are its words in lower case, and pairs of words joined. `newRelicKey2` gives new, relic,
     key2, newrelic, relickey2, and without digits key, relickey."""
-    words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*", text)]
+    words = [word.lower() for word in WORDS_OF_NAME.findall(text)]
     words += [*map(str.__add__, words, words[1:])]
     return words + [word.rstrip("0123456789") for word in words if word[-1].isdigit()]
 
