@@ -14,6 +14,7 @@ from .scenes import (
     Buried,
     Clash,
     News,
+    Passwords,
     Remembering,
     Scene,
     Tails,
@@ -320,6 +321,12 @@ CASES = [
         1.5,
     ),
     Case("new-50-next", "the prompts after that, until all are told", 1.5, told_in_turn, 1.5),
+    Case(
+        "new-50-secret",
+        "50 other sessions, a prompt with a password in each",
+        2.4,
+        prompt(MIXED_SIZES, Passwords, expect=_says(b"[redacted: password]")),
+    ),
     Case(
         "skipped",
         "an edit and 64 MB of screenshots and outputs behind it",

@@ -382,6 +382,24 @@ class News(Tails):
         super().__init__(scene, stopwatch, tails)
 
 
+class Passwords(Tails):
+    """A prompt with a password in each session."""
+
+    TEXT = "Log in with the password: hunter2x and read the totals of the last invoices."
+
+    def __init__(self, scene: Scene, stopwatch: Stopwatch) -> None:
+        written = time.time() - FRESH_AGE_SECONDS
+        tails = [
+            Tail(
+                path,
+                path.stat().st_size,
+                _record("user", self.TEXT, path.stem, scene.agent_dir, written),
+            )
+            for path in scene.sessions
+        ]
+        super().__init__(scene, stopwatch, tails)
+
+
 class Buried(Tails):
     """An edit of a file in one session, followed by 62 MB of its tools' output."""
 

@@ -3,7 +3,7 @@
 Without it, Python searches directories for each of 24 to 34 modules, and opens, checks and reads a
 file for each. The entries in `hooks/` load the bundle. The rows EVENTS and NOTES of
 `extension_points` are in it too, each with its module. The install computes a module's PREBUILT,
-and the bundled code has the value.
+calling it if it is a function, and the bundled code has the value.
 
 An interpreter with another magic number does not load the bundle, and none loads a truncated one. A
 module whose source has another size or mtime by now is loaded from its source, and so are all
@@ -33,8 +33,7 @@ from . import _bundle_finder as bundle_finder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import CodeType, ModuleType
-    from typing import Any
+    from types import CodeType
 
     from ._bundle_finder import BundledModule, BundledPart
 
@@ -208,7 +207,8 @@ class _Source:
         ]
         for made in self._tree.body:
             if isinstance(made, (ast.Assign, ast.AnnAssign)) and _is_prebuilt(made):
-                value = marshal.dumps(_prebuilt(import_module(self.module[0])))
+                computed = import_module(self.module[0]).PREBUILT
+                value = marshal.dumps(computed() if callable(computed) else computed)
                 made.value = ast.parse(f"__import__('marshal').loads({value!r})", mode="eval").body
         for node in ast.walk(self._tree):
             if isinstance(node, ast.FunctionDef):
@@ -227,11 +227,6 @@ class _Source:
 def _is_prebuilt(node: ast.Assign | ast.AnnAssign) -> bool:
     """Check if a statement gives PREBUILT its value."""
     return ast.unparse(node).startswith(("PREBUILT = ", "PREBUILT: "))
-
-
-def _prebuilt(module: ModuleType) -> Any:
-    """Return the value that an install computes: of `prebuilt()`, or what PREBUILT already is."""
-    return module.prebuilt() if hasattr(module, "prebuilt") else module.PREBUILT
 
 
 def _is_for_types(node: ast.stmt) -> bool:

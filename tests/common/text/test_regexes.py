@@ -1,4 +1,4 @@
-"""Regexes that an install compiles are those of `re`, and only their interpreter uses them."""
+"""Regexes that an install compiles equal the regexes of `re`, and only their interpreter uses them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import re
 
 import pytest
 
-from session_memory.common.text.secrets import regexes, scan
+from session_memory.common.text.secrets import _regexes as regexes
+from session_memory.common.text.secrets import scan
 from session_memory.common.text.secrets.rules import ROWS
 
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> regexes.Prebuilt:
     monkeypatch.setattr(regexes, "_made", {})
-    prebuilt: regexes.Prebuilt = marshal.loads(marshal.dumps(scan.prebuilt()))
+    prebuilt: regexes.Prebuilt = marshal.loads(marshal.dumps(scan._prebuilt()))
     return prebuilt
 
 
@@ -51,4 +52,4 @@ def test_a_python_with_another_compiler_imports_re(monkeypatch: pytest.MonkeyPat
         return 0, b"\0\0\0\0", (None,)
 
     monkeypatch.setattr(regexes, "_taken_apart", other)
-    assert [*scan.prebuilt().values()] == [{}]
+    assert [*scan._prebuilt().values()] == [{}]

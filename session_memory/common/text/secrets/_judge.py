@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import log2, sqrt
 
 from ..words import word_lists
+from ._regexes import pattern
 from .assignments import AssignedValue
-from .regexes import pattern
 
 # The most common pairs of letters in English and code. They are three quarters of the pairs in
 # words, and a fifth in random text.

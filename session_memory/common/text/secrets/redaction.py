@@ -1,7 +1,7 @@
 """Finds secrets in text and redacts them: `find_secrets`, `redact`.
 
 The first look is here, with plain string methods. It finds the keywords of rules, and the signs of
-assignments to names like PASSWORD. Few texts have any. Only for these does scan.py load `re`, the
+assignments to names like PASSWORD. Few texts have any. Only for these is scan.py loaded, with the
 regexes and the judge, because prompts wait for it.
 """
 

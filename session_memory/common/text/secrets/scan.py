@@ -7,8 +7,8 @@ an install has the regexes compiled in PREBUILT.
 from __future__ import annotations
 
 from ._judge import ABOUT, JUDGES, is_assigned_secret
+from ._regexes import compiled, made_before, pattern, prebuilt_regexes
 from .assignments import MARK, AssignedValue, whole_value, words_of
-from .regexes import compiled, made_before, pattern, prebuilt_regexes
 from .rules import (
     FOREIGN,
     FOREIGN_WORDS,
@@ -23,9 +23,10 @@ from .rules import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
+    from collections.abc import Callable
 
+    from ._regexes import Prebuilt
     from .redaction import Spots
-    from .regexes import Prebuilt
 
 CLASSES = {
     "<hex>": "[0-9a-fA-F]",
@@ -80,15 +81,7 @@ _rules_by_name: dict[str, tuple[int, ...]] = {}
 
 Found = tuple[int, int, int]  # start, end, number of the rule
 
-
-PREBUILT: Prebuilt = {}  # in an install `prebuilt()`
-made_before(PREBUILT)
 _compiled_rules: dict[int, re.Pattern[str]] = {}
-
-
-def prebuilt() -> Prebuilt:
-    """Return all regexes as this interpreter compiles them."""
-    return prebuilt_regexes([_regex_of(number) for number in range(len(ROWS))])
 
 
 def _compiled(number: int) -> re.Pattern[str]:
@@ -119,6 +112,16 @@ def _escaped(keyword: str) -> str:
     return "".join(
         [letter if letter.isalnum() or letter == "_" else f"\\{letter}" for letter in keyword]
     )
+
+
+def _prebuilt() -> Prebuilt:
+    """Return all regexes as this interpreter compiles them."""
+    return prebuilt_regexes([_regex_of(number) for number in range(len(ROWS))])
+
+
+PREBUILT: Prebuilt | Callable[[], Prebuilt] = _prebuilt  # its result in an install
+if not callable(PREBUILT):
+    made_before(PREBUILT)
 
 
 def find(text: str, spots: Spots) -> list[tuple[str, int, int]]:

@@ -57,7 +57,7 @@ def made_before(prebuilt: Prebuilt) -> None:
 
 
 def prebuilt_regexes(texts: Iterable[str]) -> Prebuilt:
-    """Return the regexes with these texts, and those of `pattern`, for `made_before`."""
+    """Return the regexes with these texts, and all of `pattern`, for `made_before`."""
     import re
 
     made = {}
