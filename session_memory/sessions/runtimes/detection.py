@@ -24,9 +24,9 @@ def runtime_of(descriptor: int) -> Runtime | None:
 
     Return None if no line up to FURTHER_BYTES does, or if the lines cannot be separated (see
     `unusual_form`)."""
-    if unusual_form(descriptor):
-        return None
     head = read_at(descriptor, 0, HEAD_BYTES)
+    if _unusual_form_of(head):
+        return None
     runtime = _runtime_in(head)
     size = os.fstat(descriptor).st_size
     start = HEAD_BYTES
@@ -53,22 +53,29 @@ def runtime_of(descriptor: int) -> Runtime | None:
 
 def unusual_form(descriptor: int) -> str:
     """Return why a file's lines cannot be read, by its first bytes; '' if they can."""
-    head = read_at(descriptor, 0, HEAD_BYTES)
+    return _unusual_form_of(read_at(descriptor, 0, HEAD_BYTES))
+
+
+def _unusual_form_of(head: bytes) -> str:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[:4] in (b'{\0"\0', b'\0{\0"'):
         return "it is UTF-16, but transcripts must be UTF-8: convert it"
-    if b"}\r{" in head and b"\n" not in head:
+    if b"\n" not in head and b"}\r{" in head:
         return "its lines end with only a carriage return: convert them to line feeds"
     return ""
 
 
 def _runtime_in(content: bytes) -> Runtime | None:
     """Return the runtime of the first line that shows it; the outer lines may be cut off."""
-    runtimes = all_runtimes()
-    lines = (line.lstrip(b"\0") for line in content.split(b"\n"))
-    return next(
-        (runtime for line in lines for runtime in runtimes if runtime.records.recognises(line)),
-        None,
-    )
+    runtimes, start = all_runtimes(), 0
+    while start <= len(content):  # split would copy all lines, and nearly always the first decides
+        end = content.find(b"\n", start)
+        end = len(content) if end < 0 else end
+        line = content[start:end].lstrip(b"\0")
+        for runtime in runtimes:
+            if runtime.records.recognises(line):
+                return runtime
+        start = end + 1
+    return None
 
 
 def source_of(descriptor: int, runtime: Runtime) -> str:

@@ -26,6 +26,7 @@ def _rows() -> dict[str, tuple[str, str, str]]:
 
 _PACKAGE = __name__.partition(".")[0]
 PREBUILT = _rows()  # so a bundle has the rows without the module
+_loaded: dict[str, Runtime] = {}  # of this package: importing a name again takes 2 microseconds
 _outside: list[NotedRuntimes | None] = []  # once the note was read
 
 
@@ -35,13 +36,15 @@ def runtime(format: str) -> Runtime:
     Formats: `agent-sdk` (Claude Code and claude-agent-sdk), `pi`, `codex`, `qwen`, `copilot`,
     `opencode`, `kilo`, `gemini`, `droid`, `cline`, `openclaw`, `omp`, `kimi`, `hermes`, `atif`,
     and the names of runtimes in other packages. Raises ValueError."""
+    if format in _loaded:
+        return _loaded[format]
     if format in PREBUILT:
         module, _, attribute = PREBUILT[format][0].partition(":")
         # as common.extensions.load does, but without one more module for a prompt
-        instance: Runtime = getattr(
+        _loaded[format] = getattr(
             __import__(f"{_PACKAGE}.{module}", fromlist=[attribute]), attribute
         )
-        return instance
+        return _loaded[format]
     known = {other.name: other for other in _of_other_packages()}
     if format not in known:
         raise ValueError(

@@ -4,6 +4,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from ....common.system.files import Closing, open_regular, read_at
@@ -122,7 +123,6 @@ class Extractor:
         self._line_key = line_key
         self._runtime = runtime
         self._descriptor = descriptor
-        self._first_line = first_line(descriptor)
         self._owner = TitleOwner(session_id, descriptor)
         self._session_id = session_id
         self._has_id = is_id(session_id)
@@ -138,10 +138,11 @@ class Extractor:
         stop = start + limit
         part = self._part(reader, start, end, stop)
         reached = max(start, reader.reached)
-        cwd = self._safe(
-            self._project or next((entry.cwd for entry in part.entries if entry.cwd), "")
-        )
-        self._clean(part.entries, [*part.ended.values(), *[each for _, each in part.outcomes]])
+        directory = self._project or next((entry.cwd for entry in part.entries if entry.cwd), "")
+        rank, title = self._shown_title(reader.title)
+        errors = [outcome.error for outcome in part.ended.values()]
+        errors += [outcome.error for _, outcome in part.outcomes]
+        self._clean([*_texts(part.entries), directory, title, *errors])
         ended = {call: self._with_line(outcome) for call, outcome in part.ended.items()}
         outcomes = [(key, self._with_line(outcome)) for key, outcome in part.outcomes]
         entries = [
@@ -149,10 +150,9 @@ class Extractor:
             for number, entry in enumerate(part.entries)
         ]
         inode = os.fstat(self._descriptor).st_ino
-        rank, title = self._shown_title(reader.title)
         is_last = reached < stop or reached == end
-        of_file = cwd, reader.unreadable, is_last, tuple(part.commits)
-        return Extract(inode, end, reached, entries, outcomes, (rank, for_people(title)), *of_file)
+        of_file = self._safe(directory), reader.unreadable, is_last, tuple(part.commits)
+        return Extract(inode, end, reached, entries, outcomes, (rank, self._safe(title)), *of_file)
 
     def _part(self, reader: TranscriptReader, start: int, end: int, stop: int) -> _Part:
         """Return what the lines say, with the hashes of the lines that their calls write."""
@@ -181,10 +181,9 @@ class Extractor:
                     part.commits += [(key_of(event.call_id), line) for line in made]
         return part
 
-    def _clean(self, entries: list[Entry], outcomes: list[ToolOutcome]) -> None:
-        """Clean the texts of entries, calls and errors together, which is quicker than each alone."""
-        texts = dict.fromkeys([*_texts(entries), *[outcome.error for outcome in outcomes]])
-        new = [text for text in texts if text not in self._cleaned]
+    def _clean(self, texts: list[str]) -> None:
+        """Clean all texts of a part together, which is quicker than each alone."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._cleaned]
         self._texts = dict(zip(new, all_for_people(new)))
 
     def _with_line(self, outcome: ToolOutcome) -> ToolOutcome:
@@ -221,6 +220,11 @@ class Extractor:
         if end not in self.off_branch:
             self.off_branch[end] = self._reader().offsets_off_branch(self._descriptor, end)
         return self.off_branch[end]
+
+    @cached_property
+    def _first_line(self) -> bytes:
+        """The transcript's first line, which is read late: most extracts come from elsewhere."""
+        return first_line(self._descriptor)
 
     def _reader(self) -> TranscriptReader:
         return TranscriptReader(self._runtime, self._first_line, decode_line, owner=self._owner)
@@ -284,10 +288,13 @@ def _argument(tool: ToolUse) -> str:
 
 
 def _texts(entries: list[Entry]) -> Iterator[str]:
-    """Yield the texts of entries and their calls' arguments."""
+    """Yield the texts of entries, their directories, and their calls' names and arguments."""
     for entry in entries:
         yield entry.text
-        yield from map(_argument, entry.tools)
+        yield entry.cwd
+        for tool in entry.tools:
+            yield tool.name
+            yield _argument(tool)
 
 
 def written_by(runtime: Runtime, tool: ToolUse, record: dict[str, Any]) -> list[str]:
@@ -339,7 +346,8 @@ def begun(
 ) -> tuple[FileState, int]:
     """Return the present state of the file, and the offset to continue from."""
     home, root = file.directory.home, file.directory.root
-    given = for_people(runtime.given_name(file.plain_path))
+    given = runtime.given_name(file.plain_path)
+    given = given and for_people(given)
     if before is None:
         session_id = runtime.session_id_of(file.plain_path)
         state = FileState(home, file.key, root, source_of(descriptor, runtime), session_id)

@@ -14,6 +14,7 @@ from ..values import items_of_file
 from .unchanged import gap_minutes as stored_gap_minutes
 
 if TYPE_CHECKING:
+    from ..ingest.values import FileState
     from .corruption import StoreDatabase
 
 _ITEMS = """
@@ -100,27 +101,34 @@ def fold(
     return touched[1:] if touched and touched[0] is last else touched
 
 
-def add_items(connection: Connection, file_id: int, items: list[TimedItem], gap: int) -> None:
+def add_items(
+    connection: Connection, file: FileState, items: list[TimedItem], gap: int, *, is_new: bool
+) -> None:
     """Add items to the file's last conversation, or to new ones, within a transaction.
 
-    A conversation that grows becomes active."""
-    known = (
-        [ConversationSpan._make(row) for row in fetch(connection, _LAST, (file_id,))]
-        if items
-        else []
-    )
+    A conversation that grows becomes active. A new file has none yet."""
+    rows = fetch(connection, _LAST, (file.id,)) if items and not is_new else []
+    known = [ConversationSpan._make(row) for row in rows]
     spans = fold(known[0] if known else None, items, gap)
     for span in spans:
         if span.id is not None:
             connection.execute(_UPDATE, span)
-    _insert(connection, file_id, [span for span in spans if span.id is None])
+    new = [span for span in spans if span.id is None]
+    _insert(connection, (file.id, file.session_id, file.file_path), new)
 
 
-def _insert(connection: Connection, file_id: int, spans: Iterable[ConversationSpan]) -> None:
-    """Add conversations to a file."""
-    sql = "SELECT session_id, file_path FROM memory_file_states WHERE id = ?"
-    [(session_id, file_path)] = fetch(connection, sql, (file_id,))
-    connection.executemany(_INSERT, [(file_id, session_id, file_path, *span[1:]) for span in spans])
+def _insert_into(connection: Connection, file_id: int, spans: Iterable[ConversationSpan]) -> None:
+    """Add conversations to the file with this id."""
+    sql = "SELECT id, session_id, file_path FROM memory_file_states WHERE id = ?"
+    [file] = fetch(connection, sql, (file_id,))
+    _insert(connection, file, spans)
+
+
+def _insert(
+    connection: Connection, file: tuple[Any, ...], spans: Iterable[ConversationSpan]
+) -> None:
+    """Add conversations to a file, which is its id, its session's id and its path."""
+    connection.executemany(_INSERT, [(*file, *span[1:]) for span in spans])
 
 
 def rebuild_conversations(store: StoreDatabase, gap_minutes: int) -> bool:
@@ -161,7 +169,7 @@ def recut(connection: Connection, file_id: int, gap: int, removed: Sequence[int]
     rows = fetch(connection, _ITEMS, items_of_file(file_id))
     items = [TimedItem(id, message + 1, timestamp, size) for id, message, timestamp, size in rows]
     spans = fold(None, items, gap)
-    _insert(connection, file_id, [span for span in spans if span.first_item not in kept])
+    _insert_into(connection, file_id, [span for span in spans if span.first_item not in kept])
 
 
 def rebuild_file(connection: Connection, file_id: int, gap: int) -> None:
@@ -187,7 +195,7 @@ def rebuild_file(connection: Connection, file_id: int, gap: int) -> None:
     connection.executemany(
         "DELETE FROM memory_conversations WHERE first_item = ?", [(item,) for item in gone]
     )
-    _insert(connection, file_id, [span for span in spans if span.first_item not in known])
+    _insert_into(connection, file_id, [span for span in spans if span.first_item not in known])
     for span in spans:
         number, last_item, _ = known.get(span.first_item) or (None, None, None)
         if number is None:

@@ -28,6 +28,10 @@ _COLUMNS = tuple(
     ["last_processed_offset" if field == "offset" else field for field in FileState._fields]
 )
 SELECT_STATE = f"SELECT {', '.join(_COLUMNS)} FROM memory_file_states WHERE home = ?"
+_UPDATE_STATE = (
+    f"UPDATE memory_file_states SET {', '.join(f'{column} = ?' for column in _COLUMNS)} "
+    "WHERE id = ?"
+)
 _OPEN = "SELECT max(id) FROM memory_tool_uses WHERE call = ? AND outcome IS NULL AND id >> ? = ?"
 _UNKNOWN = (None, None, None, None)  # how a tool use ended whose result has not come
 
@@ -53,11 +57,14 @@ def write(connection: Connection, batch: Batch, gap: int) -> FileState | None:
     first = file_id << ITEM_BITS | (before.next_ordinal if before else 0)
     rows = _Rows(connection, batch, file_id, first)
     rows.insert(connection)
-    add_items(connection, file_id, rows.items, gap)
     ordinal = (first & NUMBERS) + len(rows.items)
     state = after._replace(id=file_id, next_ordinal=ordinal)
-    columns = ", ".join(f"{column} = ?" for column in _COLUMNS)
-    connection.execute(f"UPDATE memory_file_states SET {columns} WHERE id = ?", (*state, file_id))
+    add_items(connection, state, rows.items, gap, is_new=not before)
+    if before:
+        connection.execute(_UPDATE_STATE, (*state, file_id))
+    else:  # an update of all columns would also write both indexes again
+        sql = "UPDATE memory_file_states SET next_ordinal = ? WHERE id = ?"
+        connection.execute(sql, (ordinal, file_id))
     sql = "INSERT OR IGNORE INTO memory_unread_lines VALUES (?, ?)"
     connection.execute(sql, (file_id, before.last_modified if before else 0))
     return state
@@ -193,6 +200,7 @@ class _Rows:
         self._is_shared: set[int] = set()
         self._own_keys: dict[int, int] = {}  # of items whose key another file has for another text
         self._file_id = file_id
+        self._is_known = batch.before is not None
         self._next = first
         self._message = 0  # the last item's message, and the ordinal of that message's first item
         self._number = 0
@@ -288,7 +296,7 @@ class _Rows:
             self.tools,
         )
         connection.executemany("INSERT INTO memory_item_keys VALUES (?, ?)", sorted(self.keys))
-        if self.lines and not is_without_lines(connection, self._file_id):
+        if self.lines and not (self._is_known and is_without_lines(connection, self._file_id)):
             insert_lines(connection, self.lines)
         connection.executemany("INSERT INTO memory_shared_items VALUES (?, ?)", self.shared)
         connection.executemany(
