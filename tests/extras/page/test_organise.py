@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import pytest
-from browser_scene import Visitor, violations
+from browser_scene import SIZES, Visitor, violations
 from page_scene import Answer, ServedPage
 from playwright.sync_api import expect
 from records import exchange, write
@@ -260,6 +260,21 @@ def test_rows_stay_sorted_while_one_types_in_the_filter(visitor: Visitor, page: 
     expect(shown).to_have_text(sorted(TITLES.values()))
     tab.get_by_role("searchbox", name="Title, project or label").fill("the fl")
     expect(shown).to_have_text(["Order the flour", "Sweep the floor"])
+
+
+def test_that_nothing_matches_is_said_in_one_line_on_a_phone_too(
+    visitor: Visitor, page: ServedPage
+) -> None:
+    tab = visitor.visit(page, "/sessions?q=nothing-of-this-name")
+    said = tab.get_by_text("No session matches.")
+    for size, (width, height) in SIZES.items():
+        tab.set_viewport_size({"width": width, "height": height})
+        size_of_text = tab.evaluate(
+            "e => parseFloat(getComputedStyle(e).fontSize)", said.element_handle()
+        )
+        box = said.bounding_box()
+        assert box
+        assert box["height"] < 3 * size_of_text, size
 
 
 def test_a_title_and_a_label_run_nothing(owner: StoreUser, page: ServedPage) -> None:

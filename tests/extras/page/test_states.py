@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from browser_scene import Visitor
 from page_scene import ServedPage
 from records import exchange
 from store_scene import StoreUser
@@ -24,6 +25,20 @@ def test_without_any_session_it_says_what_will_be_here(person: StoreUser) -> Non
     with ServedPage(person) as page:
         page.until("No session is active")
         assert "No session yet" in page.until("No session yet", "/list").text
+
+
+def test_a_notice_keeps_its_distance_from_what_follows_it(
+    person: StoreUser, visitor: Visitor
+) -> None:
+    person.config("no_such_key: 1\n")
+    with ServedPage(person) as page:
+        page.until("no_such_key")
+        tab = visitor.visit(page)
+        notice = tab.locator(".notice").bounding_box()
+        below = tab.locator(".empty").bounding_box()
+    assert notice
+    assert below
+    assert below["y"] >= notice["y"] + notice["height"] + 8
 
 
 def test_a_session_that_begins_later_shows_up_by_itself(person: StoreUser) -> None:
