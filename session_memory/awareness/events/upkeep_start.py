@@ -102,17 +102,27 @@ def _source_dir() -> str:
 def detach() -> bool:
     """Fork, for work that the runtime must not wait for or kill.
 
-    Both processes then have no output. Return True in the child, which has its own process session.
+    Both processes then have no output. Return True in the child, which has another process session.
     On Windows, which cannot fork, return True in the same process."""
     if not hasattr(os, "fork"):
         return True
     nothing = os.open("/dev/null", os.O_RDWR)
     for descriptor in (0, 1, 2):  # before the fork: a runtime waits until nobody has its pipes
         os.dup2(nothing, descriptor)
+    # A runtime may kill the process group as soon as its hook ends.
+    try:
+        os.setsid()
+    except OSError:  # this process leads the group, so only the other one can leave it
+        return _fork_and_leave()
+    return os.fork() == 0
+
+
+def _fork_and_leave() -> bool:
+    """Fork, wait until the child has left the process group, and return True in the child."""
     reading, writing = os.pipe()
     if os.fork():
         os.close(writing)
-        os.read(reading, 1)  # a runtime may kill the process group as soon as its hook ends
+        os.read(reading, 1)
         os.close(reading)
         return False
     os.setsid()

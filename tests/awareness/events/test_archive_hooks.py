@@ -202,6 +202,20 @@ class TestSessionEnd:
         with pytest.raises(ProcessLookupError):
             os.killpg(hook.pid, 9)
 
+    def test_a_hook_that_leads_no_process_group_waits_for_no_other_process(self, tmp_path):
+        groups = tmp_path / "groups"
+        code = (
+            f"import os, sys; sys.path.insert(0, {str(ROOT)!r})\n"
+            "from session_memory.awareness.events import upkeep_start\n"
+            "upkeep_start.os.pipe = upkeep_start.os.read = None\n"
+            f"if upkeep_start.detach(): open({str(groups)!r}, 'w').write(f'{{os.getpgrp()}}.')\n"
+        )
+        hook = subprocess.Popen([sys.executable, "-I", "-c", code])
+        assert hook.wait(60) == 0
+        wait_for(lambda: groups.exists() and groups.read_text().endswith("."))
+        assert groups.read_text() == f"{hook.pid}."
+        assert hook.pid != os.getpgrp()
+
     def test_a_session_that_is_left_for_an_older_one_is_not_archived(self, plain):
         assert plain.run("session_end", reason="resume") == b""
         time.sleep(0.3)
