@@ -549,3 +549,24 @@ def test_the_second_look_reads_only_the_rules_that_it_needs() -> None:
     )
     read, known = map(int, done.stdout.split())
     assert read == len(scan.KINDS) < known / 10
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_long_runs_are_those_with_a_digit_and_the_very_long_ones(seed: int) -> None:
+    numbers = random.Random(seed)
+    lengths = (1, 2, 13, 14, 15, 34, 35, 36, 80)
+    characters = ("ab/", "ab/", "ab1", "123", "=-:")
+    for _ in range(200):
+        runs = [
+            "".join(numbers.choices(numbers.choice(characters), k=numbers.choice(lengths)))
+            for _ in range(numbers.randrange(8))
+        ]
+        text = numbers.choice(" (\n").join(runs).encode()
+        inside = text.translate(redaction.IN_RUNS) + b"\0"
+        expected = [
+            (*run.span(), has_digit)
+            for run in re.finditer(rb"[^ (\n]{14,}", text)
+            if (has_digit := re.search(rb"\d", run[0]) is not None) or len(run[0]) > 34
+        ]
+        shape = text.translate(redaction.DIGITS_AS_ZERO)
+        assert [*redaction._long_runs(inside, shape)] == expected

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 LONGEST_WORD = 34  # a run that is longer may be a token without a digit
 LEAST_RUN = 14  # the length of the shortest tokens, and of the shortest values of names in rules
 LONG_RUN = b"\xff" * LEAST_RUN
+VERY_LONG_RUN = b"\xff" * (LONGEST_WORD + 1)
 TIME = b"0000 00 00T00:00"  # as it is among the shapes
 LONGEST_TIME = 32
 # In bytes: a text is searched as ASCII, one byte per character, so offsets are the same as in the
@@ -227,35 +228,51 @@ def _find_in_runs(candidates: Spots, shadow: bytes, shape: bytes) -> None:
     """Add the finds in long runs without spaces and brackets.
 
     A run needs a digit, as tokens have, or must be very long."""
-    inside = shadow.translate(IN_RUNS) + b"\0"
-    find = inside.find
     is_dull = _dull_runs.__contains__
     runs = []
     suspects = []
-    start = find(LONG_RUN)
-    while start >= 0:
-        end = find(0, start + LEAST_RUN)
-        has_digit = shape.find(48, start, end) >= 0
+    for start, end, has_digit in _long_runs(shadow.translate(IN_RUNS) + b"\0", shape):
         length = end - start
         # Times and UUIDs are half of all runs with a digit, and hold no keyword
-        if (has_digit or length > LONGEST_WORD) and not (
-            length <= LONGEST_TIME and shape.startswith(TIME, start)
-        ):
-            run = shadow[start:end]
-            if length != UUID_LENGTH or run[8:-12:5] != b"----":
-                runs.append(run)
-                if not is_dull(run):
-                    suspects.append(run)
-            if has_digit:
-                first = _opening(shadow, start) if shadow[start - 1] in OPENS_RUN else start
-                if (first < start and _names_rule(shadow, first)) or (
-                    (b":" in run or b"=" in run)
-                    and _names_rule_within(shadow, start, end - SHORTEST_VALUE)
-                ):
-                    candidates.named.append((first, end))
-        start = find(LONG_RUN, end)
+        if length <= LONGEST_TIME and shape.startswith(TIME, start):
+            continue
+        run = shadow[start:end]
+        if length != UUID_LENGTH or run[8:-12:5] != b"----":
+            runs.append(run)
+            if not is_dull(run):
+                suspects.append(run)
+        if has_digit:
+            first = _opening(shadow, start) if shadow[start - 1] in OPENS_RUN else start
+            if (first < start and _names_rule(shadow, first)) or (
+                (b":" in run or b"=" in run)
+                and _names_rule_within(shadow, start, end - SHORTEST_VALUE)
+            ):
+                candidates.named.append((first, end))
     if suspects:
         _find_tokens(candidates, shadow, runs, suspects)
+
+
+def _long_runs(inside: bytes, shape: bytes) -> Iterator[tuple[int, int, bool]]:
+    """Yield the beginning and end of each long run with a digit, and of each very long run.
+
+    `inside` has a 255 for each character of a run. Four of five long runs are neither, so the
+    search goes from a long run to the next digit, and from that run to the next long one."""
+    find = inside.find
+    at = find(LONG_RUN)
+    while at >= 0:
+        digit = shape.find(48, at)
+        start = (inside.rfind(0, at, digit) + 1 or at) if digit >= 0 else len(inside)
+        very_long = find(VERY_LONG_RUN, at, start)
+        while very_long >= 0:
+            end = find(0, very_long)
+            yield very_long, end, False
+            very_long = find(VERY_LONG_RUN, end, start)
+        if digit < 0:
+            return
+        end = find(0, digit)
+        if end - start >= LEAST_RUN:
+            yield start, end, True
+        at = find(LONG_RUN, end)
 
 
 def _opening(shadow: bytes, start: int) -> int:
@@ -448,8 +465,8 @@ def _add_place(
             candidates.rules.append((number, at + 1))
     elif (
         row.may_follow(small, at + len(keyword))
-        and _has_soon(row.soon, small, at + len(keyword))
-        and small.find(row.near, at, at + NEAR) >= 0
+        and (not row.soon or _has_soon(row.soon, small, at + len(keyword)))
+        and (not row.near or small.find(row.near, at, at + NEAR) >= 0)
         and (not row.within_url or row.within_url in _rest_of_url(small, at))
         and (row.judge not in ("prose", "password") or _holds_password(small, root))
     ):

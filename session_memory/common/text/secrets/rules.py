@@ -83,7 +83,7 @@ class SecretRule:
         self.before = int(named.get("before", 0))
         self.judge = named.get("judge", "")
         self.near = named.get("near", "").encode()
-        self.soon = named.get("soon", "").encode().split(b"|")
+        self.soon = named["soon"].encode().split(b"|") if "soon" in named else []
         self.within_url = named.get("url", "").encode()
         self.begins_word = pattern.startswith(_NOT_IN_WORD)
         next_characters = named.get("next", "").replace("<tab>", "\t")
