@@ -52,7 +52,8 @@ TRAILER_BYTES = 16 * 1024  # a directory in it may have 4 KB, and more when esca
 
 _SEPARATORS = {False: " ", True: "\n\n"}  # a block must begin a line
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_TRAILER = re.compile(r"^<!-- session-memory (\{.*\}) -->$", re.MULTILINE)
+_TRAILER_START = b"\n<!-- session-memory "
+_TRAILER = re.compile(r"<!-- session-memory (\{.*\}) -->")
 _SPEAKER = re.compile(
     r"\*\*([^*]{1,80})\*\*(?: \((\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d)\))?:(?: (.*))?$"
 )
@@ -138,8 +139,9 @@ def render_trailer(facts: dict[str, Any]) -> str:
 
 def facts_in(end_of_archive: str) -> dict[str, Any] | None:
     """Return the facts in the last line; None if the file is not an archive."""
-    *_, trailer = (None, *_TRAILER.finditer(end_of_archive))
-    if trailer is None or end_of_archive[trailer.end() :].strip():
+    content = end_of_archive.rstrip()
+    trailer = _TRAILER.fullmatch(content, content.rfind("\n") + 1)
+    if trailer is None or end_of_archive[len(content) :][:1] not in ("", "\n"):
         return None
     try:
         facts = json.loads(trailer[1])
@@ -154,7 +156,7 @@ def facts_in(end_of_archive: str) -> dict[str, Any] | None:
 
 def trailer_bytes(end_of_archive: bytes) -> int:
     """Return the size in bytes of an archive's last line, including the line feed before it."""
-    return len(end_of_archive) - end_of_archive.rfind(b"\n<!-- session-memory ")
+    return len(end_of_archive) - end_of_archive.rfind(_TRAILER_START)
 
 
 def messages_in(archive: str) -> Iterator[ArchivedMessage]:

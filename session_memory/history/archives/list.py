@@ -164,6 +164,8 @@ def rule_of(facts: dict[str, Any], privacy: Privacy) -> Rule:
     It is the strictest rule for the session, for any directory it worked in, and for any session
     that it may be a copy of."""
     start = as_string(facts.get("cwd"))
+    if not privacy.has_rules(start):
+        return Rule()
     known = [as_string(facts.get(key)) for key in ("session", "name", "title")]
     rule = privacy.rule(start, *filter(None, known))
     for directory in as_list(facts.get("directories")):

@@ -24,6 +24,7 @@ from session_memory.history.archives.format import (
     messages_in,
     render_trailer,
     slug,
+    trailer_bytes,
 )
 from session_memory.history.archives.list import find_archive, list_archives
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
@@ -292,6 +293,31 @@ def test_what_it_counts_is_what_is_in_it(tmp_path, folder):
         uses["uuid"],
         "2026-09-21T14:14:00.000Z",
     )
+
+
+TRAILER = render_trailer({"session": SESSION})
+
+
+@pytest.mark.parametrize(
+    ("end", "has_facts"),
+    [
+        (TRAILER, True),
+        (TRAILER[1:], True),
+        (f"{TRAILER}\n \u2028\t\n", True),
+        (f"{render_trailer({'session': 'another'})}{TRAILER}", True),
+        (f"é\r\x85{TRAILER}", True),
+        (f"{TRAILER}**User**: and then?", False),
+        (f"{TRAILER}\n<!-- session-memory ", False),
+        (f"{TRAILER[:-1]}\r\n", False),
+        (f" {TRAILER[1:]}", False),
+        ("\n<!-- session-memory {} -->\n", False),
+        ("", False),
+    ],
+)
+def test_only_a_last_line_has_facts(end, has_facts):
+    expected = {"session": SESSION} if has_facts else None
+    last_line = end.encode()[-trailer_bytes(end.encode()) :]
+    assert facts_in(end) == facts_in(last_line.decode()) == expected
 
 
 def test_nothing_but_tool_uses_makes_no_archive(tmp_path, folder):
