@@ -162,7 +162,10 @@ def rule_of(facts: dict[str, Any], privacy: Privacy) -> Rule:
     """Return the rule for the session of an archive with these facts.
 
     It is the strictest rule for the session, for any directory it worked in, and for any session
-    that it may be a copy of."""
+    that it may be a copy of. An archive that is marked as excluded stays so until it is written
+    again, because only the session's mirror shows if a rule still hides it."""
+    if facts.get("is_excluded"):
+        return Rule(ignore=True)
     start = as_string(facts.get("cwd"))
     if not privacy.has_rules(start):
         return Rule()

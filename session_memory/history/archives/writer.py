@@ -22,6 +22,7 @@ from ...sessions.settings.privacy import Privacy
 from ...sessions.transcripts.entries import Entry
 from ...sessions.transcripts.gate import Gate, describe
 from ...sessions.transcripts.lines import first_line
+from ...sessions.transcripts.mirror import is_excluded
 from ...sessions.transcripts.pointers import SessionManager
 from ...sessions.transcripts.reader import (
     FIRST_PROMPT_RANK,
@@ -185,7 +186,8 @@ def write_archive(
 ) -> str | None:
     """Write or update the archive of a session in `directory`, and return its path.
 
-    Return None without any message. A session has one archive, which is renamed with it. The
+    Return None without any message. If only a mirror shows that a rule hides the session, the
+    archive stays as it is, in the private folder. A session has one archive, which is renamed with it. The
     archive keeps messages that a truncated or replaced transcript has lost. `now` is in seconds
     since 1970. Raises OSError, and LockedError if another process writes for a long time."""
     make_private_dir(directory)
@@ -193,7 +195,7 @@ def write_archive(
         held = ArchivesLock(directory, LOCK_WAIT_SECONDS)
         stack.callback(held.close)
         update = _ArchiveUpdate(source, directory, known or KnownArchives(), held, stack)
-        return update.write(style, now, privacy)
+        return update.hide() if is_excluded(source.path) else update.write(style, now, privacy)
 
 
 class _ArchiveUpdate:
@@ -240,10 +242,26 @@ class _ArchiveUpdate:
             is_hidden = judged is not None and judged.is_private(written)
             return self._replace(temporary, written, is_private=is_hidden)
         finally:
+            self._remove(temporary, temporary + _BODY)
+
+    def hide(self) -> str | None:
+        """Move the archive to the private folder, marked as excluded; return its path, if any."""
+        if not self._path or self._facts.get("is_excluded"):
+            return self._path or None
+        folder = self._private_folder()
+        temporary = f"{folder}/.{self._source.session_id}.tmp"
+        try:
             with self._changing():
-                for path in (temporary, temporary + _BODY):
-                    if os.path.lexists(path):
-                        os.unlink(path)
+                file = _create(temporary)
+            with file, os.fdopen(open_regular(self._path), "rb") as archive:
+                _copy_without_trailer(archive, file)
+                trailer = format.render_trailer({**self._facts, "is_excluded": True})
+                file.write(trailer.encode())
+            is_there = os.path.dirname(self._path) == folder
+            stem = os.path.basename(self._path).removesuffix(".md")
+            return self._put(temporary, self._path if is_there else free_path(f"{folder}/{stem}"))
+        finally:
+            self._remove(temporary)
 
     def _write_whole(
         self, path: str, style: format.ArchiveStyle, now: float, gate: Gate | None
@@ -295,16 +313,26 @@ class _ArchiveUpdate:
         if os.path.dirname(self._path) != folder or is_renamed:
             date = time.strftime("%Y-%m-%d", time.localtime(written.first))
             target = free_path(f"{folder}/{date}-{slug or written.session_id[:8]}")
+        return self._put(temporary, target)
+
+    def _put(self, temporary: str, target: str) -> str:
+        """Replace the earlier archive with a file, at the path `target`."""
         with self._changing():
             if target != self._path:
                 self._held.change_token()
-                self._known.move(self._path, target, written.session_id)
+                self._known.move(self._path, target, self._source.session_id)
             if self._path and target != self._path:
                 os.rename(self._path, target)
             os.replace(temporary, target)
-        if folder == self._directory:
+        if os.path.dirname(target) == self._directory:
             return target
         return private_path(self._directory, os.path.basename(target))
+
+    def _remove(self, *paths: str) -> None:
+        with self._changing():
+            for path in paths:
+                if os.path.lexists(path):
+                    os.unlink(path)
 
 
 class _Judged:
@@ -365,13 +393,9 @@ def _write_appended(
     """Write `archive` to `path`, followed by the messages that only the transcript has."""
     last = epoch_seconds(facts.get("last")) or 0.0
     with _create(path) as file, os.fdopen(open_regular(archive), "rb") as old:
-        _copy(old, file)
-        size = file.tell()
+        _copy_without_trailer(old, file)
         file.seek(0)
         known = ArchivedEntries(format.messages_in(file.read().decode("utf-8", "replace")), last)
-        file.seek(max(0, size - format.TRAILER_BYTES))
-        file.seek(size - format.trailer_bytes(file.read()))
-        file.truncate()
         written = _write_messages(source, file, style, lambda entry: not known.has(entry), gate)
         if written.messages:
             written.messages += facts.get("messages", 0)
@@ -428,6 +452,14 @@ def _create(path: str) -> BinaryIO:
 def _copy(source: BinaryIO, target: BinaryIO) -> None:
     while block := source.read(_CHUNK_BYTES):
         target.write(block)
+
+
+def _copy_without_trailer(archive: BinaryIO, target: BinaryIO) -> None:
+    _copy(archive, target)
+    size = target.tell()
+    target.seek(max(0, size - format.TRAILER_BYTES))
+    target.seek(size - format.trailer_bytes(target.read()))
+    target.truncate()
 
 
 def open_sessions(layout: Layout, now: Callable[[], float] = time.time) -> SessionManager:

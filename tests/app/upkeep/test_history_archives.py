@@ -7,6 +7,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
+from hermes_scene import HermesDatabase
 from records import exchange, write
 from store_scene import StoreUser
 
@@ -121,3 +123,34 @@ def test_doctor_says_how_many_sessions_are_in_the_store_alone(tmp_path):
     assert user.run("ingest").returncode == 0
     found = user.run("doctor", "store").stdout
     assert "2 sessions: no transcript or archive has them" in found
+
+
+def test_an_archive_is_hidden_at_once_if_only_the_mirror_shows_that_a_rule_hides_its_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session of Hermes moved to an excluded directory after it was archived."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    user, database = Veteran(tmp_path), HermesDatabase(tmp_path / ".hermes")
+    then = time.time() - 3 * DAY
+    moved = database.session("/srv/app", at=then)
+    database.exchange(moved, "count the apples", "three apples", at=then)
+    assert user.upkeep() == 1
+    before = user.archived()
+    assert "three apples" in before
+    database.run("UPDATE sessions SET cwd = '/srv/other' WHERE id = ?", moved)
+    user.config("projects: {/srv/other: {ignore: true}}\n")
+    assert user.upkeep() == 1
+    private = tmp_path / ".session-memory" / ".private-conversations"
+    [archive] = private.glob("*.md")
+    assert user.archived() == ""
+    assert archive.read_text().replace(', "is_excluded": true', "") == before
+    for _ in range(2):  # nothing moves it back, and it is written once
+        assert user.upkeep() == 0
+        user.run("archive", "--all")
+        assert user.archived() == ""
+        assert "three apples" in archive.read_text()
+    user.config("")
+    user.upkeep()
+    user.run("archive", "--all")
+    assert "three apples" in user.archived()
+    assert not [*private.glob("*.md")]
