@@ -18,6 +18,10 @@ from session_memory.sessions.runtimes.cline import RUNTIME as CLINE
 
 PACKAGE = "cline"
 RETURN_SECONDS = 10.0  # after which it counts as lost
+_ENDS = {
+    "hub-daemon.log": '"message":"command.end","command":"run.start"',
+    "cline.log": '"event":"agent.run-finished"',
+}
 _MODEL = ("-P", "openai-compatible", "-m", "fake-1")
 
 
@@ -49,11 +53,14 @@ class Cline(OtherRuntime):
         return self.execute(*_MODEL, prompt)
 
     def go_on(self, session: str, prompt: str) -> None:
-        """Type a prompt in the terminal, in a session of before; wait for the answer."""
+        """Type a prompt in the terminal, in a session of before; wait for the end of the run.
+
+        The answer comes first. If the terminal is gone by then, Cline fails the run, and may write
+        an earlier state of the document."""
         words = [*self.command, "-i", *_MODEL, "--id", session]
         environment = {**self.environment, "TERM": "xterm-256color"}
         with closing(Terminal(words, self.project, environment)) as terminal:
-            before = len(self._answers(session))
+            before = self._ended_runs()
             last = self._answers(session)[-1]
             terminal.wait(lambda: terminal.shows(last), "the session")  # a key before is lost
             typed = terminal.drawn
@@ -64,7 +71,7 @@ class Cline(OtherRuntime):
                     terminal.press("\r")
                     pressed = time.monotonic()
                 time.sleep(0.1)
-            terminal.wait(lambda: len(self._answers(session)) > before, "an answer")
+            terminal.wait(lambda: self._ended_runs() > before, "the end of the run")
 
     def start(self, prompt: str) -> None:
         """Start a session with a prompt in the terminal, as `handoff --to cline` does."""
@@ -78,6 +85,14 @@ class Cline(OtherRuntime):
         documents = (self.home / ".cline/data/sessions").glob("*/*.messages.json")
         ordered = sorted(documents, key=lambda path: -path.stat().st_mtime)
         return list(dict.fromkeys([path.parent.name for path in ordered]))
+
+    def _ended_runs(self) -> int:
+        """Return how many runs have ended, by the logs of the hub and of terminals without it."""
+        ends = 0
+        for name, end in _ENDS.items():
+            log = self.home / ".cline/data/logs" / name
+            ends += log.read_text(errors="replace").count(end) if log.exists() else 0
+        return ends
 
     def _answers(self, session: str) -> list[str]:
         """Return the beginnings of the answers that call no tool."""
