@@ -175,7 +175,7 @@ def _plan_rules(
     rules = rules if allow or own_rules else []
     theirs: list[str] = []
     if before is not None:
-        stripped = own_content.stripped(before, path, ledger.recogniser(), own_rules, install)
+        stripped = own_content.stripped(before, path, record, ledger.recogniser(), install)
         plan.stripped, theirs = stripped, settings_at(stripped, path, install).read().rules
     outdated = [rule for rule in own_rules if rule not in rules]
     settings = settings_at(plan.settings.after, path, install)
@@ -211,9 +211,8 @@ def _plan_server(
         plan.server = FileChange(
             path, before, servers.with_server(before, path, install, str(paths.launcher))
         )
-        is_noted = bool(record and record.server)
         if before is not None:
-            plan.server_stripped = servers.without_server(before, path, install, is_noted=is_noted)
+            plan.server_stripped = own_content.server_stripped(before, path, record, install)
         plan.has_tools = True
         if install.EXTENSION_VALUES:
             after = settings_at(plan.server.after, path, install).value_of()

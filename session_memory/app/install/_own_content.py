@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from ...awareness.install.formats import settings_at
@@ -37,12 +36,7 @@ def stripper(
 
     The function raises SettingsFileError."""
     install = _install_of(record)
-
-    def strip(content: bytes) -> bytes:
-        rules = own_rules(content, path, record, install)
-        return stripped(content, path, is_ours, rules, install)
-
-    return strip
+    return lambda content: stripped(content, path, record, is_ours, install)
 
 
 def without_status_line(record: HomeRecord, is_ours: Callable[[str], bool]) -> FileChange:
@@ -53,7 +47,9 @@ def without_status_line(record: HomeRecord, is_ours: Callable[[str], bool]) -> F
     path = Path(noted["file"])
 
     def strip(content: bytes) -> bytes:
-        return settings_at(content, path, install).without_status_line(install, is_ours).content
+        settings = settings_at(content, path, install)
+        after = settings.without_status_line(install, is_ours).content
+        return settings.keeping_containers(after, noted["before"] or "").content
 
     return record.restored(path, noted, strip)
 
@@ -62,27 +58,41 @@ def without_server(record: HomeRecord) -> FileChange:
     """Return the file with our MCP server as it was before the install, or else without the server.
 
     Raises SettingsFileError."""
-    path = Path(record.server["file"])
-    is_noted = bool(record.server["after"])
-    strip = partial(
-        servers.without_server, path=path, install=_install_of(record), is_noted=is_noted
+    path, install = Path(record.server["file"]), _install_of(record)
+    return record.restored(
+        path, record.server, lambda content: server_stripped(content, path, record, install)
     )
-    return record.restored(path, record.server, strip)
+
+
+def server_stripped(
+    content: bytes, path: Path, record: HomeRecord | None, install: Install
+) -> bytes:
+    """Return a file that lists MCP servers without ours. Raises SettingsFileError."""
+    noted = record.server if record else {}
+    is_noted = bool(noted.get("after"))
+    after = servers.without_server(content, path, install, is_noted=is_noted)
+    settings = settings_at(content, path, install)
+    return settings.keeping_containers(after, noted.get("before") or "").content
 
 
 def stripped(
-    content: bytes, path: Path, is_ours: Callable[[str], bool], rules: list[str], install: Install
+    content: bytes,
+    path: Path,
+    record: HomeRecord | None,
+    is_ours: Callable[[str], bool],
+    install: Install,
 ) -> bytes:
-    """Return a settings file without our hooks, status line, MCP server and these rules.
+    """Return a settings file without our hooks, status line, MCP server and permission rules.
 
     Raises SettingsFileError."""
+    before, rules = settings_at(content, path, install), own_rules(content, path, record, install)
     if install.STATUS_LINE:
-        settings = settings_at(content, path, install)
-        content = settings.without_status_line(install, is_ours).content
+        content = before.without_status_line(install, is_ours).content
     if install.MCP_KEY and path.name == install.MCP_FILES[0]:
         content = servers.without_server(content, path, install)
     settings = settings_at(content, path, install).without_hooks(is_ours)
-    return settings.without_rules(rules).content
+    after = settings.without_rules(rules).content
+    return before.keeping_containers(after, (record and record.original) or "").content
 
 
 def own_rules(content: bytes, path: Path, record: HomeRecord | None, install: Install) -> list[str]:

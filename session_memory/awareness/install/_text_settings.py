@@ -42,6 +42,9 @@ class TextSettings(SettingsFile):
     def without_rules(self, rules: object) -> TextSettings:
         return self
 
+    def keeping_containers(self, stripped: bytes, original: str) -> TextSettings:
+        return type(self)(stripped, self._path, self._dialect)
+
     def decoded(self) -> tuple[str, dict[str, Any]]:
         try:
             text = self.content.decode()

@@ -165,6 +165,19 @@ class SettingsFile:
         text, values = self.decoded()
         return self._edited(text, _put(values, way, value))
 
+    def keeping_containers(self, stripped: bytes, original: str) -> SettingsFile:
+        """Return the file `stripped`, with objects and lists from it that became empty.
+
+        They are kept if the `original` file had them too, so they are not ours. '' is no file."""
+        less = SettingsFile(stripped, self._path, self._dialect)
+        if not original:
+            return less
+        text, values = self.decoded()
+        _, first = SettingsFile(original.encode(), self._path, self._dialect).decoded()
+        left = less.decoded()[1]
+        kept = _with_containers(left, values, first)
+        return less if kept == left else self._edited(text, kept)
+
     def _edited(self, text: str, values: dict[str, Any]) -> SettingsFile:
         return SettingsFile(edited(text, values).encode(), self._path, self._dialect)
 
@@ -250,6 +263,20 @@ def _put(values: dict[str, Any], way: tuple[str, ...], value: Any) -> dict[str, 
     if inner:
         return {**values, way[0]: inner}
     return {key: inner for key, inner in values.items() if key != way[0]}
+
+
+def _with_containers(
+    left: dict[str, Any], values: dict[str, Any], original: dict[str, Any]
+) -> dict[str, Any]:
+    """Return `left` with the objects and lists, now empty, that `values` and `original` have."""
+    kept = dict(left)
+    for key, first in original.items():
+        value = values.get(key)
+        if isinstance(first, dict) and isinstance(value, dict):
+            kept[key] = _with_containers(left.get(key, {}), value, first)
+        elif isinstance(first, list) and isinstance(value, list):
+            kept.setdefault(key, [])
+    return kept
 
 
 def _renewed(

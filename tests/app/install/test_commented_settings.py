@@ -167,6 +167,60 @@ def test_an_uninstall_from_settings_that_were_changed_since_keeps_their_comments
     assert comments_in(settings.read_text()) == comments_in(MARKED)
 
 
+EMPTY = """{
+  "hooks": {},
+  "mcpServers": {},
+  "permissions": { "allow": [] },
+  "theme": "dark"
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "is_updated"),
+    [
+        (".claude/settings.json", False),
+        (".claude/settings.json", True),
+        (".gemini/settings.json", False),
+        (".gemini/settings.json", True),
+        (".copilot/mcp-config.json", True),
+        (".cline/data/settings/cline_mcp_settings.json", True),
+    ],
+)
+def test_an_uninstall_from_settings_that_were_changed_since_keeps_empty_values_of_the_person(
+    name: str, is_updated: bool, tmp_path: Path
+) -> None:
+    machine = used_machine(tmp_path / "home")
+    settings = machine.home / name
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(EMPTY)
+    machine.installed()
+    settings.write_text(settings.read_text().replace('"dark"', '"light"'))
+    if is_updated:
+        machine.installed()
+        settings.write_text(settings.read_text().replace('"light"', '"blue"'))
+    machine.install("--uninstall")
+    expected = EMPTY.replace('"dark"', '"blue"' if is_updated else '"light"')
+    assert settings.read_text() == expected
+
+
+def test_an_uninstall_leaves_out_an_empty_value_that_a_person_removed(tmp_path: Path) -> None:
+    machine = used_machine(tmp_path / "home")
+    settings = machine.home / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(EMPTY)
+    machine.installed()
+    values = json.loads(settings.read_text())
+    del values["mcpServers"]
+    settings.write_text(json.dumps(values))
+    machine.install("--uninstall")
+    assert json.loads(settings.read_text()) == {
+        "hooks": {},
+        "permissions": {"allow": []},
+        "theme": "dark",
+    }
+
+
 @pytest.mark.parametrize(
     ("folder", "text"),
     [
