@@ -183,12 +183,8 @@ def _switch_files(target: Target, managed: str) -> list[Path]:
     if target.kind == "skills":
         return []
     install = target.runtime.install
-    names = [
-        name
-        for name in (install.SWITCH_FILE or install.SETTINGS_FILE, install.LOCAL_SETTINGS_FILE)
-        if name
-    ]
-    files = [Path(target.settings_dir, name) for name in names]
+    files = [Path(path) for path in install.switch_files(target.settings_dir)]
+    names = [path.name for path in files]
     if target.kind != "runtime":
         files += [Path(target.config_dir, name) for name in names]
     elif not install.EXTENSION_VALUES:  # a plugin is allowed only by its user's own settings

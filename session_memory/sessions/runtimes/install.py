@@ -117,6 +117,11 @@ class Install:
     def mcp_files(self, settings_dir: str) -> list[str]:
         return [f"{settings_dir}/{name}" for name in self.MCP_FILES]
 
+    def switch_files(self, settings_dir: str) -> list[str]:
+        """Return the paths of settings that could switch hooks off. They need not exist."""
+        names = (self.SWITCH_FILE or self.SETTINGS_FILE, self.LOCAL_SETTINGS_FILE)
+        return [f"{settings_dir}/{name}" for name in names if name]
+
     def wanted_server(self, command: str) -> dict[str, Any]:
         """Return the entry of our MCP server; `command` starts it."""
         return {"command": command, "args": ["mcp"]}

@@ -422,6 +422,32 @@ def test_the_tools_of_cline_go_into_the_data_directory_that_its_user_named(
         machine.has_environment().has_program()
 
 
+@pytest.mark.parametrize("has_state_dir", [False, True])
+def test_the_settings_of_openclaw_are_the_file_that_its_user_named(
+    bare_machine: Machine, tmp_path: Path, has_state_dir: bool
+) -> None:
+    """Without a directory of its own, OpenClaw looks for plugins beside the settings."""
+    machine = bare_machine.has_environment().has_program()
+    named, state = tmp_path / "claw" / "mine.json5", machine.home / ".openclaw"
+    named.parent.mkdir()
+    named.write_text("{ // mine\n}\n")
+    state.mkdir()
+    variables = {"OPENCLAW_CONFIG_PATH": str(named)}
+    variables |= {"OPENCLAW_STATE_DIR": str(state)} if has_state_dir else {}
+    done = machine.install(**variables)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert '"allowConversationAccess": true' in named.read_text()
+    plugins = state if has_state_dir else named.parent
+    assert (plugins / "extensions/session-memory/index.js").exists()
+    assert not (state / "openclaw.json").exists()
+    named.write_text(named.read_text().replace('"enabled": true', '"enabled": false'))
+    said = machine.run_doctor("hooks", **variables).stdout
+    assert "plugins.entries.session-memory.enabled is not true" in said
+    assert machine.install("--uninstall", **variables).returncode == 0
+    assert named.read_text() == "{ // mine\n}\n"
+    assert not (plugins / "extensions").exists()
+
+
 def test_the_sessions_of_cline_are_below_the_directory_that_its_user_named() -> None:
     cline = runtime("cline")
     assert cline.config_dir({"HOME": "/home/anna", "CLINE_DIR": "/srv/cline/"}) == "/srv/cline/data"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from .... import NAME
+from ....common.system.files import expanded
 from ....common.system.json import as_list, as_object
+from ...settings.homes import environment
 from ..install import Install, values_in
 
 _PLUGIN = {
@@ -35,7 +38,6 @@ class OpenClawInstall(Install):
             "hooks": {"allowConversationAccess": True},
         }
     }
-    SWITCH_FILE = "openclaw.json"
     HAS_COMMENTS = True
     HAS_LAST_COMMAS = True
     COMMAND = "openclaw"
@@ -43,6 +45,23 @@ class OpenClawInstall(Install):
     CLEAR = "/new"
     RENAME = "/name {name}"
     RESUME = "openclaw agent --local --message 'Go on.' --session-id {id}"
+
+    def settings_dir(self, environ: Mapping[str, str]) -> str:
+        """Return the directory with OpenClaw's plugins.
+
+        If only its settings file is named, it is that file's directory."""
+        named = _named_settings(environ)
+        has_own = environ.get(self.runtime.CONFIG_VARIABLE)
+        return named.rpartition("/")[0] if named and not has_own else super().settings_dir(environ)
+
+    def mcp_files(self, settings_dir: str) -> list[str]:
+        """Return the settings file. A variable moves it, for the usual settings only."""
+        environ = environment()
+        named = _named_settings(environ) if self.is_settings_dir(settings_dir, environ) else ""
+        return [named] if named else super().mcp_files(settings_dir)
+
+    def switch_files(self, settings_dir: str) -> list[str]:
+        return self.mcp_files(settings_dir)
 
     def switched_off(self, values: Mapping[str, Any]) -> str:
         plugins = as_object(values.get("plugins"))
@@ -64,7 +83,7 @@ class OpenClawInstall(Install):
         return ""
 
     def left_behind(self, settings_dir: str, after: bytes | None) -> list[tuple[str, str]]:
-        path = f"{settings_dir}/{self.SWITCH_FILE}"
+        path = self.mcp_files(settings_dir)[0]
         plugins = as_object(values_in(path, has_comments=True).get("plugins"))
         is_named = NAME in as_list(plugins.get("allow"))
         return [(f"{NAME} in plugins.allow of {path}", "delete it there")] if is_named else []
@@ -89,3 +108,9 @@ class OpenClawInstall(Install):
         event = super().prompt_event(session_id, transcript_path, cwd, prompt)
         del event["transcript_path"]
         return {**event, "runtime": self.runtime.name}
+
+
+def _named_settings(environ: Mapping[str, str]) -> str:
+    """Return the path of the settings file that the environment names, or ''."""
+    named = expanded(environ.get("OPENCLAW_CONFIG_PATH", "").strip(), environ)
+    return os.path.abspath(named) if named else ""
