@@ -168,7 +168,7 @@ class SettingsFile:
     def keeping_containers(self, stripped: bytes, original: str) -> SettingsFile:
         """Return the file `stripped`, with objects and lists from it that became empty.
 
-        They are kept if the `original` file had them too, so they are not ours. '' is no file."""
+        They are kept if the `original` file had them too, so they are not ours. It may be ''."""
         less = SettingsFile(stripped, self._path, self._dialect)
         if not original:
             return less
