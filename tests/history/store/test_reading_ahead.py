@@ -17,17 +17,21 @@ from store_scene import Scene
 
 from session_memory.common.system.json import decode_line
 from session_memory.history.store.ingest import _read_ahead as read_ahead
+from session_memory.history.store.ingest import ingestion as ingestion_module
 from session_memory.history.store.ingest._read_ahead import ReadAhead, Span, read_spans
 from session_memory.history.store.ingest.extract import Extractor
 from session_memory.history.store.ingest.ingestion import Ingestion
 from session_memory.history.store.ingest.sources import SourceDirectory
+from session_memory.history.store.ingest.values import Batch, FileState
 from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.sessions.runtimes.records import CALLS, MESSAGES, RESULTS, CallResult
 from session_memory.sessions.runtimes.table import runtime
+from session_memory.sessions.settings.forgotten import add, session_tombstone
 from session_memory.sessions.transcripts.reader import TranscriptReader
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = 7
+FORGOTTEN_UNTIL = 1_790_000_000
 # Both are run as programs of their own: what runs the tests may have several threads, and then
 # nothing is forked.
 HOLDS_THE_POOL = f"""
@@ -441,3 +445,56 @@ def test_the_times_of_a_session_are_the_same_however_it_is_divided(scene, always
         ]
         times.append((state.first_entry_timestamp, state.last_entry_timestamp))
     assert times[0] == times[1]
+
+
+def tables(
+    scene: Scene, name: str, batch_bytes: int, *, is_forgotten: bool = False
+) -> list[object]:
+    """All rows of a new store, with the transactions that it took."""
+    scene.database = scene.path / name / "memory.db"
+    scene.store = scene.open()
+    writes: list[int] = []
+    write = scene.store.write
+
+    def counted(batches: list[Batch]) -> list[FileState | None]:
+        writes.append(len(batches))
+        return write(batches)
+
+    scene.store.write = counted
+    ingestion = Ingestion(scene.store, batch_bytes=batch_bytes)
+    if is_forgotten:  # by another process, after this one began
+        until = int((FORGOTTEN_UNTIL + 1) * 1000)
+        add(scene.store.path, [session_tombstone("", "session-0", until)])
+    ingestion.scan(SourceDirectory(str(scene.root)))
+    assert ingestion.report.problems == []
+    names = ("transcript_entries", "tool_uses", "conversations", "file_states", "item_keys")
+    rows = [scene.store.rows(f"SELECT * FROM memory_{name} ORDER BY id") for name in names]
+    return [len(writes), *rows]
+
+
+def test_parts_of_a_file_are_stored_in_one_transaction(scene, monkeypatch):
+    monkeypatch.setattr(ingestion_module, "SPAN_BYTES", 2000)
+    one_by_one, together = tables(scene, "one", 2000), tables(scene, "together", 1 << 20)
+    assert one_by_one[1:] == together[1:]
+    assert one_by_one[0] > FILES
+    assert together[0] == 1
+
+
+def test_a_transaction_has_little_text(scene, monkeypatch):
+    monkeypatch.setattr(ingestion_module, "SPAN_BYTES", 2000)
+    monkeypatch.setattr(ingestion_module, "TEXT_SHARE", 200)
+    assert tables(scene, "little", 1 << 20)[0] > 2
+
+
+def test_a_session_that_is_forgotten_while_it_is_read_leaves_as_much_in_one_transaction(
+    scene, monkeypatch
+):
+    monkeypatch.setattr(ingestion_module, "SPAN_BYTES", 2000)
+    said = [user(f"number {at}", at=FORGOTTEN_UNTIL - 50 + at) for at in range(100)]
+    scene.write("session-0", {"type": "summary", "summary": "A title", "leafUuid": "x"}, *said)
+    one_by_one = tables(scene, "one", 2000, is_forgotten=True)
+    together = tables(scene, "together", 1 << 20, is_forgotten=True)
+    assert one_by_one[1:] == together[1:]
+    texts = scene.texts()
+    assert "number 50" not in texts
+    assert "number 52" in texts

@@ -131,6 +131,7 @@ class Extractor:
         self._cleaned: dict[str, str] = {"": ""}
         self._texts: dict[str, str] = {}  # of the entries that are read, cleaned for people
         self._repeats_forgotten: bool | None = None
+        self._message = ("", 0)  # the last message's id and key
 
     def read(self, start: int, end: int, limit: int) -> Extract:
         """Read the records that begin in the `limit` bytes from `start` and end before `end`."""
@@ -238,7 +239,7 @@ class Extractor:
     ) -> NewEntry:
         when = None if entry.timestamp is None else round(entry.timestamp * 1000)
         key = entry_key(self._home, entry)
-        message = key_of(entry.message_id) if entry.message_id else 0
+        message = self._key_of_message(entry.message_id) if entry.message_id else 0
         if entry.tools and not message:  # text and tool uses of one record are one message
             message = key
         tools = []
@@ -267,6 +268,12 @@ class Extractor:
         return NewEntry(
             key, message, entry.offset, entry.role, text, when, cwd, tuple(tools), origin
         )
+
+    def _key_of_message(self, id: str) -> int:
+        """Return the key of a message of the API, which often has several records in a row."""
+        if id != self._message[0]:
+            self._message = id, key_of(id)
+        return self._message[1]
 
     def _safe(self, text: str) -> str:
         """Return a directory, or the name or argument of a tool, cleaned for people.

@@ -25,12 +25,13 @@ from ..sqlite.engine import SqliteStore
 from ..sqlite.unchanged import RETRY_MILLISECONDS
 from ..sqlite.written_lines import key_for
 from ..values import Progress
-from ._read_ahead import ReadAhead
+from ._read_ahead import SPAN_BYTES, ReadAhead
 from .extract import Extract, Extractor, advanced, begun, is_beginning, is_unchanged
 from .sources import FOREIGN, SourceDirectory, SourceFile, Unreadable
 from .values import Batch, FileState, UnreadFile
 
 BATCH_BYTES = 32 * 1024 * 1024
+TEXT_SHARE = 8  # a batch has at most an eighth of this as text, to limit memory
 ATTEMPTS = 3
 COMPACTED_BYTES = 64 * 1024 * 1024  # of a first import: less takes about as little room anyway
 
@@ -64,8 +65,9 @@ class Ingestion:
     """One run over the files of a group.
 
     `progress` is called with each file and the bytes done since the last call. A transaction has
-    about `batch_bytes`. `workers` processes read if there is much to read. Except on Linux, or if
-    this process has several threads, they import the caller's main module."""
+    about `batch_bytes` of transcripts, or less if much of that is text. `workers` processes read if
+    there is much to read. Except on Linux, or if this process has several threads, they import the
+    caller's main module."""
 
     def __init__(
         self,
@@ -88,11 +90,14 @@ class Ingestion:
         self._noted: dict[str, UnreadFile] = {}
         self._cleared: set[str] = set()
         self._waiting: list[tuple[SourceFile, Batch]] = []
-        self._waiting_bytes = 0
+        self._waiting_bytes = self._waiting_characters = 0
         self._again: list[SourceFile] = []
         self._live_roots: set[str] = set()
         self._line_key = b""  # of the hashes of written lines
         self._forgotten = forgotten_of(store.path, home)
+        # whether several parts of a file may be stored in one transaction: each part continues
+        # the stored state of the part before, and this state lacks forgotten titles and times
+        self._may_wait = not self._forgotten
 
     def scan(self, directory: SourceDirectory) -> None:
         """Ingest the new content of a directory, and note which of its files are gone.
@@ -270,7 +275,7 @@ class Ingestion:
         while True:
             with _faults_of_the_file():
                 extract = next(read_ahead, None) or extractor.read(
-                    start, status.st_size, self._batch_bytes
+                    start, status.st_size, min(self._batch_bytes, SPAN_BYTES)
                 )
                 after = advanced(state, extract, descriptor, status)
             answers.check(runtime.name)
@@ -279,23 +284,28 @@ class Ingestion:
             batch = Batch(before, after, extract.entries, extract.outcomes, extract.commits)
             self._waiting.append((file, batch))
             self._count(file, extract, extract.reached - start)
-            if self._waiting_bytes >= self._enough(ahead) or not extract.is_last:
+            # a state without an id is the one that the batch before leaves
+            state = before = after._replace(id=0)
+            if self._is_enough(ahead) or not (extract.is_last or self._may_wait):
                 self._flush()
+                state = before = self._states.get(file.key, before)
             if extract.is_last or file in self._again or file.key in self._noted:
                 return
-            state = before = self._states[file.key]
             start = extract.reached
 
-    def _enough(self, ahead: ReadAhead) -> int:
-        """Return how many bytes make a batch.
+    def _is_enough(self, ahead: ReadAhead) -> bool:
+        """Check if the waiting batches make a transaction.
 
-        Small batches split a search index into many parts. But while the reading processes are
-        behind, storing a small batch uses idle time."""
-        return self._batch_bytes // 8 if ahead.is_behind() else self._batch_bytes
+        Small transactions split a search index into many parts. But while the reading processes are
+        behind, storing a smaller one uses idle time."""
+        enough = self._batch_bytes // 2 if ahead.is_behind() else self._batch_bytes
+        most_text = self._batch_bytes // TEXT_SHARE
+        return self._waiting_bytes >= enough or self._waiting_characters >= most_text
 
     def _count(self, file: SourceFile, extract: Extract, size: int) -> None:
         """Count the extract of so many bytes of a file."""
         self._waiting_bytes += size
+        self._waiting_characters += sum([len(entry.text) for entry in extract.entries])
         self.report.bytes += size
         self.report.entries += len(extract.entries)
         self.report.unreadable += extract.unreadable
@@ -320,7 +330,8 @@ class Ingestion:
         """Store the waiting batches in one transaction.
 
         If another process has read a file further, check that file again."""
-        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        waiting, self._waiting = self._waiting, []
+        self._waiting_bytes = self._waiting_characters = 0
         if not waiting:
             return
         try:
@@ -331,12 +342,15 @@ class Ingestion:
             if len(waiting) == 1:
                 self._note_unread(waiting[0][0], UnreadableFileError(_described(error)))
             for waiting_file in waiting if len(waiting) > 1 else ():  # one of them caused the error
-                self._waiting = [waiting_file]
-                self._flush()
+                if waiting_file[0].key not in self._noted:
+                    self._waiting = [waiting_file]
+                    self._flush()
             return
         for (file, _), state in zip(waiting, states):
             if state is None:
-                self._again.append(file)
+                self._may_wait = False
+                if file not in self._again:
+                    self._again.append(file)
             else:
                 self._states[file.key] = state
                 self.directories.add(state.cwd)

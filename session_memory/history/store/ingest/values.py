@@ -110,7 +110,8 @@ class NewEntry(NamedTuple):
 class Batch(NamedTuple):
     """Entries read from one file.
 
-    They are stored only if the file's state is still `before` (None for a new file). `outcomes` are
+    They are stored only if the file's state is still `before`: None for a new file, without an id
+    the `after` of the batch before, whatever ids its items got. `outcomes` are
     (call, outcome) for tool uses stored earlier, and `commits` are (call, hash) for commits that
     these made."""
 

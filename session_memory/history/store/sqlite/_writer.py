@@ -43,8 +43,11 @@ def write(connection: Connection, batch: Batch, gap: int) -> FileState | None:
     milliseconds ends a conversation. An item that is known from an earlier generation of the file,
     or from another file, is not stored again."""
     before, after = batch.before, batch.after
-    stored = fetch(connection, f"{SELECT_STATE} AND file_path = ?", (after.home, after.file_path))
-    if (FileState._make(stored[0]) if stored else None) != before:
+    states = fetch(connection, f"{SELECT_STATE} AND file_path = ?", (after.home, after.file_path))
+    stored = FileState._make(states[0]) if states else None
+    if before and stored and not before.id:  # the batch before left it, perhaps in this transaction
+        before = before._replace(id=stored.id, next_ordinal=stored.next_ordinal)
+    if stored != before:
         return None
     if not before:
         row = {column: value for column, value in zip(_COLUMNS, after) if column != "id"}
