@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from math import log2, sqrt
 
-from ..words import word_lists
 from ._regexes import pattern
 from .assignments import AssignedValue
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    WordLists = dict[str, frozenset[str]]
 
 # The most common pairs of letters in English and code. They are three quarters of the pairs in
 # words, and a fifth in random text.
@@ -16,8 +21,17 @@ _PAIRS = (
     "aishirsuidosiviaamficivipligtuevldrympfeblabghtyopwosaayexkeuieypiapagodobbosp"
 )
 PAIRS = frozenset(map("".join, zip(_PAIRS[::2], _PAIRS[1::2])))
-# which says what each of them is
-_WORDS = word_lists(__file__.rpartition("_judge.")[0] + "words.tsv")
+
+
+def _word_lists() -> WordLists:
+    """Return the lists in words.tsv, which says what each of them is."""
+    from ..words import word_lists  # which loads commands in an install
+
+    return word_lists(__file__.rpartition("_judge.")[0] + "words.tsv")
+
+
+PREBUILT: WordLists | Callable[[], WordLists] = _word_lists  # its result in an install
+_WORDS = PREBUILT() if callable(PREBUILT) else PREBUILT
 ABOUT, NO_PASSWORDS, OBJECTS, OTHER_KEYS, NO_PASS = _WORDS.values()
 COMMON = len(PAIRS) / 26**2
 # The number of standard deviations above chance at which a text counts as words. STRICT is for
