@@ -27,7 +27,7 @@ PUBLISHED = {
     "quiet-50": 0.87,
     "new-50": 2.32,
     "new-50-about": 2.46,
-    "new-50-secret": 2.42,
+    "new-50-secret": 2.38,
     "collisions": 2.01,
     "first-50": 3.40,
     "first-10": 3.81,

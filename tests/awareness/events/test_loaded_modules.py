@@ -127,6 +127,17 @@ def test_a_prompt_that_redacts_a_secret_does_not_import_re(app: Path, plain: Pla
     assert not {"re", "enum", "functools"} & imported
 
 
+def test_a_prompt_that_redacts_a_secret_loads_no_lists_of_words(
+    app: Path, plain: PlainUser
+) -> None:
+    append(at_rest(plain), *exchange("log in with password: hunter2x", "Fine."))
+    output, names, outside = loaded(app, plain, "hooks/user_prompt_submit.py")
+    assert "[redacted: password]" in output
+    assert "common.text.secrets.scan" in names
+    assert not {"common.text.words", "awareness.activity._commands"} & {*names}
+    assert outside == []
+
+
 def test_a_prompt_with_a_collision_and_another_session_s_git_command(
     app: Path, tmp_path: Path
 ) -> None:
