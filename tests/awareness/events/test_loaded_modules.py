@@ -121,8 +121,8 @@ def test_a_prompt_that_redacts_a_secret_does_not_import_re(app: Path, plain: Pla
         check=True,
     )
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
-    assert "[redacted: password]" in done.stdout.decode()
-    assert token not in done.stdout.decode()
+    assert "[redacted:" in done.stdout.decode()
+    assert not [secret for secret in ("hunter2x", token) if secret in done.stdout.decode()]
     assert "_json" in imported
     assert not {"re", "enum", "functools"} & imported
 
@@ -132,7 +132,8 @@ def test_a_prompt_that_redacts_a_secret_loads_no_lists_of_words(
 ) -> None:
     append(at_rest(plain), *exchange("log in with password: hunter2x", "Fine."))
     output, names, outside = loaded(app, plain, "hooks/user_prompt_submit.py")
-    assert "[redacted: password]" in output
+    assert "[redacted:" in output
+    assert "hunter2x" not in output
     assert "common.text.secrets.scan" in names
     assert not {"common.text.words", "awareness.activity._commands"} & {*names}
     assert outside == []
