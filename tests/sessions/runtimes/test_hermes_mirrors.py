@@ -448,21 +448,25 @@ def test_the_directory_of_a_profile_counts_as_the_one_above_it(person: Person) -
     assert HERMES.config_dir(usual) == HERMES.install.settings_dir(usual) == str(person.directory)
 
 
-def test_a_prompt_leaves_a_long_session_to_upkeep(
-    person: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def long_session(person: Person, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A session with more rows than a prompt reads."""
     monkeypatch.setattr(mirrors, "PROMPT_ROWS", 4)
     session = person.database.session("/srv/app")
     for number in range(5):
         person.database.exchange(session, f"question {number}", "answer")
+    return session
+
+
+def test_a_prompt_leaves_a_long_session_to_upkeep(person: Person, long_session: str) -> None:
     short = person.exchange()
     assert person.told(short) == ["one", "first"]
-    assert list(person.root.rglob(f"{session}*")) == []
+    assert list(person.root.rglob(f"{long_session}*")) == []
     person.refresh(everything=True)
-    assert len(person.told(session)) == 10
-    person.database.undo(session, "question 3")
+    assert len(person.told(long_session)) == 10
+    person.database.undo(long_session, "question 3")
     person.refresh(everything=True)
-    assert len(person.told(session)) == 6
+    assert len(person.told(long_session)) == 6
 
 
 def test_an_old_session_is_read_by_upkeep_and_again_once_it_goes_on(person: Person) -> None:
@@ -550,15 +554,11 @@ def test_a_rule_for_the_directory_of_its_parent_hides_a_sub_agent_elsewhere(
 
 
 def test_replaced_rows_are_not_doubled_if_reading_ends_half_way(
-    person: Person, monkeypatch: pytest.MonkeyPatch
+    person: Person, long_session: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mirrors, "PROMPT_ROWS", 4)
-    session = person.database.session("/srv/app")
-    for number in range(5):
-        person.database.exchange(session, f"question {number}", "answer")
     person.refresh(everything=True)
-    before = person.told(session)
-    person.database.replace(session)
+    before = person.told(long_session)
+    person.database.replace(long_session)
     message, calls = mirrors.HermesDatabase.message, []
 
     def fails(database: mirrors.HermesDatabase, number: int) -> dict[str, Any]:
@@ -572,18 +572,14 @@ def test_replaced_rows_are_not_doubled_if_reading_ends_half_way(
         person.refresh(everything=True)
     assert len(calls) == 7
     person.refresh(everything=True)
-    assert person.told(session) == before
+    assert person.told(long_session) == before
 
 
 def test_a_prompt_does_not_read_the_mirror_of_a_long_session_whose_rows_were_replaced(
-    person: Person, monkeypatch: pytest.MonkeyPatch
+    person: Person, long_session: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mirrors, "PROMPT_ROWS", 4)
-    session = person.database.session("/srv/app")
-    for number in range(5):
-        person.database.exchange(session, f"question {number}", "answer")
     person.refresh(everything=True)
-    person.database.replace(session)
+    person.database.replace(long_session)
     opened: list[str] = []
 
     def counted(path: str) -> files.Opened:
@@ -594,7 +590,7 @@ def test_a_prompt_does_not_read_the_mirror_of_a_long_session_whose_rows_were_rep
     person.refresh()
     assert opened == []
     person.refresh(everything=True)
-    assert opened == [str(person.mirror(session))]
+    assert opened == [str(person.mirror(long_session))]
 
 
 def test_a_content_of_bytes_leaves_the_other_messages(person: Person) -> None:
