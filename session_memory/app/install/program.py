@@ -200,9 +200,10 @@ def has_usable_bundle(app: Path, python: str) -> bool:
 
 def _run_bundle(app: Path, python: str, call: str) -> bool:
     """Run `call` of the app's module `bundle` in the hooks' interpreter; return if it succeeded."""
+    # The garbage collector would look at the syntax trees again and again, a third of the time.
     code = (
-        f"import sys; sys.path.insert(0, sys.argv[1]); from session_memory.awareness.events import "
-        f"bundle; {call}"
+        f"import gc, sys; gc.disable(); sys.path.insert(0, sys.argv[1]); from "
+        f"session_memory.awareness.events import bundle; {call}"
     )
     words = [python, "-I", "-S", "-c", code, str(app)]
     return (

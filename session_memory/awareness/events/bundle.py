@@ -33,6 +33,7 @@ from . import _bundle_finder as bundle_finder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import CodeType
 
     from ._bundle_finder import BundledModule, BundledPart
@@ -210,11 +211,11 @@ class _Source:
                 computed = import_module(self.module[0]).PREBUILT
                 value = marshal.dumps(computed() if callable(computed) else computed)
                 made.value = ast.parse(f"__import__('marshal').loads({value!r})", mode="eval").body
-        for node in ast.walk(self._tree):
-            if isinstance(node, ast.FunctionDef):
+        for node in _statements(self._tree.body):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 node.returns = None
-            elif isinstance(node, ast.arg):
-                node.annotation = None
+                for argument in _arguments(node.args):
+                    argument.annotation = None
             elif isinstance(node, ast.ImportFrom):
                 node.module, node.level = self._absolute(node), 0
         flags = annotations.compiler_flag
@@ -226,7 +227,23 @@ class _Source:
 
 def _is_prebuilt(node: ast.Assign | ast.AnnAssign) -> bool:
     """Check if a statement gives PREBUILT its value."""
-    return ast.unparse(node).startswith(("PREBUILT = ", "PREBUILT: "))
+    target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+    return isinstance(target, ast.Name) and target.id == "PREBUILT"
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.AST]:
+    """Yield the statements of a body and those within them, without the expressions."""
+    left: list[ast.AST] = [*body]
+    while left:
+        node = left.pop()
+        yield node
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            left += getattr(node, part, ())
+
+
+def _arguments(arguments: ast.arguments) -> list[ast.arg]:
+    others = [each for each in (arguments.vararg, arguments.kwarg) if each]
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *others]
 
 
 def _is_for_types(node: ast.stmt) -> bool:
