@@ -537,18 +537,23 @@ def test_every_runtime_is_told_what_any_other_edits_by_its_edit_tool_its_shell_a
             reader.calls(READ, str(path), began, began)
     for reader in (at_prompt, at_edit):
         reader.prompts()
+    edits = list(zip(writers, paths))
     missed = []
-    for (writer, way), path in zip(writers, paths):
-        name = writer.runtime.name
-        edited_by(writer, way, path)
-        done = "changed just now during a command of" if way == SCRIPT else "edited just now by"
-        line = (
-            f'! {path.name}: {done} "mend {way} {name}" ({writer.runtime.TITLE}), after you read it'
-        )
-        told = {"prompt": at_prompt.prompts()}
-        if runtime.TOOLS:
-            told["edit"] = at_edit.edits(path)
-        missed += [(name, way, when, text) for when, text in told.items() if line not in text]
+    for other in others:
+        done = [(writer, way, path) for (writer, way), path in edits if writer.runtime is other]
+        for edit in done:
+            edited_by(*edit)
+        told = at_prompt.prompts()
+        for _, way, path in done:
+            how = "changed just now during a command of" if way == SCRIPT else "edited just now by"
+            title = f'"mend {way} {other.name}" ({other.TITLE})'
+            line = f"! {path.name}: {how} {title}, after you read it"
+            heard = {"prompt": told}
+            if runtime.TOOLS:
+                heard["edit"] = at_edit.edits(path)
+            missed += [
+                (other.name, way, when, text) for when, text in heard.items() if line not in text
+            ]
     assert missed == []
 
 
