@@ -10,6 +10,7 @@ from ...common.system.files import read_end, without_links
 from ...common.system.json import objects_in
 from ...common.text.paths import resolved
 from ...sessions.runtimes.records import CALLS, MESSAGES, RESULTS, SUB_AGENTS, CallResult
+from ...sessions.transcripts.edits import result_of
 from ...sessions.transcripts.entries import Entry
 from .actions import EDIT, READ
 from .collisions._evidence import grain_of
@@ -73,9 +74,10 @@ def _ended(lines: list[bytes], call_id: str, records: Records) -> float | None:
     wanted = call_id.partition(":")[0].encode("utf-8", "replace")
     for line in lines:
         for record in objects_in(line) if wanted and wanted in line else ():
-            for event in _events(record, records):
-                if isinstance(event, CallResult) and event.call_id == call_id:
-                    return None if event.has_failed else records.time(record)
+            events = _events(record, records)
+            ends = [event for event in events if isinstance(event, CallResult)]
+            if end := result_of(call_id, ends):
+                return None if end.has_failed else records.time(record)
     return None
 
 

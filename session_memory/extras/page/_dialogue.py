@@ -31,7 +31,7 @@ from ...history.told import told_in
 from ...sessions.runtimes.base import Runtime
 from ...sessions.runtimes.records import INJECTED, CallResult, Injected
 from ...sessions.runtimes.table import all_runtimes
-from ...sessions.transcripts.edits import Hunk
+from ...sessions.transcripts.edits import Hunk, result_of
 from ...sessions.transcripts.lines import first_line, lines_forward
 from ...sessions.transcripts.reader import TranscriptReader, is_request
 from ._diffs import Diff, diff_of
@@ -280,13 +280,13 @@ def _hunks(
 
 def _result(lines: Iterator[tuple[int, bytes]], reader: TranscriptReader, call_id: str) -> str:
     """Return the text of a call's result from the lines after it; '' for none."""
-    of_all = ""  # the result of a call with several parts, if they have none each
+    of_all = None  # the result of a call with several parts, if they have none each
     for event in reader.forward(lines, with_results=True):
-        if isinstance(event, CallResult) and event.call_id == call_id:
-            return result_text(event.content)
-        if isinstance(event, CallResult) and call_id.startswith(f"{event.call_id}:"):
-            of_all = of_all or result_text(event.content)
-    return of_all
+        if isinstance(event, CallResult) and (result := result_of(call_id, [event])):
+            if result.call_id == call_id:
+                return result_text(result.content)
+            of_all = of_all or result
+    return result_text(of_all.content) if of_all else ""
 
 
 @dataclass

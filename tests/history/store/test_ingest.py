@@ -10,7 +10,20 @@ from pathlib import Path
 import apsw
 import pytest
 import share
-from records import PiSession, append, assistant, exchange, line, lines, record, tool_result, user
+from records import (
+    PiSession,
+    append,
+    assistant,
+    droid_exchange,
+    droid_message,
+    droid_start,
+    exchange,
+    line,
+    lines,
+    record,
+    tool_result,
+    user,
+)
 from store_scene import EVERYTHING, PROJECT, Scene
 
 from session_memory.common.system.sqlite import CorruptDatabaseError
@@ -214,6 +227,30 @@ def test_a_result_that_comes_with_a_later_run_finds_its_tool_use(scene):
     scene.append("a", user([block]))
     scene.ingest()
     assert [item.outcome for item in scene.items(scene.conversations()[0])] == ["", "ok"]
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+@pytest.mark.parametrize(("has_failed", "outcome"), [(False, "ok"), (True, "error")])
+def test_the_one_result_of_a_patch_is_that_of_each_of_its_files(
+    scene, is_later, has_failed, outcome
+):
+    names = ("a.py", "b.py", "c.py")
+    files = "".join([f"*** Update File: /srv/{name}\n@@\n-1\n+2\n" for name in names])
+    given = {"input": f"*** Begin Patch\n{files}*** End Patch\n"}
+    call = {"type": "tool_use", "id": "call_1", "name": "ApplyPatch", "input": given}
+    ended = {"type": "tool_result", "tool_use_id": "call_1", "is_error": has_failed, "content": "x"}
+    begun = [*droid_exchange("change all", "I will."), droid_message("assistant", call)]
+    scene.write("a", droid_start("a", "/srv"), *begun)
+    if is_later:
+        scene.ingest()
+    scene.append("a", droid_message("user", ended))
+    scene.ingest()
+    [conversation] = scene.conversations()
+    calls = [(item.text, item.outcome) for item in scene.items(conversation) if item.tool]
+    if is_later and not has_failed:  # a file without an outcome counts as edited
+        assert calls == [("/srv/a.py", "ok"), ("/srv/b.py", ""), ("/srv/c.py", "")]
+    else:
+        assert calls == [(f"/srv/{name}", outcome) for name in names]
 
 
 @pytest.mark.parametrize("batch_bytes", [1, 10_000_000])

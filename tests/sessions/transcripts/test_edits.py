@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from session_memory.sessions.runtimes.records import CallResult
 from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts.edits import (
     diff_edits,
@@ -13,6 +14,7 @@ from session_memory.sessions.transcripts.edits import (
     part_id,
     part_number,
     patch_edits,
+    result_of,
 )
 from session_memory.sessions.transcripts.entries import NOTHING
 
@@ -252,3 +254,12 @@ def test_an_editing_tool_edits_its_file_unless_it_failed() -> None:
         [],
     ]
     assert edited_files("read", "a.py", "/srv") == []
+
+
+def test_a_part_of_a_call_has_its_own_result_or_else_that_of_the_call() -> None:
+    results = [CallResult("c1", True, "x"), CallResult("c1:1", False, "y")]
+    assert result_of("c1", results) is results[0]
+    assert result_of("c1:1", results) is results[1]
+    assert result_of("c1:2", results) is results[0]
+    assert result_of("c1:1", results[:1]) is results[0]
+    assert result_of("c2", results) is result_of("c12", results) is None

@@ -22,6 +22,7 @@ from ....common.system.git import (
 )
 from ....common.system.json import decode_line, objects_in
 from ....sessions.runtimes.records import RESULTS, SUB_AGENTS, CallResult
+from ....sessions.transcripts.edits import result_of
 from ....sessions.transcripts.entries import FAILED, NOTHING
 from ....sessions.transcripts.lines import last_line_end, lines_forward, windows_backward
 
@@ -383,7 +384,7 @@ class Evidence:
 
     def _find_end(self, session: str, action: FileAction) -> _End:
         path = action.transcript or self._paths.get(session, "")
-        # A call that wrote several files has a result for each; our ids for these are numbered.
+        # A call that wrote several files may have a result for each; our ids are numbered.
         wanted = action.call_id.partition(":")[0].encode("utf-8", "replace")
         if session not in self._runtimes or not wanted:
             return _End()
@@ -395,15 +396,15 @@ class Evidence:
             # decodes a third of a usual line
             results = None if action.transcript else records.results_in(line, decode_line)
             if results is not None:
-                for result in results:
-                    if result.call_id == action.call_id:
-                        return _End(result, records, line)
+                if result := result_of(action.call_id, results):
+                    return _End(result, records, line)
                 continue
             for record in objects_in(line):
-                for event in records.events(record, 0, kinds):
-                    if isinstance(event, CallResult) and event.call_id == action.call_id:
-                        event.time = event.time or records.time(record)
-                        return _End(event)
+                events = records.events(record, 0, kinds)
+                ends = [event for event in events if isinstance(event, CallResult)]
+                if result := result_of(action.call_id, ends):
+                    result.time = result.time or records.time(record)
+                    return _End(result)
         return _End()
 
     def _lines_from(self, path: str, offset: int, wanted: bytes) -> Iterator[bytes]:

@@ -23,6 +23,7 @@ from ....sessions.runtimes.base import Runtime
 from ....sessions.runtimes.detection import source_of
 from ....sessions.runtimes.records import NO_TITLE, CallResult
 from ....sessions.settings.forgotten import ForgottenSessions
+from ....sessions.transcripts.edits import part_id
 from ....sessions.transcripts.entries import Entry, ToolUse
 from ....sessions.transcripts.lines import (
     BLOCK_BYTES,
@@ -41,6 +42,7 @@ from .sources import SourceFile
 from .values import FileState, NewEntry, NewTool, ToolOutcome
 
 ARGUMENT_CHARACTERS = 4096
+MOST_FILES = 40  # of a patch whose failure comes in a later part of the transcript
 # Search this many more characters for secrets, to remove a secret completely if it begins before
 # the limit.
 SECRET_CHARACTERS = 512
@@ -96,6 +98,25 @@ class _Part:
         self.ended: dict[tuple[int, str], ToolOutcome] = {}
         self.outcomes: list[tuple[int, ToolOutcome]] = []
         self.commits: list[tuple[int, int]] = []
+
+
+def _end_parts(
+    part: _Part, called: dict[str, int], call: tuple[int, str], result: ToolOutcome
+) -> None:
+    """Note the result of a call for its other files too, unless these get results of their own."""
+    number, id = call
+    at = 1
+    while called.get(other := part_id(id, at)) == number:
+        part.ended[number, other] = result
+        at += 1
+
+
+def _ids_before(result: CallResult) -> list[str]:
+    """Return the ids under which the call of a result may have been stored before.
+
+    A failed call may be a patch of several files; a file without a result counts as edited."""
+    numbers = range(MOST_FILES if result.has_failed else 1)
+    return [part_id(result.call_id, number) for number in numbers]
 
 
 class Extractor:
@@ -177,8 +198,9 @@ class Extractor:
                     call = called.pop(event.call_id), event.call_id
                     part.ended[call] = result
                     part.written[call] = (*part.written.get(call, ()), *made)
+                    _end_parts(part, called, call, result)
                 else:
-                    part.outcomes.append((key_of(event.call_id), result))
+                    part.outcomes += [(key_of(id), result) for id in _ids_before(event)]
                     part.commits += [(key_of(event.call_id), line) for line in made]
         return part
 
