@@ -13,7 +13,7 @@ from .base import CopiedSessions, ProjectFolders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ..transcripts._mirrored_files import Listing, Source
     from ..transcripts.mirror import Repeats
@@ -72,6 +72,10 @@ class MirroredSessions(CopiedSessions, ProjectFolders):
         A session stays in its folder even if it continues in another directory."""
         path = super().transcript_path(config_dir, cwd, session_id)
         return path if is_file(path) else self.transcript_of(config_dir, session_id) or path
+
+    def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
+        """Return the usual directory: an event names no file below it that is read."""
+        return self.config_dir(environ)
 
     def own_path(self, event: Event, start: str, config_dir: str) -> str:
         """Return the path of the mirror, not of the runtime's own file, which an event may name."""

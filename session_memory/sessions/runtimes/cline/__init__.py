@@ -58,9 +58,6 @@ class Cline(Atif):
             return f"{above}/data"
         return super().config_dir(environ)
 
-    def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
-        return self.config_dir(environ)
-
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
         return event.get("runtime") == self.name
 

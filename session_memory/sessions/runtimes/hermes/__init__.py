@@ -83,9 +83,6 @@ class Hermes(MirroredSessions):
         events = ("on_session_start", self.PROMPT_EVENT, self.TOOL_EVENT)
         return event.get("hook_event_name") in events and isinstance(event.get("extra"), dict)
 
-    def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
-        return self.config_dir(environ)
-
     def prompt(self, event: Event) -> str:
         """Return the text of a prompt; '' for the task of a sub-agent."""
         extra = as_object(event.get("extra"))

@@ -63,9 +63,6 @@ class OpenClaw(MirroredSessions):
         """Return the path of an agent's database."""
         return f"{config_dir}/{AGENTS}/{agent}/{DATABASE}"
 
-    def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
-        return self.config_dir(environ)
-
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
         return event.get("runtime") == self.name
 

@@ -57,9 +57,6 @@ class OpenCode(MirroredSessions):
             else f"{user_dir(environ)}/{self.USUAL_DIR}"
         )
 
-    def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
-        return self.config_dir(environ)
-
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
         return event.get("runtime") == self.name
 
