@@ -31,7 +31,10 @@ SUMMARY = "write conversations to a file, as Markdown, JSON, HTML or ATIF"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    named = "its name, its title, a word of its title, its id, or the beginning of its id"
+    named = (
+        "its name, its title, a word of its title, its id, the beginning of its id, or a runtime's "
+        "name for that runtime's latest session"
+    )
     parser.add_argument("session", metavar="SESSION", nargs="?", default="", help=named)
     add_project(parser)
     parser.add_argument("--all", action="store_true", help="everything")

@@ -30,7 +30,10 @@ CONFLICT_SECONDS = 2.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    named = "its id, the beginning of it, its title, or words of the title"
+    named = (
+        "its id, the beginning of it, its title, words of the title, or a runtime's name for that "
+        "runtime's latest session"
+    )
     parser.add_argument("session", metavar="SESSION", nargs="?", default="", help=named)
     runtimes = [runtime.name for runtime in all_runtimes() if runtime.install.START]
     command = "print the command that starts this runtime with the page"

@@ -32,8 +32,9 @@ SUMMARY = "read a session, a conversation, a memory, or the messages around a se
 LINES = 50
 SCRIPT = "Show the messages and tool calls of another session of this home, or list the sessions."
 NAME_HELP = (
-    "a session: its id, the beginning of its id, words of its title, or its archive's file name; "
-    "or the number of a conversation, or the id of a memory"
+    "a session: its id, the beginning of its id, words of its title, its archive's file name, or a "
+    "runtime's name for that runtime's latest session; or the number of a conversation, or the id "
+    "of a memory"
 )
 
 

@@ -270,7 +270,8 @@ def _check_trust(target: Target, here: list[Hook]) -> list[Finding]:
         return []
     names = enumerated(dict.fromkeys(events))
     text = f"{names}: not trusted yet, so {target.runtime.TITLE} does not run them"
-    return [Finding(WRONG, "trust", text, target.runtime.install.AFTER_INSTALL)]
+    mend = target.runtime.install.after_install(target.settings_dir)
+    return [Finding(WRONG, "trust", text, mend)]
 
 
 def _check_files(target: Target, ledger: InstallLedger) -> Finding:

@@ -289,8 +289,9 @@ def _show_home(target: Target, plan: HomePlan, terminal: Terminal, *, is_dry_run
             target.kind, "agent"
         )
         terminal.item(label, terminal.short(f"{where}: {'; '.join(parts)}"))
-        if (plan.hooks or plan.extensions) and target.runtime.install.AFTER_INSTALL:
-            terminal.note(target.runtime.install.AFTER_INSTALL)
+        further = target.runtime.install.after_install(target.settings_dir)
+        if (plan.hooks or plan.extensions) and further:
+            terminal.note(further)
     if plan.switched_off:
         terminal.note(
             f"{plan.switched_off} in these settings, so our hooks do not run. The setting was not changed."

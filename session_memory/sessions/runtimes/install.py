@@ -117,6 +117,10 @@ class Install:
     def mcp_files(self, settings_dir: str) -> list[str]:
         return [f"{settings_dir}/{name}" for name in self.MCP_FILES]
 
+    def after_install(self, settings_dir: str) -> str:
+        """Return AFTER_INSTALL for a settings directory."""
+        return self.AFTER_INSTALL
+
     def switch_files(self, settings_dir: str) -> list[str]:
         """Return the paths of settings that could switch hooks off. They need not exist."""
         names = (self.SWITCH_FILE or self.SETTINGS_FILE, self.LOCAL_SETTINGS_FILE)

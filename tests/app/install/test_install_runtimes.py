@@ -395,8 +395,10 @@ def test_a_profile_of_hermes_is_a_home_whose_sessions_are_with_all_others(
     done = machine.install("--home", str(directory))
     assert (done.returncode, done.stderr) == (0, "")
     assert "user_prompt_submit.py hermes" in settings.read_text()
+    assert "start `hermes -p work` in a terminal" in " ".join(done.stdout.split())
     said = machine.run_doctor("hooks").stdout
     assert "~/.hermes/profiles/work (Hermes)" in said
+    assert "start `hermes -p work` in a terminal" in " ".join(said.split())
     assert "/homes/" not in said
     assert machine.install("--uninstall", "--home", str(directory)).returncode == 0
     assert settings.read_text() == "model: {}\n"

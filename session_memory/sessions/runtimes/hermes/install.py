@@ -48,6 +48,13 @@ class HermesInstall(SettingsHooks):
         named = {**environ, self.runtime.CONFIG_VARIABLE: path}
         return self.runtime.config_dir(named) == self.runtime.config_dir(environ)
 
+    def after_install(self, settings_dir: str) -> str:
+        """Return what allows the hooks. Each profile needs it."""
+        above, _, profile = settings_dir.rpartition("/")
+        if not above.endswith("/profiles"):
+            return self.AFTER_INSTALL
+        return self.AFTER_INSTALL.replace("`hermes`", f"`hermes -p {profile}`")
+
     def adapted(self, hook: Hook) -> Hook | None:
         if hook.event not in _EVENTS:
             return None
