@@ -482,7 +482,7 @@ def test_parts_of_a_file_are_stored_in_one_transaction(scene, monkeypatch):
 
 def test_a_transaction_has_little_text(scene, monkeypatch):
     monkeypatch.setattr(ingestion_module, "SPAN_BYTES", 2000)
-    monkeypatch.setattr(ingestion_module, "TEXT_SHARE", 200)
+    monkeypatch.setattr(ingestion_module, "BATCH_CHARACTERS", 5000)
     assert tables(scene, "little", 1 << 20)[0] > 2
 
 

@@ -64,10 +64,9 @@ class ReadAhead:
         self._line_key = line_key
         self._forgotten = forgotten
         self._tasks: list[list[Span]] = []
-        # the task of each span, and its index in the task
-        self._places: dict[str, list[tuple[int, int]]] = {}
+        # the task of each file's first span, and its index in the task; the others follow
+        self._places: dict[str, tuple[int, int]] = {}
         self._futures: dict[int, Future[list[bytes]]] = {}
-        self._next = 0  # the task of the span that will be asked for next
         self._pool: ProcessPoolExecutor | None = None
         unread = [file for file in files if file.size]
         if workers < 2 or not unread or sum(file.size for file in unread) < LEAST_BYTES:
@@ -99,24 +98,28 @@ class ReadAhead:
         """Yield the extracts of a file from its beginning, if it is unchanged since reading.
 
         If they end early, the caller reads the rest."""
-        for task, position in self._places.pop(file.path, ()):
+        task, position = self._places.pop(file.path, (len(self._tasks), 0))
+        while self._has(task, position, file.path):
             extract = self._extract(task, position)
             if extract is None or extract.inode != inode or extract.size > size:
                 return
             yield extract
             if extract.is_last:
                 return
+            position += 1
+            if position >= len(self._tasks[task]):
+                task, position = task + 1, 0
+
+    def _has(self, task: int, position: int, path: str) -> bool:
+        """Check if this is a span of the file at `path`, in a task that is not done."""
+        spans = self._tasks[task] if task < len(self._tasks) else []
+        return position < len(spans) and spans[position].path == path
 
     def _extract(self, task: int, position: int) -> Extract | None:
         """Return an extract, whose packed form nothing refers to any longer."""
         packed = self._result(task)[position]
         self._submit(task + 1 if position + 1 == len(self._tasks[task]) else task)
         return _unpacked(packed) if packed else None
-
-    def is_behind(self) -> bool:
-        """Check if the next extract has not been read yet."""
-        future = self._futures.get(self._next)
-        return future is not None and not future.done()
 
     def _share_out(self, files: list[SourceFile], limit: int) -> None:
         """Make the tasks: large files are split into spans, and small files share a task."""
@@ -125,7 +128,7 @@ class ReadAhead:
         for file in files:
             for start in range(0, file.size, limit):
                 stop = start + limit if start + limit < file.size else 0
-                self._places.setdefault(file.path, []).append((len(self._tasks), len(task)))
+                self._places.setdefault(file.path, (len(self._tasks), len(task)))
                 task.append(Span(file.path, start, stop))
                 task_bytes += min(limit, file.size - start)
                 if task_bytes >= TASK_BYTES:
@@ -135,10 +138,10 @@ class ReadAhead:
             self._tasks.append(task)
 
     def _submit(self, following: int) -> None:
-        """Submit the next tasks, from this one on, as many as may wait; cancel earlier ones."""
-        self._next = following
+        """Submit the next tasks, from this one on, as many as may wait; forget earlier ones."""
         for number in [number for number in self._futures if number < following]:
             self._futures.pop(number).cancel()
+            self._tasks[number] = []
         for number in range(following, min(following + self._window, len(self._tasks))):
             if self._pool and number not in self._futures:
                 try:

@@ -7,6 +7,7 @@ beginning; its known entries are not stored again.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,8 +31,8 @@ from .extract import Extract, Extractor, advanced, begun, is_beginning, is_uncha
 from .sources import FOREIGN, SourceDirectory, SourceFile, Unreadable
 from .values import Batch, FileState, UnreadFile
 
-BATCH_BYTES = 32 * 1024 * 1024
-TEXT_SHARE = 8  # a batch has at most an eighth of this as text, to limit memory
+BATCH_BYTES = 64 * 1024 * 1024  # smaller ones write the pages of the store's hashes more often
+BATCH_CHARACTERS = 4 * 1024 * 1024  # of text in a batch, to limit memory
 ATTEMPTS = 3
 COMPACTED_BYTES = 64 * 1024 * 1024  # of a first import: less takes about as little room anyway
 
@@ -110,10 +111,12 @@ class Ingestion:
         except (OSError, OutsideGroupError) as error:
             self._note_problem(directory.root, error)
             return
-        self.take(files)
+        keys = {file.key for file in files}
+        given = iter(files)
+        del files  # 20,000 would take memory until the end
+        self.take(given)
         for folder, why in unreadable:
             self._note_problem(f"{directory.root}/{folder.rstrip('/')}", why)
-        keys = {file.key for file in files}
         folders = tuple([folder for folder, _ in unreadable])
 
         def is_gone(root: str, key: str) -> bool:
@@ -150,7 +153,7 @@ class Ingestion:
     def take(self, files: Iterable[SourceFile]) -> None:
         """Ingest the new content of these files. Raises DatabaseError."""
         self._line_key = self._line_key or key_for(self._store)
-        changed = []
+        changed: deque[SourceFile] = deque()
         for file in files:
             self.report.files += 1
             if is_unchanged(file, self._states.get(file.key)):
@@ -158,14 +161,15 @@ class Ingestion:
             elif not self._is_left_alone(file):
                 changed.append(file)
         for _ in range(ATTEMPTS):
-            unknown = [
+            unknown = (
                 file
                 for file in changed
                 if file.key not in self._states and not file.directory.confined_to
-            ]
+            )
             given = (self._home, self._batch_bytes, self._workers, self._line_key, self._forgotten)
             with ReadAhead(unknown, *given) as ahead:
-                for file in changed:
+                while changed:
+                    file = changed.popleft()
                     try:
                         self._take_file(file, ahead)
                     except (
@@ -179,7 +183,7 @@ class Ingestion:
             if not self._again:
                 self._write_notes()
                 return
-            changed, self._again = self._again, []
+            changed, self._again = deque(self._again), []
             self._states = self._store.file_states(self._home)  # another process was quicker
         self.report.problems += [
             (file.path, "another process is reading it at the same time") for file in changed
@@ -286,21 +290,16 @@ class Ingestion:
             self._count(file, extract, extract.reached - start)
             # a state without an id is the one that the batch before leaves
             state = before = after._replace(id=0)
-            if self._is_enough(ahead) or not (extract.is_last or self._may_wait):
+            is_enough = (
+                self._waiting_bytes >= self._batch_bytes
+                or self._waiting_characters >= BATCH_CHARACTERS
+            )
+            if is_enough or not (extract.is_last or self._may_wait):
                 self._flush()
                 state = before = self._states.get(file.key, before)
             if extract.is_last or file in self._again or file.key in self._noted:
                 return
             start = extract.reached
-
-    def _is_enough(self, ahead: ReadAhead) -> bool:
-        """Check if the waiting batches make a transaction.
-
-        Small transactions split a search index into many parts. But while the reading processes are
-        behind, storing a smaller one uses idle time."""
-        enough = self._batch_bytes // 2 if ahead.is_behind() else self._batch_bytes
-        most_text = self._batch_bytes // TEXT_SHARE
-        return self._waiting_bytes >= enough or self._waiting_characters >= most_text
 
     def _count(self, file: SourceFile, extract: Extract, size: int) -> None:
         """Count the extract of so many bytes of a file."""

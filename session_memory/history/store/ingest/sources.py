@@ -180,12 +180,27 @@ class SourceFile:
     `key` is its path relative to the directory, as text. The key of a compressed file lacks the
     last extension; the key of a moved file is its original key. `stamp` is as in system.files."""
 
+    __slots__ = ("directory", "key", "path", "stamp")  # there may be 20,000
+
     def __init__(self, directory: SourceDirectory, key: str, path: str, stamp: Stamp) -> None:
         self.directory = directory
         self.key = key
         self.path = path
         self.stamp = stamp
-        self.inode, self.size, self.modified = stamp  # in bytes; in milliseconds since 1970
+
+    @property
+    def inode(self) -> int:
+        return self.stamp[0]
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+        return self.stamp[1]
+
+    @property
+    def modified(self) -> int:
+        """The time of the last change, in milliseconds since 1970."""
+        return self.stamp[2]
 
     @property
     def plain_path(self) -> str:

@@ -19,7 +19,6 @@ from ._sub_agent_calls import remove as remove_sub_agent_calls
 from .exclusions import GIVEN_TITLE
 from .redaction import reindex
 from .rows import ids_of
-from .written_lines import insert as insert_lines
 from .written_lines import is_without_lines
 from .written_lines import remove as remove_lines
 
@@ -36,8 +35,10 @@ _OPEN = "SELECT max(id) FROM memory_tool_uses WHERE call = ? AND outcome IS NULL
 _UNKNOWN = (None, None, None, None)  # how a tool use ended whose result has not come
 
 
-def write(connection: Connection, batch: Batch, gap: int) -> FileState | None:
-    """Store `batch` and return the new state of its file.
+def write(
+    connection: Connection, batch: Batch, gap: int, lines: list[tuple[int, int]]
+) -> FileState | None:
+    """Store `batch` except for its lines, which `lines` gets, and return the new state of its file.
 
     Return None if another process has read further in the file. A silence of more than `gap`
     milliseconds ends a conversation. An item that is known from an earlier generation of the file,
@@ -59,7 +60,7 @@ def write(connection: Connection, batch: Batch, gap: int) -> FileState | None:
     file_id = before.id if before else connection.last_insert_rowid()
     first = file_id << ITEM_BITS | (before.next_ordinal if before else 0)
     rows = _Rows(connection, batch, file_id, first)
-    rows.insert(connection)
+    lines += rows.insert(connection)
     ordinal = (first & NUMBERS) + len(rows.items)
     state = after._replace(id=file_id, next_ordinal=ordinal)
     add_items(connection, state, rows.items, gap, is_new=not before)
@@ -289,8 +290,10 @@ class _Rows:
         )
         return item if original is None else 0
 
-    def insert(self, connection: Connection) -> None:
-        """Write the rows, and the outcomes of tool uses that were stored earlier."""
+    def insert(self, connection: Connection) -> list[tuple[int, int]]:
+        """Write the rows, and the outcomes of tool uses that were stored earlier.
+
+        Return the rows of written lines, which are still to be written."""
         connection.executemany(
             "INSERT INTO memory_transcript_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self.entries
         )
@@ -299,8 +302,6 @@ class _Rows:
             self.tools,
         )
         connection.executemany("INSERT INTO memory_item_keys VALUES (?, ?)", sorted(self.keys))
-        if self.lines and not (self._is_known and is_without_lines(connection, self._file_id)):
-            insert_lines(connection, self.lines)
         connection.executemany("INSERT INTO memory_shared_items VALUES (?, ?)", self.shared)
         connection.executemany(
             "INSERT OR REPLACE INTO memory_foreign_items VALUES (?, ?)", self.foreign
@@ -321,14 +322,17 @@ class _Rows:
                 (text, *how, item),
             )
             reindex(connection, item, before, text)
+        waits = bool(self.lines) and self._is_known and is_without_lines(connection, self._file_id)
+        lines = [] if waits else self.lines
         for call, line in self._commits:
             of_call = fetch(connection, f"SELECT ({_OPEN})", (call, ITEM_BITS, self._file_id))
-            insert_lines(connection, [(line, item) for (item,) in of_call if item])
+            lines += [(line, item) for (item,) in of_call if item]
         connection.executemany(
             "UPDATE memory_tool_uses SET outcome = ?, error = ?, result_size = ?, result_lines = ? "
             f"WHERE id = ({_OPEN})",
             [(*ended, call, ITEM_BITS, self._file_id) for call, ended in self._outcomes],
         )
+        return lines
 
 
 def _known(connection: Connection, keys: list[int]) -> dict[int, int]:

@@ -150,6 +150,7 @@ class SqliteStore(StoreDatabase):
         in its file."""
         from ....sessions.settings import forgotten
         from ._writer import without_forgotten, write  # a search does without it
+        from .written_lines import insert as insert_lines
 
         with self.transaction() as connection:
             # Read the tombstones within the transaction: a process that forgets first records this,
@@ -157,7 +158,9 @@ class SqliteStore(StoreDatabase):
             if tombstones := forgotten.read(self.path):
                 messages = forgotten.ForgottenMessages(self.path)
                 batches = [without_forgotten(batch, tombstones, messages) for batch in batches]
-            written = [write(connection, batch, self._gap) for batch in batches]
+            lines: list[tuple[int, int]] = []
+            written = [write(connection, batch, self._gap, lines) for batch in batches]
+            insert_lines(connection, lines)  # in the order of their hashes: each page once
             apply(connection, self._rules, [state.id for state in written if state])
             return written
 
