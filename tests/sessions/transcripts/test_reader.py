@@ -235,6 +235,21 @@ class TestTheLastLine:
         assert said(path, PI) == ["one", "two", "right way"]
 
 
+def test_a_session_of_pi_without_a_tree_is_not_searched_for_its_branch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records had no ids before version 2."""
+    header = {"type": "session", "id": "s", "timestamp": "2025-12-09T00:53:29.825Z", "cwd": "/srv"}
+    messages = [
+        {"type": "message", "message": {"role": role, "content": [{"type": "text", "text": role}]}}
+        for role in ("user", "assistant")
+    ]
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(lines(header, *messages))
+    monkeypatch.setattr(reader, "windows_backward", None)
+    assert said(path, PI) == ["user", "assistant"]
+
+
 class TestTheHeadOfAFile:
     @pytest.mark.parametrize("limit", [0, 1, 9_000, 20_000, 64 * 1024, 10**6])
     @pytest.mark.parametrize("longest", [0, 40, 9_000, 70_000])

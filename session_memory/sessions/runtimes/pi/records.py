@@ -185,11 +185,9 @@ class PiBranch(records.Branch):
     Before version 2, records have no ids and all are on the branch. `/tree` may return to another
     branch: its records count again once another record follows them."""
 
-    may_leave_out = True
-
     def __init__(self, header: Record) -> None:
         version = header.get("version")
-        self._is_tree = isinstance(version, int) and version > 1
+        self.may_leave_out = isinstance(version, int) and version > 1
         self.directory = as_string(header.get("cwd"))
         is_fork = bool(header.get("parentSession") or header.get("branchedFrom"))
         self.copied_until = epoch_seconds(header.get("timestamp")) if is_fork else None
@@ -202,7 +200,9 @@ class PiBranch(records.Branch):
         self._is_removed: dict[str, bool] = {}
 
     def holds(self, line: bytes) -> bool:
-        link = _link(line) if self._is_tree else None
+        if not self.may_leave_out:
+            return True
+        link = _link(line)
         if link is None:
             if line and _first_record(line) is None:
                 # Torn, and possibly the record that is searched for: the branch is assumed to
