@@ -467,7 +467,7 @@ def _add_place(
         row.may_follow(small, at + len(keyword))
         and (not row.soon or _has_soon(row.soon, small, at + len(keyword)))
         and (not row.near or small.find(row.near, at, at + NEAR) >= 0)
-        and (not row.within_url or row.within_url in _rest_of_url(small, at))
+        and (not row.within_url or _is_in_url(row.within_url, small, at))
         and (row.judge not in ("prose", "password") or _holds_password(small, root))
     ):
         candidates.rules.append((number, at))
@@ -479,9 +479,12 @@ def _has_soon(words: list[bytes], text: bytes, at: int) -> bool:
     return any([clause.find(word) >= 0 for word in words])
 
 
-def _rest_of_url(text: bytes, at: int) -> bytes:
-    """Return the text from `at` to the next blank, quotation mark, angle bracket or backslash."""
-    return text[at : at + NEAR].translate(AS_URLS).partition(b" ")[0]
+def _is_in_url(part: bytes, text: bytes, at: int) -> bool:
+    """Check if a part comes after `at` and before the next blank, quote, angle bracket or backslash.
+
+    Few URLs have one of the parts, so it is searched for before the end of the URL."""
+    place = text.find(part, at, at + NEAR)
+    return place >= 0 and b" " not in text[at : place + len(part)].translate(AS_URLS)
 
 
 def _ends_word(text: bytes, at: int) -> bool:
