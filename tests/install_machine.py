@@ -31,11 +31,12 @@ from own_process import run_here
 from bench.scratch import remove_tree
 from session_memory.app.install import _checks as checks
 from session_memory.app.install import _installation as installation
-from session_memory.app.install import command, package_checks, program
+from session_memory.app.install import command, package_checks, program, program_checks
 from session_memory.app.install._homes import Target
 from session_memory.app.install._trial import fault_at_start
 from session_memory.app.install.environment import PARTS, Environment
-from session_memory.app.install.program import ensure_app
+from session_memory.app.install.program import ensure_app, has_usable_bundle
+from session_memory.awareness.events import bundle
 from session_memory.common.system.entry_points import PackageScan, scanned
 from session_memory.common.system.files import lock
 from session_memory.sessions.settings.program import ProgramPaths
@@ -101,7 +102,7 @@ class Machine:
     """`home` is HOME; `source` the copy of the repository that is installed from. With
     `keeps_program` an install puts the hooks and skills of `source` there, and leaves the program
     as it is. Unless it `starts_each_hook`, its doctor starts a hook of the program that all tests
-    share only once in a process."""
+    share only once in a process, and no process looks at the program's bundle."""
 
     home: Path
     source: Path = REPOSITORY
@@ -160,6 +161,8 @@ class Machine:
             for name in () if examples else ("sample_update", "last_meeting"):
                 patched.setattr(command, name, lambda _: None)
             patched.setattr(package_checks, "scanned", _scanned)
+            if not self.starts_each_hook:
+                patched.setattr(program, "has_usable_bundle", _has_usable_bundle)
             if self.keeps_program:
                 patched.setattr(installation, "source_dir", lambda: self.source)
                 patched.setattr(program, "ensure_app", lambda *_: False)
@@ -189,6 +192,7 @@ class Machine:
             patched.setattr(package_checks, "scanned", _scanned)
             if not self.starts_each_hook:
                 patched.setattr(checks, "fault_at_start", _fault_at_start)
+                patched.setattr(program_checks, "has_usable_bundle", _has_usable_bundle)
             return run_here(["doctor", *options], {**self.environ, **environ}, cwd or self.home)
 
     def has_environment(self) -> Machine:
@@ -269,6 +273,14 @@ def _scanned(python: str) -> PackageScan:
     if list(env.glob("lib/python*/site-packages/*")) or not (env / "pyvenv.cfg").exists():
         return scanned(python)
     return PackageScan(str(env), {})
+
+
+def _has_usable_bundle(app: Path, python: str) -> bool:
+    """Whether `python` loads the bundle, which this process says for the same interpreter: a start
+    takes seven times as long as the check."""
+    if os.path.realpath(python) == PYTHON:
+        return bundle.has_usable_bundle(str(app))
+    return has_usable_bundle(app, python)
 
 
 def _fault_at_start(target: Target, command: str, environ: Mapping[str, str]) -> str:

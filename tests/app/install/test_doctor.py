@@ -228,6 +228,7 @@ def test_modules_that_are_not_compiled(machine: Machine) -> None:
 def test_a_bundle_of_other_sources_is_noted_and_made_anew_by_the_next_install(
     machine: Machine,
 ) -> None:
+    machine.starts_each_hook = True
     app = machine.has_program(is_own=True).program_dir / "app"
     os.utime(app / "session_memory" / "common" / "errors.py", (1e9, 1e9))
     assert "prompt.bundle is unusable, so prompts take a little longer" in said_by_doctor(
