@@ -157,7 +157,7 @@ def asked_of_plugin(user: ClineUser, *asked: tuple[str, dict[str, Any]]) -> list
     done = subprocess.run(
         words, env=environment, cwd=user.cwd, capture_output=True, text=True, timeout=60
     )
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
     answers: list[Any] = json.loads(done.stdout)
     return answers
 

@@ -32,4 +32,4 @@ def test_an_interpreter_that_cannot_be_started_ends_no_session(tmp_path: Path) -
         timeout=60,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (0, "goes on\n"), done.stderr
+    assert (done.returncode, done.stdout, done.stderr) == (0, "goes on\n", "")
