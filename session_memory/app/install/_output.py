@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ... import NAME, __version__
+from ...common.errors import SessionMemoryError
 from ...common.system.terminal import Result, Terminal, byte_size
 from ...common.text.format import counted, enumerated, one_line, shorten
 from ...common.text.sanitize import for_people
@@ -109,13 +110,20 @@ def _show_installed(done: Installed, terminal: Terminal, called_as: str) -> None
             "No agent that runs hooks was used here yet, so this is a sample with three sessions to "
             "look at."
         )
-    for error in done.refused:
+    _show_refused(done.refused, "Not installed", terminal)
+
+
+def _show_refused(refused: list[SessionMemoryError], result: str, terminal: Terminal) -> None:
+    """Show the errors of homes that were left out."""
+    for error in refused:
         hint, *lines = error.hint.rstrip().split("\n")
-        terminal.note(
-            f"Not installed: {terminal.short(str(error))}" + (f" ({hint})" if hint else "")
-        )
+        terminal.note(f"{result}: {terminal.short(str(error))}" + (f" ({hint})" if hint else ""))
         for line in lines:  # to be copied
             terminal.line(line)
+
+
+def _refused(errors: list[SessionMemoryError]) -> list[dict[str, str]]:
+    return [{"error": str(error), "hint": error.hint} for error in errors]
 
 
 @dataclass(frozen=True)
@@ -139,6 +147,7 @@ class UninstallReport(Result):
             "purged": list(self.done.purged),
             "kept": [*self.done.kept, *self.done.shared],
             "unreachable": self.done.unreachable,
+            "refused": _refused(self.done.refused),
             "left": [leftover._asdict() for leftover in self.done.left],
         }
 
@@ -173,6 +182,9 @@ def _show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
             "moved it, run this in a copy of the repository: python3 "
             "install.py --uninstall --home PATH"
         )
+    _show_refused(done.refused, "Not uninstalled", terminal)
+    if done.refused:
+        terminal.note("The program stays, because these settings still name it.")
 
 
 @dataclass(frozen=True)
@@ -426,5 +438,5 @@ def _installed_as_json(done: Installed) -> dict[str, Any]:
         "is_sample": done.is_sample,
         "homes": changes,
         "notes": done.notes,
-        "refused": [{"error": str(error), "hint": error.hint} for error in done.refused],
+        "refused": _refused(done.refused),
     }

@@ -1,7 +1,8 @@
 """Uninstall from homes: each gets back its content from before the install.
 
-All homes are checked before anything is changed. Other people's content stays, and is reported:
-marks of trust, servers that a person added by hand, hosts with their groups.
+All homes are checked before anything is changed; one whose settings cannot be edited safely is left
+out. Other people's content stays, and is reported: marks of trust, servers that a person added by
+hand, hosts with their groups.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ class Uninstalled:
     `restored` maps each home to whether its settings have their old bytes again. `purged` has the
     deleted data, each with its place; `kept` the remaining data, and `shared` the data that other
     homes use too. `unreachable` are homes that are no longer where they were; `left` is other
-    people's content. `is_whole` means that the program is removed too."""
+    people's content. `refused` has the errors of homes that were left out. `is_whole` means that
+    the program is removed too."""
 
     paths: ProgramPaths
     plans: list[home_changes.HomePlan]
@@ -76,6 +78,7 @@ class Uninstalled:
     shared: list[str] = field(default_factory=list)
     unreachable: list[str] = field(default_factory=list)
     left: list[Leftover] = field(default_factory=list)
+    refused: list[SessionMemoryError] = field(default_factory=list)
 
 
 def uninstall(
@@ -91,8 +94,8 @@ def uninstall(
 
     `purge` also deletes the data about their sessions, and the configuration, but not the named
     sessions, which belong to the host. `confirm` gets these paths first, and may raise to prevent
-    the deletion. Nothing is changed before the settings of every home prove valid. Raises
-    SessionMemoryError, OSError."""
+    the deletion. If a home has to be left out, the program stays too. Raises SessionMemoryError,
+    also if every home is left out; OSError."""
     ledger = InstallLedger.read(paths.ledger_file)
     foreseen = _foreseen(roots, ledger, paths, environ, dry_run=dry_run, purge=purge)
     if dry_run:
@@ -122,12 +125,11 @@ def _foreseen(
 
     A home that has moved, or that is missing in `ledger`, is added to it."""
     records = _records(roots, ledger, environ)
-    is_ours = ledger.recogniser()
-    plans = [home_changes.plan_uninstall(root, record, is_ours) for root, record in records.items()]
-    result = Uninstalled(paths, plans, dry_run, not roots)
-    for plan, record in zip(plans, records.values()):
-        result.restored[plan.root] = _is_restored(plan, record)
-    real = [root for root in records if root != str(paths.sample_home)]
+    plans, refused = _plans(records, ledger.recogniser())
+    result = Uninstalled(paths, plans, dry_run, not roots and not refused, refused=refused)
+    for plan in plans:
+        result.restored[plan.root] = _is_restored(plan, records[plan.root])
+    real = [plan.root for plan in plans if plan.root != str(paths.sample_home)]
     result.unreachable = [root for root in real if not os.path.isdir(root)]
     going = {str(change.path) for plan in plans for change in plan.changes if change.after is None}
     place = person_home(environ).memory_dir
@@ -139,6 +141,24 @@ def _foreseen(
     _sort_out_data(ours, going, result, purge=purge)
     result.left = leftovers(plans, environ, is_whole=result.is_whole)
     return result
+
+
+def _plans(
+    records: Mapping[str, HomeRecord], is_ours: Callable[[str], bool]
+) -> tuple[list[home_changes.HomePlan], list[SessionMemoryError]]:
+    """Return the plan for each home, and the errors of homes that cannot be changed safely.
+
+    Raises SessionMemoryError if no home can be."""
+    plans: list[home_changes.HomePlan] = []
+    refused: list[SessionMemoryError] = []
+    for root, record in records.items():
+        try:
+            plans.append(home_changes.plan_uninstall(root, record, is_ours))
+        except SessionMemoryError as error:
+            refused.append(error)
+    if refused and not plans:
+        raise refused[0]
+    return plans, refused
 
 
 def _with_all_of(place: str, purgeable: Mapping[str, str]) -> dict[str, str]:

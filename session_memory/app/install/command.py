@@ -129,7 +129,7 @@ def _run_uninstall(arguments: argparse.Namespace) -> int:
         confirm=lambda purged: None if arguments.yes else _ask_for_purge(purged, terminal),
     )
     terminal.show(UninstallReport(done))
-    return 0
+    return 1 if done.refused else 0
 
 
 def _run_new(arguments: argparse.Namespace) -> int:

@@ -181,6 +181,32 @@ def test_a_whole_uninstall_says_what_it_could_not_reach_and_that_home_can_still_
     assert tree(moved) == before
 
 
+def test_settings_that_cannot_be_read_keep_only_their_home_and_the_program(
+    machine: Machine,
+) -> None:
+    gemini = machine.home / ".gemini/settings.json"
+    gemini.parent.mkdir()
+    before = tree(machine.claude)
+    machine.installed()
+    whole = gemini.read_text()
+    gemini.write_text(whole.replace(":", "", 1))
+    planned, done = machine.install("--uninstall", "--dry-run"), machine.install("--uninstall")
+    for said in (planned, done):
+        assert said.returncode == 1
+        assert "Not uninstalled: ~/.gemini/settings.json:2:" in " ".join(said.stdout.split())
+        assert "correct it and run this command again" in " ".join(said.stdout.split())
+        assert "The program stays" in said.stdout
+    assert gemini.read_text() == whole.replace(":", "", 1)
+    assert tree(machine.claude) == before
+    assert machine.program_dir.exists()
+    alone = machine.install("--uninstall", "--runtime", "gemini")
+    assert (alone.returncode, alone.stdout) == (1, "")
+    assert "correct it and run this command again" in alone.stderr
+    gemini.write_text(whole)
+    assert uninstalled(machine)["refused"] == []
+    assert not machine.program_dir.exists()
+
+
 def test_installs_and_uninstalls_at_once_lose_nothing(machine: Machine) -> None:
     homes = [agent_home(machine.home / f"agent{number}") for number in range(4)]
     before = {home: tree(home) for home in homes}
