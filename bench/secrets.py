@@ -28,9 +28,9 @@ SIZES = ((0, 200), (200, 1_000), (1_000, 4_000), (4_000, 20_000), (20_000, sys.m
 RUNS = 5
 SHORT = 1_000  # characters
 AT_ONCE = 200  # lines
-TOGETHER_LIMIT = 0.5  # times the time of redacting each short line alone
+TOGETHER_LIMIT = 0.4  # times the time of redacting each short line alone
 # Times the time of replacing each byte by another one, at the speed of memory
-PASSES_LIMIT = 85
+PASSES_LIMIT = 75
 
 
 def main(transcripts: Path = TRANSCRIPTS, seeds: int = 20, show: bool = False) -> int:
