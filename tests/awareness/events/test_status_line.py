@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hermes_scene import HermesDatabase
 from hooks_scene import run
 from odd_values import ODD
 from records import append, codex_exchange, codex_item, user, write
@@ -123,6 +124,20 @@ def test_a_session_of_another_runtime_is_named_by_it(scene):
     )
     scene.prompt()
     assert scene.line() == "2 others active (…) · app also edited by Codex (…)"
+
+
+def test_a_session_that_a_rule_hides_by_its_later_directory_is_not_counted(scene):
+    """Only its mirror shows that it is hidden."""
+    database = HermesDatabase(scene.user.root / ".hermes")
+    moved = database.session(scene.cwd)
+    database.exchange(moved, "move the apples", "done")
+    scene.prompt()
+    assert scene.line().startswith("2 others active")
+    database.run("UPDATE sessions SET cwd = '/srv/secret' WHERE id = ?", moved)
+    database.exchange(moved, "count the apples", "done")
+    scene.user.config("statusline: true\nprojects: {/srv/secret: {ignore: true}}\n")
+    scene.prompt()
+    assert scene.line().startswith(AT_WORK)
 
 
 def test_nothing_is_kept_or_shown_unless_it_is_wanted(scene):
