@@ -8,11 +8,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from clients.everyone import CLIENTS, User
+from clients.everyone import CLIENTS, User, results_in
 from clients.npm import NpmPlace
 from git_scene import git
-from install_machine import Machine, copy_repository
+from install_machine import Machine, copy_repository, mentions
 from runtimes_scene import EDIT, READ, SHELL
+from skills_scene import link_packages
 
 from session_memory.sessions.runtimes.table import all_runtimes
 
@@ -63,13 +64,35 @@ class InstalledClients:
         user.orders("read them", *[user.call(READ, str(path)) for path in paths])
         user.ask("read them")
 
+    def check_its_model_has_the_tools(self, tool: str, *calls: tuple[str, Any]) -> None:
+        """After these calls, `tool` gives the tested runtime's model the list of sessions."""
+        tested = self.tested
+        link_packages(self.machine.program_dir / "env")
+        tested.orders("list them", *calls, (tool, {}))
+        tested.ask("list them")
+        with tested.model.lock:
+            results = [results_in(request.body) for request in tested.model.requests]
+        assert "list them" in max(results, key=len)[-1]
+
+    def check_an_uninstall_gives_the_settings_back(self, *theirs: str) -> str:
+        """An uninstall leaves the bytes of before, and nothing of ours in the tested runtime's
+        directory except below `theirs` there. Return what it printed."""
+        assert self.settings.read_bytes() != self.before
+        done = self.machine.install("--uninstall")
+        assert done.returncode == 0
+        assert self.settings.read_bytes() == self.before
+        home = self.machine.home
+        directory = home / self.settings.relative_to(home).parts[0]
+        assert mentions(directory, *theirs) == []
+        return done.stdout
+
     def check_edits_are_heard_both_ways(self) -> None:
         """The tested runtime hears of the others' edits, and the others of its own."""
         tested = self.tested
         files = {
             name: (self.file(f"of-{name}.txt"), self.file(f"for-{name}.txt")) for name in OTHERS
         }
-        self.reads(tested, *[path for path, _ in files.values()])
+        self.reads(tested, *[path for pair in files.values() for path in pair])
         for name, (theirs, ours) in files.items():
             user = self.users[name]
             self.reads(user, ours)

@@ -10,13 +10,10 @@ from pathlib import Path
 
 import pytest
 from clients.cline import PACKAGE, Cline
-from clients.everyone import results_in
 from clients.installed import InstalledClients
 from clients.npm import NpmPlace
 from fakes.fake_llm import FakeLLM
-from install_machine import mentions
 from runtimes_scene import EDIT, ClaudeReader
-from skills_scene import link_packages
 from store_scene import StoreUser
 
 pytestmark = pytest.mark.slow
@@ -125,19 +122,9 @@ def test_an_update_is_told_once_and_goes_on_in_the_terminal(clines: InstalledCli
 def test_its_model_has_the_tools_and_an_uninstall_gives_the_settings_back(
     clines: InstalledClients,
 ) -> None:
-    cline, machine = clines.tested, clines.machine
-    link_packages(machine.program_dir / "env")
-    cline.orders("list them", ("session-memory__list_sessions", {}))
-    cline.ask("list them")
-    with cline.model.lock:
-        results = [results_in(request.body) for request in cline.model.requests]
-    assert "list them" in max(results, key=len)[-1]
-    assert clines.settings.read_bytes() != SETTINGS.encode()
-    assert machine.install("--uninstall").returncode == 0
-    assert clines.settings.read_bytes() == SETTINGS.encode()
-    theirs = (".session-memory/", ".cline/data/sessions/", ".cline/data/logs/", ".cline/data/db/")
-    assert [path for path in mentions(machine.home, *theirs) if ".cline" in str(path)] == []
-    assert not (machine.home / ".cline/plugins").exists()
+    clines.check_its_model_has_the_tools("session-memory__list_sessions")
+    clines.check_an_uninstall_gives_the_settings_back("data/sessions/", "data/logs/", "data/db/")
+    assert not (clines.machine.home / ".cline/plugins").exists()
 
 
 def test_the_command_of_a_handoff_starts_a_session_with_the_page(cline: Cline) -> None:

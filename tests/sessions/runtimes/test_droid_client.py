@@ -8,12 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from clients.everyone import results_in
 from clients.installed import InstalledClients
 from clients.npm import NpmPlace
-from install_machine import mentions
 from runtimes_scene import SHELL
-from skills_scene import link_packages
 
 COMMENTED = """// the person's own
 {
@@ -45,14 +42,9 @@ def test_an_edit_of_a_file_that_another_session_edited_is_refused_once(
 
 @pytest.mark.slow
 def test_its_model_finds_the_tools_after_an_install(droids: InstalledClients) -> None:
-    link_packages(droids.machine.program_dir / "env")
     tool = "session-memory___list_sessions"
     search = ("ToolSearch", {"query": f"select:{tool}"})
-    droids.tested.orders("list them", search, (tool, {}))
-    droids.tested.ask("list them")
-    with droids.tested.model.lock:
-        results = [results_in(request.body) for request in droids.tested.model.requests]
-    assert "list them" in max(results, key=len)[-1]
+    droids.check_its_model_has_the_tools(tool, search)
 
 
 @pytest.mark.slow
@@ -60,7 +52,6 @@ def test_its_commands_know_their_session_and_an_uninstall_gives_the_settings_bac
     droids: InstalledClients,
 ) -> None:
     droid = droids.tested
-    assert droids.settings.read_text() != COMMENTED
     droid.orders("say who", droid.call(SHELL, "echo $DROID_SESSION_ID > id.txt"))
     droid.ask("say who")
     id = (droids.project / "id.txt").read_text().strip()
@@ -70,9 +61,4 @@ def test_its_commands_know_their_session_and_an_uninstall_gives_the_settings_bac
     )
     sessions = json.loads(done.stdout)["sessions"]
     assert [one["runtime"] for one in sessions if one["id"] == id] == ["droid"]
-    assert droids.machine.install("--uninstall").returncode == 0
-    assert droids.settings.read_text() == COMMENTED
-    theirs = (".session-memory/", ".factory/sessions/", ".factory/logs/", ".local/share/")
-    assert [
-        path for path in mentions(droids.machine.home, *theirs) if ".factory" in str(path)
-    ] == []
+    droids.check_an_uninstall_gives_the_settings_back("sessions/", "logs/")

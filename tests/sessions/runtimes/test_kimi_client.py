@@ -12,12 +12,10 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from clients.everyone import results_in
 from clients.installed import InstalledClients
 from clients.npm import NpmPlace
 from clients.others import Kimi
 from clients.terminal import Terminal
-from install_machine import mentions
 from runtimes_scene import EDIT, SHELL
 from skills_scene import link_packages
 
@@ -199,22 +197,10 @@ def test_its_model_has_the_tools_and_an_uninstall_gives_the_settings_back(
     kimis: InstalledClients,
 ) -> None:
     kimi, machine = kimis.tested, kimis.machine
-    link_packages(machine.program_dir / "env")
-    kimi.orders("list them", ("mcp__session-memory__list_sessions", {}))
-    kimi.ask("list them")
-    with kimi.model.lock:
-        results = [results_in(request.body) for request in kimi.model.requests]
-    assert "list them" in max(results, key=len)[-1]
-    doctor = json.loads(
-        machine.run(str(machine.program_dir / "bin/session-memory"), "doctor", "--json").stdout
-    )
-    assert "UserPromptSubmit" in json.dumps(doctor)
-    assert kimis.settings.read_bytes() != SETTINGS.encode()
-    assert machine.install("--uninstall").returncode == 0
-    assert kimis.settings.read_bytes() == SETTINGS.encode()
-    theirs = (".session-memory/", ".kimi-code/sessions/", ".kimi-code/logs/", ".kimi-code/cache/")
-    left = mentions(machine.home, *theirs)
-    assert [path for path in left if ".kimi-code" in str(path)] == []
+    kimis.check_its_model_has_the_tools("mcp__session-memory__list_sessions")
+    doctor = machine.run(str(machine.program_dir / "bin/session-memory"), "doctor", "--json")
+    assert "UserPromptSubmit" in doctor.stdout
+    kimis.check_an_uninstall_gives_the_settings_back("sessions/", "logs/", "cache/")
     kimi.orders("say who", kimi.call(SHELL, "env > env.txt"))
     kimi.ask("say who")
     [session] = program_of(kimis).sessions()
