@@ -13,6 +13,7 @@ from tests.opencode_scene import OpenCodeDatabase
 
 from .corpus import Author
 from .corpus.formats import OpenCode
+from .scratch import unsynced
 
 # A session once more, under ids that begin otherwise.
 COPY = (
@@ -115,7 +116,7 @@ class LargeDatabase(OpenCodeDatabase):
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with closing(sqlite3.connect(self.path)) as connection, connection:
+        with closing(unsynced(self.path)) as connection, connection:
             yield connection
 
 

@@ -4,13 +4,14 @@ added, undone, compacted and replaced as Hermes does that."""
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from records import new_id
+
+from bench.scratch import unsynced
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS sessions (
@@ -38,12 +39,12 @@ class HermesDatabase:
     def __init__(self, config_dir: Path) -> None:
         self.path = config_dir / "state.db"
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(self.path)) as connection:
+        with closing(unsynced(self.path)) as connection:
             connection.execute("PRAGMA journal_mode = wal")
             connection.executescript(SCHEMA)
 
     def run(self, statement: str, *values: object) -> None:
-        with closing(sqlite3.connect(self.path)) as connection, connection:
+        with closing(unsynced(self.path)) as connection, connection:
             connection.execute(statement, values)
 
     def insert(self, table: str, row: dict[str, Any]) -> None:

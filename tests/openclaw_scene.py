@@ -4,7 +4,6 @@ that are added and replaced as it does that."""
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from records import new_id, stamp
 
+from bench.scratch import unsynced
 from session_memory.common.text.timestamps import epoch_seconds
 
 SCHEMA = """
@@ -45,12 +45,12 @@ class OpenClawDatabase:
         self.path = config_dir / "agents" / agent / "agent" / "openclaw-agent.sqlite"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._last: dict[str, str | None] = {}
-        with closing(sqlite3.connect(self.path)) as connection:
+        with closing(unsynced(self.path)) as connection:
             connection.execute("PRAGMA journal_mode = wal")
             connection.executescript(SCHEMA)
 
     def run(self, statement: str, *values: object) -> None:
-        with closing(sqlite3.connect(self.path)) as connection, connection:
+        with closing(unsynced(self.path)) as connection, connection:
             connection.execute("PRAGMA foreign_keys = on")
             connection.execute(statement, values)
 
@@ -92,7 +92,7 @@ class OpenClawDatabase:
     def add(self, session_id: str, *records: dict[str, Any] | str, at: float = 0.0) -> None:
         """Adds rows to a session."""
         now = int((at or time.time()) * 1000)
-        with closing(sqlite3.connect(self.path)) as connection, connection:
+        with closing(unsynced(self.path)) as connection, connection:
             (end,) = connection.execute(
                 "SELECT ifnull(max(seq) + 1, 0) FROM transcript_events WHERE session_id = ?",
                 (session_id,),
@@ -120,7 +120,7 @@ class OpenClawDatabase:
         )
 
     def records(self, session_id: str) -> list[dict[str, Any]]:
-        with closing(sqlite3.connect(self.path)) as connection:
+        with closing(unsynced(self.path)) as connection:
             rows = connection.execute(
                 "SELECT event_json FROM transcript_events WHERE session_id = ? ORDER BY seq",
                 (session_id,),

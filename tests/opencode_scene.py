@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from bench.scratch import unsynced
 from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts.entries import Entry
 from session_memory.sessions.transcripts.log import last_entries
@@ -46,12 +46,12 @@ class OpenCodeDatabase:
         data_dir.mkdir(parents=True, exist_ok=True)
         self.path = data_dir / f"{data_dir.name}.db"
         self._number = last
-        with closing(sqlite3.connect(self.path)) as connection:
+        with closing(unsynced(self.path)) as connection:
             connection.execute("PRAGMA journal_mode = wal")
             connection.executescript(SCHEMA)
 
     def run(self, statement: str, *values: object) -> None:
-        with closing(sqlite3.connect(self.path)) as connection, connection:
+        with closing(unsynced(self.path)) as connection, connection:
             connection.execute(statement, values)
 
     def session(
@@ -187,7 +187,7 @@ class OpenCodeDatabase:
 
     def fork(self, session_id: str, title: str, *, before: str = "~", at: float = 0.0) -> str:
         """A session with copies of all messages before one of them, under new ids."""
-        with closing(sqlite3.connect(self.path)) as connection:
+        with closing(unsynced(self.path)) as connection:
             (directory,) = connection.execute(
                 "SELECT directory FROM session WHERE id = ?", (session_id,)
             ).fetchone()
@@ -222,7 +222,7 @@ class OpenCodeDatabase:
     def merge(self, directory: Path | str, count: int) -> str:
         """So many sessions with a turn each, and one with copies of all that is in them; its id."""
         merged, began = self.session(directory), int(time.time() * 1000) - count * 1000
-        with closing(sqlite3.connect(self.path)) as connection, connection:
+        with closing(unsynced(self.path)) as connection, connection:
             for number in range(count):
                 session_id, at = f"ses_old{number:04d}", began + number * 1000
                 copied = "INSERT INTO session SELECT ?, project_id, parent_id, slug, directory, title, version,"
@@ -310,7 +310,7 @@ class OpenCodeDatabase:
 
     def clean_up(self, session_id: str) -> None:
         """Deletes what is taken back, as the next prompt does."""
-        with closing(sqlite3.connect(self.path)) as connection:
+        with closing(unsynced(self.path)) as connection:
             (value,) = connection.execute(
                 "SELECT revert FROM session WHERE id = ?", (session_id,)
             ).fetchone()
