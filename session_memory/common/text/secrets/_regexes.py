@@ -80,7 +80,7 @@ def _taken_apart(text: str) -> Compiled:
         import sre_parse as _parser
     parsed = _parser.parse(text)
     codes = b"".join([code.to_bytes(4, sys.byteorder) for code in _compiler._code(parsed, 0)])
-    names: list[str | None] = [None] * parsed.state.groups
+    names: list[str | None] = [None] * len(parsed.state.groupwidths)
     for name, number in parsed.state.groupdict.items():
         names[number] = name
     return int(parsed.state.flags), codes, tuple(names)
