@@ -10,7 +10,6 @@ from ...common.system.files import read_end, without_links
 from ...common.system.json import objects_in
 from ...common.text.paths import resolved
 from ...sessions.runtimes.records import CALLS, MESSAGES, RESULTS, SUB_AGENTS, CallResult
-from ...sessions.transcripts.edits import result_of
 from ...sessions.transcripts.entries import Entry
 from .actions import EDIT, READ
 from .collisions._evidence import grain_of
@@ -76,7 +75,7 @@ def _ended(lines: list[bytes], call_id: str, records: Records) -> float | None:
         for record in objects_in(line) if wanted and wanted in line else ():
             events = _events(record, records)
             ends = [event for event in events if isinstance(event, CallResult)]
-            if end := result_of(call_id, ends):
+            if end := CallResult.of_call(call_id, ends):
                 return None if end.has_failed else records.time(record)
     return None
 

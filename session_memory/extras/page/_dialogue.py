@@ -31,7 +31,7 @@ from ...history.told import told_in
 from ...sessions.runtimes.base import Runtime
 from ...sessions.runtimes.records import INJECTED, CallResult, Injected
 from ...sessions.runtimes.table import all_runtimes
-from ...sessions.transcripts.edits import Hunk, result_of
+from ...sessions.transcripts.edits import Hunk
 from ...sessions.transcripts.lines import first_line, lines_forward
 from ...sessions.transcripts.reader import TranscriptReader, is_request
 from ._diffs import Diff, diff_of
@@ -282,7 +282,7 @@ def _result(lines: Iterator[tuple[int, bytes]], reader: TranscriptReader, call_i
     """Return the text of a call's result from the lines after it; '' for none."""
     of_all = None  # the result of a call with several parts, if they have none each
     for event in reader.forward(lines, with_results=True):
-        if isinstance(event, CallResult) and (result := result_of(call_id, [event])):
+        if isinstance(event, CallResult) and (result := CallResult.of_call(call_id, [event])):
             if result.call_id == call_id:
                 return result_text(result.content)
             of_all = of_all or result

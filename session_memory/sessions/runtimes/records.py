@@ -12,7 +12,7 @@ from ..transcripts.entries import Entry, Value, tool_use, typed_by_person
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any, TypeAlias
 
     from ..transcripts.edits import Edit, Hunk
@@ -103,6 +103,31 @@ class CallResult(Value):
         self.has_failed = has_failed
         self.content = content
         self.has_run = has_run
+
+    def part_ids(self) -> Iterator[str]:
+        """Yield the ids that the parts of the call would have, such as the files of a patch."""
+        from ..transcripts.edits import part_id
+
+        number = 0
+        while True:
+            yield part_id(self.call_id, number)
+            number += 1
+
+    @staticmethod
+    def of_call(call_id: str, results: Iterable[CallResult]) -> CallResult | None:
+        """Return the result of a call among the results in a record, or None.
+
+        A part of a call may have a result of its own. If not, the result of the call is the
+        part's."""
+        from ..transcripts.edits import part_number
+
+        of_call = None
+        for result in results:
+            if result.call_id == call_id:
+                return result
+            if of_call is None and part_number(call_id, result.call_id) is not None:
+                of_call = result
+        return of_call
 
 
 class Approval(Value):

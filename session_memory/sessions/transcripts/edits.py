@@ -10,9 +10,7 @@ from .entries import FAILED, NOTHING, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ..runtimes.records import CallResult, Record
+    from ..runtimes.records import Record
 
 Edit = tuple[str, str]  # the old text ('' if unknown) and the new one
 # an edit with the lines around it, and the first line's number in each text
@@ -107,19 +105,6 @@ def part_number(call_id: str, own_id: str) -> int | None:
         return 0
     number = call_id[len(own_id) + 1 :] if own_id and call_id.startswith(f"{own_id}:") else ""
     return int(number) if number.isdecimal() else None
-
-
-def result_of(call_id: str, results: Iterable[CallResult]) -> CallResult | None:
-    """Return the result of a call among the results in a record, or None.
-
-    A part of a call may have a result of its own. If not, the result of the call is the part's."""
-    of_call = None
-    for result in results:
-        if result.call_id == call_id:
-            return result
-        if of_call is None and part_number(call_id, result.call_id) is not None:
-            of_call = result
-    return of_call
 
 
 def patch_edits(patch: str, number: int) -> list[Edit]:

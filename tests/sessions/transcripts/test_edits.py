@@ -14,7 +14,6 @@ from session_memory.sessions.transcripts.edits import (
     part_id,
     part_number,
     patch_edits,
-    result_of,
 )
 from session_memory.sessions.transcripts.entries import NOTHING
 
@@ -258,8 +257,8 @@ def test_an_editing_tool_edits_its_file_unless_it_failed() -> None:
 
 def test_a_part_of_a_call_has_its_own_result_or_else_that_of_the_call() -> None:
     results = [CallResult("c1", True, "x"), CallResult("c1:1", False, "y")]
-    assert result_of("c1", results) is results[0]
-    assert result_of("c1:1", results) is results[1]
-    assert result_of("c1:2", results) is results[0]
-    assert result_of("c1:1", results[:1]) is results[0]
-    assert result_of("c2", results) is result_of("c12", results) is None
+    assert CallResult.of_call("c1", results) is results[0]
+    assert CallResult.of_call("c1:1", results) is results[1]
+    assert CallResult.of_call("c1:2", results) is results[0]
+    assert CallResult.of_call("c1:1", results[:1]) is results[0]
+    assert CallResult.of_call("c2", results) is CallResult.of_call("c12", results) is None

@@ -22,7 +22,6 @@ from ....common.system.git import (
 )
 from ....common.system.json import decode_line, objects_in
 from ....sessions.runtimes.records import RESULTS, SUB_AGENTS, CallResult
-from ....sessions.transcripts.edits import result_of
 from ....sessions.transcripts.entries import FAILED, NOTHING
 from ....sessions.transcripts.lines import last_line_end, lines_forward, windows_backward
 
@@ -396,13 +395,13 @@ class Evidence:
             # decodes a third of a usual line
             results = None if action.transcript else records.results_in(line, decode_line)
             if results is not None:
-                if result := result_of(action.call_id, results):
+                if result := CallResult.of_call(action.call_id, results):
                     return _End(result, records, line)
                 continue
             for record in objects_in(line):
                 events = records.events(record, 0, kinds)
                 ends = [event for event in events if isinstance(event, CallResult)]
-                if result := result_of(action.call_id, ends):
+                if result := CallResult.of_call(action.call_id, ends):
                     result.time = result.time or records.time(record)
                     return _End(result)
         return _End()

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 from typing import Any, NamedTuple
 
 from ....common.system.files import Closing, open_regular, read_at
@@ -23,7 +24,6 @@ from ....sessions.runtimes.base import Runtime
 from ....sessions.runtimes.detection import source_of
 from ....sessions.runtimes.records import NO_TITLE, CallResult
 from ....sessions.settings.forgotten import ForgottenSessions
-from ....sessions.transcripts.edits import part_id
 from ....sessions.transcripts.entries import Entry, ToolUse
 from ....sessions.transcripts.lines import (
     BLOCK_BYTES,
@@ -100,23 +100,11 @@ class _Part:
         self.commits: list[tuple[int, int]] = []
 
 
-def _end_parts(
-    part: _Part, called: dict[str, int], call: tuple[int, str], result: ToolOutcome
-) -> None:
-    """Note the result of a call for its other files too, unless these get results of their own."""
-    number, id = call
-    at = 1
-    while called.get(other := part_id(id, at)) == number:
-        part.ended[number, other] = result
-        at += 1
-
-
-def _ids_before(result: CallResult) -> list[str]:
-    """Return the ids under which the call of a result may have been stored before.
+def _ids_before(result: CallResult) -> Iterator[str]:
+    """Yield the ids under which the call of a result may have been stored before.
 
     A failed call may be a patch of several files; a file without a result counts as edited."""
-    numbers = range(MOST_FILES if result.has_failed else 1)
-    return [part_id(result.call_id, number) for number in numbers]
+    return islice(result.part_ids(), MOST_FILES if result.has_failed else 1)
 
 
 class Extractor:
@@ -198,7 +186,11 @@ class Extractor:
                     call = called.pop(event.call_id), event.call_id
                     part.ended[call] = result
                     part.written[call] = (*part.written.get(call, ()), *made)
-                    _end_parts(part, called, call, result)
+                    # unless the other files of a patch get results of their own
+                    for other in islice(event.part_ids(), 1, None):
+                        if called.get(other) != call[0]:
+                            break
+                        part.ended[call[0], other] = result
                 else:
                     part.outcomes += [(key_of(id), result) for id in _ids_before(event)]
                     part.commits += [(key_of(event.call_id), line) for line in made]
