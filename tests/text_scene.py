@@ -223,6 +223,14 @@ def random_text(source: random.Random) -> str:
     return "".join(source.choice(PIECES) for _ in range(source.randrange(1, 14)))
 
 
+def text_of_lines(source: random.Random, lines: list[str]) -> str:
+    """Return a file of these lines, each numbered at `{}`, with either kind of end and any number
+    of empty lines behind."""
+    end = source.choice(["\n", "\r\n"])
+    text = "\n".join(line.format(number) for number, line in enumerate(lines))
+    return text.replace("\n", end) + source.choice(["", end, end * 2])
+
+
 SPEAKERS = ("User", "G2", "Tool")
 _SPEAKER = re.compile(r"\s*(User|G2|Tool|Sentinel)\b\s*(?:[\0:(]|$)", re.IGNORECASE)
 

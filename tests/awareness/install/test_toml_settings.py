@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from install_machine import reads_toml
+from text_scene import text_of_lines
 
 from session_memory.awareness.install.formats import settings_at
 from session_memory.awareness.install.settings_file import SettingsFileError
@@ -104,10 +105,7 @@ def test_any_mix_of_lines_gets_its_bytes_back() -> None:
         "m{} = '''\n\n[x]\n'''",
     ]
     for number in range(400):
-        end = chance.choice(["\n", "\r\n"])
-        chosen = [chance.choice(lines) for _ in range(chance.randrange(8))]
-        text = "\n".join(line.format(n) for n, line in enumerate(chosen)).replace("\n", end)
-        text += chance.choice(["", end, end * 2])
+        text = text_of_lines(chance, [chance.choice(lines) for _ in range(chance.randrange(8))])
         there = with_hooks(text)
         assert without_hooks(there) == text, number
         assert hooks_in(there)[:-2] == hooks_in(text)

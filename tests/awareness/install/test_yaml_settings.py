@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from text_scene import text_of_lines
 
 from session_memory.awareness.install.formats import settings_at
 from session_memory.awareness.install.settings_file import SettingsFileError
@@ -140,9 +141,7 @@ def any_text(chance: random.Random) -> str:
         lines.insert(
             chance.randrange(len(lines) + 1), f"hooks:{chance.choice(hooks[:1] + hooks[2:])}"
         )
-    end = chance.choice(["\n", "\r\n"])
-    text = "\n".join(line.format(number) for number, line in enumerate(lines))
-    return text.replace("\n", end) + chance.choice(["", end, end * 2])
+    return text_of_lines(chance, lines)
 
 
 def test_any_mix_of_settings_gets_its_bytes_back() -> None:
