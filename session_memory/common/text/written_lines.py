@@ -38,7 +38,8 @@ def edit_lines(before: str, after: str) -> tuple[list[str], list[str]]:
     """Return the `added_lines` of an edit, and the short normalised lines that it adds, each once.
 
     Short lines do not show who wrote them, unless the file is known."""
-    gone, new = _stripped(before), _stripped(after)
+    gone = _stripped(before)
+    new = dict.fromkeys([line for line in _stripped(after) if line not in gone])
     short = _short_in(new)
     gone_short = _short_in(gone) if short else {}
     first = new if after.count("\n") < MOST_LINES else _stripped(after, MOST_LINES)

@@ -108,7 +108,7 @@ def _unchanged_in(
         for inner, status in directory.transcripts(unreadable):
             key = inner if inner.isascii() else path_text(inner)
             stamp = known.pop(key, None)
-            noted = unread.pop(key, None)
+            noted = unread.pop(key, None) if unread else None
             is_known = stamp == stamp_of(status) or not (stamp or status.st_size)
             # a failed file that may be retried counts as unchanged while its content and
             # permissions stay the same
