@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -518,3 +519,20 @@ def test_real_transcripts_go_in_whole_piece_by_piece_and_twice_alike(scene):
     for path in scene.root.rglob("*.jsonl"):
         os.utime(path)
     assert scene.ingest().entries == 0
+
+
+def test_no_garbage_is_looked_for_while_files_are_read_even_if_one_is_interrupted(scene):
+    scene.write("a", *exchange("plan a trip", "to Japan?"))
+    enabled = []
+
+    def stop(path: str, size: int) -> None:
+        enabled.append(gc.isenabled())
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        scene.ingest(progress=stop)
+    assert enabled == [False]
+    assert gc.isenabled()
+    scene.ingest()
+    assert gc.isenabled()
+    assert scene.texts() == ["plan a trip", "to Japan?"]

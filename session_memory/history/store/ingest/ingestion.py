@@ -6,6 +6,7 @@ beginning; its known entries are not stored again.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -152,6 +153,10 @@ class Ingestion:
 
     def take(self, files: Iterable[SourceFile]) -> None:
         """Ingest the new content of these files. Raises DatabaseError."""
+        with _garbage_left():
+            self._take(files)
+
+    def _take(self, files: Iterable[SourceFile]) -> None:
         self._line_key = self._line_key or key_for(self._store)
         changed: deque[SourceFile] = deque()
         for file in files:
@@ -353,6 +358,20 @@ class Ingestion:
             else:
                 self._states[file.key] = state
                 self.directories.add(state.cwd)
+
+
+@contextmanager
+def _garbage_left() -> Iterator[None]:
+    """Look for no cycles of objects in the block: records and rows have none.
+
+    Looking for some takes 4 % of the time of an import, as batches are large."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 @contextmanager
