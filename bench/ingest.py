@@ -38,7 +38,7 @@ DEEPEST = (
     max(known_runtime.DEEPEST for known_runtime in all_runtimes()) + 1
 )  # below a runtime's own directory
 SESSIONS = 24  # that share the megabytes: enough for each kind of them
-IMPORT_LIMIT = 9.0  # times the processor time of decoding every line
+IMPORT_LIMIT = 8.5  # times the processor time of decoding every line
 APPEND_LIMIT = 3.0  # times the time that the same bytes take as a file of their own
 MEMORY_LIMIT_MEGABYTES = 150
 SIZE_LIMIT = 2.6  # times the bytes of text that the store holds
