@@ -170,13 +170,14 @@ def _plan_rules(
     assert plan.settings
     install, record = target.runtime.install, ledger.records.get(plan.root)
     path, before = plan.settings.path, plan.settings.before
-    own_rules = [] if before is None else own_content.own_rules(before, path, record, install)
-    rules = lookup_rules(target.runtime, (made_from.paths.command,), _archives(target))
-    rules = rules if allow or own_rules else []
+    own_rules: list[str] = []
     theirs: list[str] = []
     if before is not None:
+        own_rules = own_content.own_rules(settings_at(before, path, install), record)
         stripped = own_content.stripped(before, path, record, ledger.recogniser(), install)
         plan.stripped, theirs = stripped, settings_at(stripped, path, install).read().rules
+    rules = lookup_rules(target.runtime, (made_from.paths.command,), _archives(target))
+    rules = rules if allow or own_rules else []
     outdated = [rule for rule in own_rules if rule not in rules]
     settings = settings_at(plan.settings.after, path, install)
     settings = settings.without_rules(outdated).with_rules(rules)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...awareness.install.formats import settings_at
 from ...awareness.install.ledger import HomeRecord
+from ...awareness.install.settings_file import SettingsFile
 from ...common.system.file_changes import FileChange
 from ...sessions.runtimes.install import Install
 from ..tools.permissions import SERVERS
@@ -85,7 +86,8 @@ def stripped(
     """Return a settings file without our hooks, status line, MCP server and permission rules.
 
     Raises SettingsFileError."""
-    before, rules = settings_at(content, path, install), own_rules(content, path, record, install)
+    before = settings_at(content, path, install)
+    rules = own_rules(before, record)
     if install.STATUS_LINE:
         content = before.without_status_line(install, is_ours).content
     if install.MCP_KEY and path.name == install.MCP_FILES[0]:
@@ -95,11 +97,11 @@ def stripped(
     return before.keeping_containers(after, (record and record.original) or "").content
 
 
-def own_rules(content: bytes, path: Path, record: HomeRecord | None, install: Install) -> list[str]:
+def own_rules(settings: SettingsFile, record: HomeRecord | None) -> list[str]:
     """Return our permission rules in a settings file, known from the ledger or by their content.
 
     Raises SettingsFileError."""
-    rules = settings_at(content, path, install).read().rules
+    rules = settings.read().rules
     return [rule for rule in rules if rule in record.rules] if record else rules_by_content(rules)
 
 
