@@ -168,10 +168,10 @@ def ensure_app(paths: ProgramPaths, source: Path, environment: Environment) -> b
     # Hooks may still run from the current copy, so it stays until the next update.
     remove_replaced(paths.app)
     shutil.rmtree(built, ignore_errors=True)
-    for path in _files(source):
-        copy = built / path
+    for name, path in _files(source):
+        copy = built / name
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(_lies_at(source, path), copy)
+        shutil.copyfile(path, copy)
     compiled = [str(built / part) for part in _COMPILED if (built / part).is_dir()]
     done = subprocess.run(
         [environment.python, "-I", "-S", "-m", "compileall", "-q", *compiled],
@@ -283,19 +283,21 @@ def remove_program(paths: ProgramPaths, ledger: InstallLedger) -> None:
         remove_if_empty(Path(made))
 
 
-def _files(source: Path) -> Iterator[Path]:
-    """Yield the program's files, as paths in a copy of the repository, in a fixed order."""
+def _files(source: Path) -> Iterator[tuple[str, str]]:
+    """Yield the program's files in a fixed order: their paths in a copy of the repository, and
+    where they are."""
     for part in _PARTS:
-        path = _lies_at(source, part)
-        if path.is_file():
-            yield Path(part)
-        for directory, names, files in os.walk(path):
+        place = str(_lies_at(source, part))
+        if os.path.isfile(place):
+            yield part, place
+        for directory, names, files in os.walk(place):
             names[:] = sorted(name for name in names if name not in ("__pycache__", PACKAGED))
             for file in sorted(files):
-                yield part / Path(directory, file).relative_to(path)
+                path = f"{directory}/{file}"
+                yield part + path[len(place) :], path
 
 
-def _lies_at(source: Path, path: str | Path) -> Path:
+def _lies_at(source: Path, path: str) -> Path:
     """Return the source of a file with this path in the repository.
 
     In a wheel, the package's own directory contains the other parts."""
@@ -310,9 +312,10 @@ def _lies_at(source: Path, path: str | Path) -> Path:
 def _stamp(source: Path, version: str) -> str:
     """Return a checksum of everything the copy depends on: all files, and the version of Python."""
     sum_of_all = hashlib.sha256(minor(version).encode())
-    for path in _files(source):
-        content = _lies_at(source, path).read_bytes()
+    for name, path in _files(source):
+        with open(path, "rb", 0) as file:
+            content = file.read()
         sum_of_all.update(
-            f"\0{path.as_posix()}\0{len(content)}\0".encode("utf-8", "surrogateescape") + content
+            f"\0{name}\0{len(content)}\0".encode("utf-8", "surrogateescape") + content
         )
     return sum_of_all.hexdigest()
