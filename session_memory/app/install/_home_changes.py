@@ -173,7 +173,7 @@ def _plan_rules(
     own_rules: list[str] = []
     theirs: list[str] = []
     if before is not None:
-        own_rules = own_content.own_rules(settings_at(before, path, install), record)
+        own_rules = own_content.own_rules(settings_at(before, path, install).read().rules, record)
         stripped = own_content.stripped(before, path, record, ledger.recogniser(), install)
         plan.stripped, theirs = stripped, settings_at(stripped, path, install).read().rules
     rules = lookup_rules(target.runtime, (made_from.paths.command,), _archives(target))

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from ...awareness.install.formats import settings_at
 from ...awareness.install.ledger import HomeRecord
-from ...awareness.install.settings_file import SettingsFile
 from ...common.system.file_changes import FileChange
 from ...sessions.runtimes.install import Install
 from ..tools.permissions import SERVERS
@@ -87,7 +86,7 @@ def stripped(
 
     Raises SettingsFileError."""
     before = settings_at(content, path, install)
-    rules = own_rules(before, record)
+    rules = own_rules(before.read().rules, record)
     if install.STATUS_LINE:
         content = before.without_status_line(install, is_ours).content
     if install.MCP_KEY and path.name == install.MCP_FILES[0]:
@@ -97,11 +96,8 @@ def stripped(
     return before.keeping_containers(after, (record and record.original) or "").content
 
 
-def own_rules(settings: SettingsFile, record: HomeRecord | None) -> list[str]:
-    """Return our permission rules in a settings file, known from the ledger or by their content.
-
-    Raises SettingsFileError."""
-    rules = settings.read().rules
+def own_rules(rules: list[str], record: HomeRecord | None) -> list[str]:
+    """Return our permission rules among others, known from the ledger or by their content."""
     return [rule for rule in rules if rule in record.rules] if record else rules_by_content(rules)
 
 

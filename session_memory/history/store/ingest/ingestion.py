@@ -291,29 +291,32 @@ class Ingestion:
             if not extract.is_last:
                 after = after._replace(status="ingesting")
             batch = Batch(before, after, extract.entries, extract.outcomes, extract.commits)
-            self._waiting.append((file, batch))
-            self._count(file, extract, extract.reached - start)
             # a state without an id is the one that the batch before leaves
             state = before = after._replace(id=0)
-            is_enough = (
-                self._waiting_bytes >= self._batch_bytes
-                or self._waiting_characters >= BATCH_CHARACTERS
-            )
-            if is_enough or not (extract.is_last or self._may_wait):
-                self._flush()
+            if self._take_extract(file, batch, extract, extract.reached - start):
                 state = before = self._states.get(file.key, before)
             if extract.is_last or file in self._again or file.key in self._noted:
                 return
             start = extract.reached
 
-    def _count(self, file: SourceFile, extract: Extract, size: int) -> None:
-        """Count the extract of so many bytes of a file."""
+    def _take_extract(self, file: SourceFile, batch: Batch, extract: Extract, size: int) -> bool:
+        """Add the extract of so many bytes of a file to the next transaction.
+
+        Return whether it was written."""
+        self._waiting.append((file, batch))
         self._waiting_bytes += size
         self._waiting_characters += sum([len(entry.text) for entry in extract.entries])
         self.report.bytes += size
         self.report.entries += len(extract.entries)
         self.report.unreadable += extract.unreadable
         self._progress(file.path, size)
+        is_enough = (
+            self._waiting_bytes >= self._batch_bytes or self._waiting_characters >= BATCH_CHARACTERS
+        )
+        if is_enough or not (extract.is_last or self._may_wait):
+            self._flush()
+            return True
+        return False
 
     def _is_older_copy(
         self, file: SourceFile, state: FileState, descriptor: int, status: os.stat_result
