@@ -27,6 +27,7 @@ from session_memory.sessions.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.sessions.runtimes.records import CALLS, MESSAGES, RESULTS, CallResult
 from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.settings.forgotten import add, session_tombstone
+from session_memory.sessions.transcripts.marks import key_of
 from session_memory.sessions.transcripts.reader import TranscriptReader
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -233,7 +234,9 @@ def test_another_process_returns_an_extract_as_it_read_it(scene, always):
     assert repr(extract) == repr(here)  # with the types, which are equal to plain tuples
     edited, run = here.entries[1].tools
     assert (edited.ended.outcome, len(edited.lines), run.ended) == ("ok", 1, None)
-    assert [outcome.outcome for _, outcome in here.outcomes] == ["error"]
+    # of the call, and of the files that it may have patched
+    assert here.outcomes[0][0] == key_of("toolu_before")
+    assert {outcome.outcome for _, outcome in here.outcomes} == {"error"}
 
 
 def test_spans_hold_each_line_once_wherever_they_are_cut(scene):
