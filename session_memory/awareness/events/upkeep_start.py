@@ -102,7 +102,7 @@ def _source_dir() -> str:
 def detach() -> bool:
     """Fork, for work that the runtime must not wait for or kill.
 
-    Both processes then have no output. Return True in the child, which has another process session.
+    Both processes then have no output. Return True in the child, which has its own process session.
     On Windows, which cannot fork, return True in the same process."""
     if not hasattr(os, "fork"):
         return True
@@ -114,7 +114,10 @@ def detach() -> bool:
         os.setsid()
     except OSError:  # this process leads the group, so only the other one can leave it
         return _fork_and_leave()
-    return os.fork() == 0
+    if os.fork():
+        return False
+    os.setsid()  # a runtime may also take the hook's process for the leader of a group
+    return True
 
 
 def _fork_and_leave() -> bool:

@@ -213,8 +213,7 @@ class TestSessionEnd:
         hook = subprocess.Popen([sys.executable, "-I", "-c", code])
         assert hook.wait(60) == 0
         wait_for(lambda: groups.exists() and groups.read_text().endswith("."))
-        assert groups.read_text() == f"{hook.pid}."
-        assert hook.pid != os.getpgrp()
+        assert groups.read_text() not in (f"{os.getpgrp()}.", f"{hook.pid}.")
 
     def test_a_session_that_is_left_for_an_older_one_is_not_archived(self, plain):
         assert plain.run("session_end", reason="resume") == b""
