@@ -124,8 +124,8 @@ def _foreseen(
     """Return the effects of an uninstall.
 
     A home that has moved, or that is missing in `ledger`, is added to it."""
-    records = _records(roots, ledger, environ)
-    plans, refused = _plans(records, ledger.recogniser())
+    records, unreadable = _records(roots, ledger, environ)
+    plans, refused = _plans(records, unreadable, ledger.recogniser())
     result = Uninstalled(paths, plans, dry_run, not roots and not refused, refused=refused)
     for plan in plans:
         result.restored[plan.root] = _is_restored(plan, records[plan.root])
@@ -144,13 +144,16 @@ def _foreseen(
 
 
 def _plans(
-    records: Mapping[str, HomeRecord], is_ours: Callable[[str], bool]
+    records: Mapping[str, HomeRecord],
+    unreadable: list[SessionMemoryError],
+    is_ours: Callable[[str], bool],
 ) -> tuple[list[home_changes.HomePlan], list[SessionMemoryError]]:
     """Return the plan for each home, and the errors of homes that cannot be changed safely.
 
-    Raises SessionMemoryError if no home can be."""
+    `unreadable` are the errors of homes without a record. Raises SessionMemoryError if no home can
+    be changed."""
     plans: list[home_changes.HomePlan] = []
-    refused: list[SessionMemoryError] = []
+    refused = [*unreadable]
     for root, record in records.items():
         try:
             plans.append(home_changes.plan_uninstall(root, record, is_ours))
@@ -191,11 +194,12 @@ def _sort_out_data(
 
 def _records(
     roots: list[str], ledger: InstallLedger, environ: Mapping[str, str]
-) -> dict[str, HomeRecord]:
-    """Return the records of the homes to uninstall from.
+) -> tuple[dict[str, HomeRecord], list[SessionMemoryError]]:
+    """Return the records of the homes to uninstall from, and errors of homes without a record.
 
     Without a ledger, search the homes of the person's runtimes. Skills that several runtimes share
     are removed with the last of these runtimes."""
+    unreadable: list[SessionMemoryError] = []
     if roots:
         named = dict(_record_of(path, ledger, environ) for path in roots)
         left = {root: record for root, record in ledger.records.items() if root not in named}
@@ -208,16 +212,21 @@ def _records(
                     if record.runtime == SHARED_SKILLS_FOLDER
                 }
             )
-        return named
+        return named, unreadable
     if not ledger.records:
         here = [
             settings_of(runtime, environ) for runtime in all_runtimes() if is_here(runtime, environ)
         ]
         for target in (*here, shared_skills(environ)):
-            if os.path.isdir(target.root):
+            if not os.path.isdir(target.root):
+                continue
+            try:
                 record = _record_by_content(target, ledger.recogniser())
+            except SessionMemoryError as error:
+                unreadable.append(error)
+            else:
                 ledger.records[target.root] = record or _empty_record(target)
-    return dict(ledger.records)
+    return dict(ledger.records), unreadable
 
 
 def _record_of(

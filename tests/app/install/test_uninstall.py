@@ -181,13 +181,17 @@ def test_a_whole_uninstall_says_what_it_could_not_reach_and_that_home_can_still_
     assert tree(moved) == before
 
 
+@pytest.mark.parametrize("has_ledger", [True, False])
 def test_settings_that_cannot_be_read_keep_only_their_home_and_the_program(
-    machine: Machine,
+    machine: Machine, has_ledger: bool
 ) -> None:
     gemini = machine.home / ".gemini/settings.json"
     gemini.parent.mkdir()
     before = tree(machine.claude)
     machine.installed()
+    if not has_ledger:  # it knows that there was no file
+        (machine.program_dir / "installed.json").unlink()
+        before["settings.json"] = (0o100600, b"{}\n")
     whole = gemini.read_text()
     gemini.write_text(whole.replace(":", "", 1))
     planned, done = machine.install("--uninstall", "--dry-run"), machine.install("--uninstall")
