@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cline_scene import ClineSession
+from cline_scene import ClineSession, lists_of
 from records import new_id
 
 from session_memory.common.system import files
@@ -120,6 +120,23 @@ def test_an_earlier_state_that_an_aborted_run_writes_takes_nothing_back(data_dir
     assert mirror(data_dir, session.id).stat().st_size - size < 400  # a mark at most
     session.exchange("three", "third")
     assert told(data_dir, session.id) == [*both, "three", "third"]
+
+
+def test_an_earlier_state_may_lack_a_long_run(data_dir: Path) -> None:
+    session = ClineSession(data_dir, "/srv/app")
+    session.exchange("one", "first")
+    before = [*session.messages]
+    session.exchange("two", "second")
+    for number in range(30):
+        session.call("run_commands", lists_of("commands", f"make {number}"), 0.0, 0.0)
+    whole = told(data_dir, session.id)
+    assert whole == ["one", "first", "two", "second", *["command"] * 30]
+    session.messages = [*before]
+    aborts(session, "one")
+    assert told(data_dir, session.id) == whole
+    session.messages = before
+    session.exchange("three", "third")
+    assert told(data_dir, session.id) == ["one", "first", "three", "third"]
 
 
 def test_a_document_that_goes_on_without_its_last_messages_takes_them_back(data_dir: Path) -> None:

@@ -211,6 +211,14 @@ def _results(step: Record) -> Iterator[tuple[str, Record]]:
             yield as_string(call_id), kept
 
 
+def _is_beginning(end: list[int], mark: Record) -> bool:
+    """Check if lines with this number and checksum come before a step of the mirror with a mark.
+
+    If they end before all steps whose checksums the mark has, they count as such."""
+    steps = [step[1:] for step in mark.get("steps", ())]
+    return end in steps or end[:1] < min(steps, default=[])[:1]
+
+
 class Place:
     """A trajectory's file, and the parts to leave out of our mirror.
 
@@ -247,8 +255,7 @@ class Place:
         source = self.source
         with Mirror(path, self.is_excluded, self.repeats) as mirror:
             mark = mirror.mark
-            is_beginning = [len(lines), sums[-1]] in [step[1:] for step in mark.get("steps", ())]
-            if self.may_be_earlier and is_beginning:
+            if self.may_be_earlier and _is_beginning([len(lines), sums[-1]], mark):
                 return
             added: list[Record | bytes] = [] if mark else [head]
             added += titles if titles != mark.get("titles", []) else []
