@@ -238,7 +238,7 @@ class _ArchiveUpdate:
             if self._has_more_than(written):
                 written = _write_appended(source, temporary, style, self._path, self._facts, gate)
             if not written.messages:
-                return self._path or None
+                return self._named(self._path) if self._path else None
             is_hidden = judged is not None and judged.is_private(written)
             return self._replace(temporary, written, is_private=is_hidden)
         finally:
@@ -246,8 +246,10 @@ class _ArchiveUpdate:
 
     def hide(self) -> str | None:
         """Move the archive to the private folder, marked as excluded; return its path, if any."""
-        if not self._path or self._facts.get("is_excluded"):
-            return self._path or None
+        if not self._path:
+            return None
+        if self._facts.get("is_excluded"):
+            return self._named(self._path)
         folder = self._private_folder()
         temporary = f"{folder}/.{self._source.session_id}.tmp"
         try:
@@ -324,9 +326,13 @@ class _ArchiveUpdate:
             if self._path and target != self._path:
                 os.rename(self._path, target)
             os.replace(temporary, target)
-        if os.path.dirname(target) == self._directory:
-            return target
-        return private_path(self._directory, os.path.basename(target))
+        return self._named(target)
+
+    def _named(self, path: str) -> str:
+        """Return the path by which other processes find an archive of the private folder too."""
+        if os.path.dirname(path) == self._directory:
+            return path
+        return private_path(self._directory, os.path.basename(path))
 
     def _remove(self, *paths: str) -> None:
         with self._changing():

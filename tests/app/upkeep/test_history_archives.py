@@ -146,7 +146,7 @@ def test_an_archive_is_hidden_at_once_if_only_the_mirror_shows_that_a_rule_hides
     assert archive.read_text().replace(', "is_excluded": true', "") == before
     for _ in range(2):  # nothing moves it back, and it is written once
         assert user.upkeep() == 0
-        user.run("archive", "--all")
+        assert user.run("archive", "--all").stdout == "0 conversations kept.\n"
         assert user.archived() == ""
         assert "three apples" in archive.read_text()
     user.config("")
