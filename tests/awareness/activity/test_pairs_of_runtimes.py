@@ -589,6 +589,30 @@ def test_an_edit_by_any_other_runtime_is_told_with_the_next_prompt_while_eight_s
     assert missed == []
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_of_the_commands_in_a_call_of_cline_each_has_its_own_result(
+    is_first: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its mirror has the results in a line each."""
+    monkeypatch.setitem(files.os.environ, b"HOME", os.fsencode(tmp_path))
+    person, began = Person(tmp_path), time.time() - 600
+    runtimes = {one.name: one for one in all_runtimes()}
+    writer = Cline(person, runtimes["cline"], "mend it", began)
+    reader = session(person, runtimes["claude-code"], "read on", began)
+    path = person.app / "a.txt"
+    path.write_text("1\n")
+    reader.calls(EDIT, str(path), began, began)
+    reader.prompts()
+    path.unlink()
+    ends = [("git clean -f", True), ("cat b.txt", False)][:: 1 if is_first else -1]
+    given = {"commands": [command for command, _ in ends]}
+    call = {"type": "tool_use", "id": "c1", "name": "run_commands", "input": given}
+    content = [{"query": command, "result": "x", "success": good} for command, good in ends]
+    writer.session.add("assistant", call)
+    writer.session.add("user", {"type": "tool_result", "tool_use_id": "c1", "content": content})
+    assert "! a.txt: `git clean -f` run just now by" in reader.prompts()
+
+
 def edited_by(session: Session, way: str, path: Path) -> None:
     """The session edits a file: its records have the times that its runtime gives them."""
     if way == SCRIPT:

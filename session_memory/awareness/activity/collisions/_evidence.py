@@ -389,6 +389,7 @@ class Evidence:
             return _End()
         records = self._runtimes[session].records
         kinds = RESULTS | SUB_AGENTS if action.transcript else RESULTS
+        of_call = None  # the result of a call with several parts, if they have none each
         for line in self._lines_from(path, action.offset, wanted):
             if not records.prefilter(line, RESULTS):
                 continue
@@ -403,8 +404,10 @@ class Evidence:
                 ends = [event for event in events if isinstance(event, CallResult)]
                 if result := CallResult.of_call(action.call_id, ends):
                     result.time = result.time or records.time(record)
-                    return _End(result)
-        return _End()
+                    if result.call_id == action.call_id:
+                        return _End(result)
+                    of_call = of_call or result
+        return _End(of_call)
 
     def _lines_from(self, path: str, offset: int, wanted: bytes) -> Iterator[bytes]:
         """Yield the lines from `offset` on that contain `wanted`.
