@@ -678,11 +678,12 @@ def _is_visible(
 ) -> bool:
     """Check that the gate hides neither a session nor all entries at its transcript's end.
 
-    Raises OSError."""
+    A mirror that a rule has emptied hides the session, too. Raises OSError."""
     from ...sessions.transcripts.gate import Gate
+    from ...sessions.transcripts.mirror import is_excluded
 
     gate = Gate(rules, reader.id_of(session), start, (session.name or session.key, title))
-    if gate.rule.ignore or gate.until is not None:
+    if gate.rule.ignore or gate.until is not None or is_excluded(session.path):
         return False
     if session.is_remote or not gate.may_forget:
         return True

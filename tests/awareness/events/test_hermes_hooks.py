@@ -160,3 +160,20 @@ def test_a_prompt_is_told_nothing_of_a_session_after_a_compaction_of_a_hidden_on
     told = user.asks(user.database.session(user.cwd), "begin")
     assert "paint the door" in told
     assert "excluded" not in told, told
+
+
+def test_the_number_of_further_sessions_has_none_that_only_its_mirror_shows_to_be_hidden(
+    user: HermesUser,
+) -> None:
+    """The prompt does not read it, because enough others are newer."""
+    first = user.database.session(user.cwd, end_reason="compression", ended_at=1.0)
+    user.database.exchange(first, "count the apples", "done")
+    further = user.database.session(user.cwd, parent_session_id=first)
+    user.database.exchange(further, "eat the apples", "done")
+    for number in range(9):
+        user.person.claude_session(user.person.app, f"paint door {number}")
+    own = [user.database.session(user.cwd) for _ in range(2)]
+    assert user.asks(own[0], "begin").endswith("\n+8 more")  # six, and both of Hermes
+    rules = f"sessions: {{{first}: {{ignore: true}}}}\n"
+    (user.root / ".session-memory" / "config.yaml").write_text(rules)
+    assert user.asks(own[1], "begin").endswith("\n+7 more")  # six, and the one that asked
