@@ -429,6 +429,31 @@ def test_the_sessions_of_a_profile_are_read_and_kept_beside_the_others(person: P
     assert person.told(session) == ["one", "first"]
 
 
+@pytest.mark.parametrize("everything", [False, True])
+def test_a_session_in_two_databases_is_as_it_is_where_it_went_on_last(
+    person: Person, everything: bool
+) -> None:
+    """A new profile may begin with a copy of the usual one's database."""
+    session = person.exchange()
+    folder = person.directory / "profiles" / "coder"
+    folder.mkdir(parents=True)
+    person.database.run("VACUUM INTO ?", str(folder / "state.db"))
+    copy = HermesDatabase(folder)
+
+    def told() -> list[str]:
+        person.refresh(everything=everything)
+        return person.told(session)
+
+    person.database.exchange(session, "two", "second")
+    assert told() == ["one", "first", "two", "second"]
+    copy.exchange(copy.session("/srv/app"), "another", "other")
+    assert told() == ["one", "first", "two", "second"]
+    copy.exchange(session, "three", "third")
+    assert told() == ["one", "first", "three", "third"]
+    person.database.exchange(session, "four", "fourth")
+    assert told() == ["one", "first", "two", "second", "four", "fourth"]
+
+
 def test_the_sessions_of_a_profile_are_read_if_the_usual_profile_was_never_used(
     person: Person,
 ) -> None:

@@ -9,7 +9,7 @@ copies are from (the session, the last row copied, the last one that may be), an
 
 from __future__ import annotations
 
-from ....common.system.files import Opened, is_file, make_private_dir, os
+from ....common.system.files import Opened, is_file, make_private_dir, os, path_stamp
 from ....common.system.json import objects_in
 from ....common.text.paths import is_name
 from ....common.text.secrets.redaction import redact
@@ -80,11 +80,13 @@ class _Sessions(MirroredDatabase):
             self.mirrors.first_directory(path) if place.parent else first
         ) or directory
         with Mirror(path, is_excluded, repeats) as mirror:
-            addition = _Addition(database, place, mirror, forgotten)
+            if self._is_older_copy(mirror, changed):
+                return 0
+            addition = _Addition(database, place, mirror, forgotten, self.key)
             count = len(addition.numbers)
             if not everything and count > PROMPT_ROWS:
                 raise ValueError("its session is too long for now")
-            before = addition.first_lines(self.key)
+            before = addition.first_lines()
             for begin in range(0, max(1, count), PROMPT_ROWS):
                 lines = [*before, *addition.lines(begin, begin + PROMPT_ROWS)]
                 if addition.compares:  # another update could not go on from here
@@ -97,6 +99,14 @@ class _Sessions(MirroredDatabase):
                     written += mirror.append(lines, {**addition.mark}, changed.updated)
         self._remove_without_directory(path)
         return written
+
+    def _is_older_copy(self, mirror: Mirror, changed: ChangedSession) -> bool:
+        """Check if a mirror is of another database whose session is not older than this one.
+
+        A new profile may begin with a copy of a database."""
+        others = [key for key in mirror.mark.get("files", ()) if key != self.key]
+        is_there = any([is_file(f"{self.mirrors.config_dir}/{key}") for key in others])
+        return is_there and changed.updated * 1_000_000 <= path_stamp(mirror.path)[2]
 
     def _remove_without_directory(self, path: str) -> None:
         """Remove the mirror from before the session at `path` had a directory."""
@@ -146,8 +156,14 @@ class _Addition:
     """The rows of a session that its mirror lacks; `mark` is the mark after those that were read."""
 
     def __init__(
-        self, database: HermesDatabase, place: _Place, mirror: Mirror, forgotten: float
+        self,
+        database: HermesDatabase,
+        place: _Place,
+        mirror: Mirror,
+        forgotten: float,
+        key: str,
     ) -> None:
+        """Find the rows; `key` names the database."""
         self._database = database
         self._place = place
         self._session = place.session
@@ -160,6 +176,7 @@ class _Addition:
         self._is_new = not mirror.mark
         self.mark: Mark = {**mirror.mark} if mirror.mark else {"title": "", **self._at_start}
         self._compared = ""  # the mirror, until these lines are read
+        self._files = {key: 1}
         if self._are_rows_gone:
             self._compared = mirror.path
             self.mark.update(self._at_start)
@@ -186,17 +203,19 @@ class _Addition:
 
     @property
     def _are_rows_gone(self) -> bool:
+        """Return whether the last row that was read is gone, or is of another database."""
         last = self.mark["last"]
-        return bool(last) and not self._database.numbers(self._session.id, last, last)
+        is_same = self.mark.get("files", self._files) == self._files
+        return bool(last) and not (is_same and self._database.numbers(self._session.id, last, last))
 
-    def first_lines(self, key: str) -> list[Record | bytes]:
-        """Return the first record of a new mirror, and a new title; `key` names the database."""
+    def first_lines(self) -> list[Record | bytes]:
+        """Return the first record of a new mirror, and a new title."""
         lines: list[Record | bytes] = []
         if self._is_new:
             lines.append(self._session.header(self._place.directory, self._place.parent))
         if self._title != self.mark["title"]:
             lines.append({"type": TITLE, "title": self._title})
-        self.mark.update(title=self._title, files={key: 1})
+        self.mark.update(title=self._title, files=self._files)
         return lines
 
     def lines(self, begin: int, end: int) -> Iterator[Record]:
