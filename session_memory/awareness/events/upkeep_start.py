@@ -102,7 +102,7 @@ def _source_dir() -> str:
 def detach() -> bool:
     """Fork, for work that the runtime must not wait for or kill.
 
-    Both processes then have no output. Return True in the child, which has its own process session.
+    Both processes then have no output. Return True in the child, which has its own process group.
     On Windows, which cannot fork, return True in the same process."""
     if not hasattr(os, "fork"):
         return True
@@ -114,10 +114,13 @@ def detach() -> bool:
         os.setsid()
     except OSError:  # this process leads the group, so only the other one can leave it
         return _fork_and_leave()
-    if os.fork():
-        return False
-    os.setsid()  # a runtime may also take the hook's process for the leader of a group
-    return True
+    child = os.fork()
+    if child:
+        try:  # a runtime may also take this process for the leader of a group
+            os.setpgid(child, child)
+        except OSError:  # its work is done
+            pass
+    return not child
 
 
 def _fork_and_leave() -> bool:
