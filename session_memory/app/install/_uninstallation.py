@@ -156,9 +156,13 @@ def _plans(
     refused = [*unreadable]
     for root, record in records.items():
         try:
-            plans.append(home_changes.plan_uninstall(root, record, is_ours))
+            plan = home_changes.plan_uninstall(root, record, is_ours)
+            for change in plan.changes:
+                change.check()
         except SessionMemoryError as error:
             refused.append(error)
+        else:
+            plans.append(plan)
     if refused and not plans:
         raise refused[0]
     return plans, refused

@@ -14,6 +14,7 @@ import pytest
 import records
 from install_machine import MINE, PYTHON, REPOSITORY, Machine, agent_home, tree, used_machine
 from own_process import run_here
+from permissions import bind_permissions
 
 from session_memory.app.install._kept_files import sort_out
 
@@ -207,6 +208,32 @@ def test_settings_that_cannot_be_read_keep_only_their_home_and_the_program(
     assert (alone.returncode, alone.stdout) == (1, "")
     assert "correct it and run this command again" in alone.stderr
     gemini.write_text(whole)
+    assert uninstalled(machine)["refused"] == []
+    assert not machine.program_dir.exists()
+
+
+def test_a_home_that_cannot_be_written_keeps_only_itself_and_the_program(machine: Machine) -> None:
+    gemini = machine.home / ".gemini"
+    gemini.mkdir()
+    before = tree(machine.claude)
+    machine.installed()
+    installed = tree(gemini)
+    gemini.chmod(0o500)
+    words = [PYTHON, str(REPOSITORY / "install.py"), "--uninstall"]
+    done = subprocess.run(
+        words,
+        env=machine.environ,
+        cwd=machine.home,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=bind_permissions,
+    )
+    assert done.returncode == 1
+    said = "Not uninstalled: ~/.gemini/settings.json: ~/.gemini cannot be written to"
+    assert said in " ".join(done.stdout.split())
+    assert (tree(gemini), tree(machine.claude)) == (installed, before)
+    gemini.chmod(0o700)
     assert uninstalled(machine)["refused"] == []
     assert not machine.program_dir.exists()
 
