@@ -489,6 +489,16 @@ def test_a_transaction_has_little_text(scene, monkeypatch):
     assert tables(scene, "little", 1 << 20)[0] > 2
 
 
+def test_a_transaction_has_few_written_lines(scene, monkeypatch):
+    monkeypatch.setattr(ingestion_module, "SPAN_BYTES", 2000)
+    monkeypatch.setattr(ingestion_module, "BATCH_CHARACTERS", 50_000)
+    assert tables(scene, "text", 1 << 20)[0] == 1
+    code = "\n".join(f"the line number {number} = value" for number in range(100))
+    calls = [assistant(("Write", {"file_path": f"/srv/{at}.py", "content": code})) for at in "abc"]
+    scene.write("session-0", user("begin"), *calls * 10)
+    assert tables(scene, "lines", 1 << 20)[0] > 1
+
+
 def test_a_session_that_is_forgotten_while_it_is_read_leaves_as_much_in_one_transaction(
     scene, monkeypatch
 ):

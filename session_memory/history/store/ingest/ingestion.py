@@ -34,6 +34,7 @@ from .values import Batch, FileState, UnreadFile
 
 BATCH_BYTES = 64 * 1024 * 1024  # smaller ones write the pages of the store's hashes more often
 BATCH_CHARACTERS = 4 * 1024 * 1024  # of text in a batch, to limit memory
+LINE_CHARACTERS = 16  # as which a line that a call writes counts: its hash takes more memory
 ATTEMPTS = 3
 COMPACTED_BYTES = 64 * 1024 * 1024  # of a first import: less takes about as little room anyway
 
@@ -67,9 +68,9 @@ class Ingestion:
     """One run over the files of a group.
 
     `progress` is called with each file and the bytes done since the last call. A transaction has
-    about `batch_bytes` of transcripts, or less if much of that is text. `workers` processes read if
-    there is much to read. Except on Linux, or if this process has several threads, they import the
-    caller's main module."""
+    about `batch_bytes` of transcripts, or less if much of that is text or lines that calls write.
+    `workers` processes read if there is much to read. Except on Linux, or if this process has
+    several threads, they import the caller's main module."""
 
     def __init__(
         self,
@@ -306,6 +307,8 @@ class Ingestion:
         self._waiting.append((file, batch))
         self._waiting_bytes += size
         self._waiting_characters += sum([len(entry.text) for entry in extract.entries])
+        lines = [len(tool.lines) for entry in extract.entries for tool in entry.tools]
+        self._waiting_characters += LINE_CHARACTERS * sum(lines)
         self.report.bytes += size
         self.report.entries += len(extract.entries)
         self.report.unreadable += extract.unreadable
