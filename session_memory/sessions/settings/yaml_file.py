@@ -98,7 +98,8 @@ def add_site_packages(data_dirs: list[str]) -> None:
     inside = "Lib" if os.name == "nt" else f"lib/python{sys.version_info[0]}.{sys.version_info[1]}"
     for data_dir in data_dirs:
         packages = f"{data_dir}/env/{inside}/site-packages"
-        if os.path.isabs(data_dir) and packages not in sys.path:
+        is_new = os.path.isabs(data_dir) and packages not in sys.path
+        if is_new and os.path.isdir(packages):  # Python would not look again for a missing one
             sys.path.append(packages)
 
 

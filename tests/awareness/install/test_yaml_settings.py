@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -288,3 +289,34 @@ def test_without_pyyaml_a_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(SettingsFileError, match="reading YAML needs PyYAML") as error:
         with_hooks("a: 1\n")
     assert error.value.needs_package
+
+
+READ_TWICE = """
+import pathlib, shutil, sys
+from session_memory.awareness.install.formats import settings_at
+from session_memory.awareness.install.settings_file import SettingsFileError
+from session_memory.sessions.runtimes.table import runtime
+settings = settings_at(b"a: 1\\n", pathlib.Path("config.yaml"), runtime("hermes").install)
+try:
+    settings.read()
+except SettingsFileError as error:
+    print(error.needs_package)
+shutil.copytree(sys.argv[1], sys.argv[2] + "/yaml")
+print(settings.decoded()[1])
+"""
+
+
+def test_pyyaml_is_found_that_an_install_brings_after_its_first_look(tmp_path: Path) -> None:
+    """A Python without site-packages has no PyYAML, as that of most people."""
+    inside = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+    packages = tmp_path / ".local/share/session-memory/env" / inside
+    given = [str(Path(yaml.__file__).parent), str(packages)]
+    done = subprocess.run(
+        [sys.executable, "-S", "-E", "-c", READ_TWICE, *given],
+        env={"HOME": str(tmp_path)},
+        cwd=Path(__file__).resolve().parents[3],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("True\n{'a': 1}\n", "")
