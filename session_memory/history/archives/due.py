@@ -18,7 +18,7 @@ from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.homes import private_beside, user_dir
 from ...sessions.settings.privacy import Privacy
 from ...sessions.settings.registry import agent_home
-from ...sessions.transcripts.mirror import is_excluded
+from ...sessions.transcripts.mirror import hidden_by
 from ...sessions.transcripts.sessions import UnknownSessionError, find_sessions
 from ..copies.keep import kept_of
 from ..store.ingest.intake import SOURCE
@@ -41,19 +41,19 @@ def due_archives(
 ) -> Iterator[DueArchive]:
     """Yield the sessions whose last conversation has ended and is not archived.
 
-    Sessions come first that only their mirror shows to be hidden, if their archive is not, because
-    writing it again hides it. All belong to a person or an agent. All that ended before `since`
-    (seconds since 1970) count as archived. Sessions of an agent home or of a host's group are
-    archived there instead. `known` has the run's archives. Raises DatabaseError, OSError."""
+    Sessions come first that their mirror shows to be hidden, if their archive does not say so,
+    because writing it again hides it. All belong to a person or an agent. All that ended before
+    `since` (seconds since 1970) count as archived. Sessions of an agent home or of a host's group
+    are archived there instead. `known` has the run's archives. Raises DatabaseError, OSError."""
     since -= SLACK_SECONDS + location.settings.gap / 1000
     directory = location.home.conversations_dir
     excluded = store.excluded_files() if os.path.isdir(directory) else set()
     for state in store.file_states("").values() if excluded else ():
         transcript = f"{state.root}/{state.file_path}"
-        if state.id in excluded and is_excluded(transcript):
-            archive = known.find(directory, state.session_id)
-            if archive and not archive[1].get("is_excluded"):
-                yield state.session_id, transcript
+        hidden = hidden_by(transcript) if state.id in excluded else []
+        archive = known.find(directory, state.session_id) if hidden else None
+        if archive and archive[1].get("is_excluded") != hidden:
+            yield state.session_id, transcript
     for session_id, transcript in _ended(store, round(since * 1000), archived_elsewhere(location)):
         if not _is_archived(known, directory, session_id, os.stat(transcript).st_mtime):
             yield session_id, transcript

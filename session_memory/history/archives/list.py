@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import reduce
 from typing import Any
 
 from ...common.errors import SessionMemoryError
@@ -162,20 +163,30 @@ def rule_of(facts: dict[str, Any], privacy: Privacy) -> Rule:
     """Return the rule for the session of an archive with these facts.
 
     It is the strictest rule for the session, for any directory it worked in, and for any session
-    that it may be a copy of. An archive that is marked as excluded stays so until it is written
-    again, because only the session's mirror shows if a rule still hides it."""
-    if facts.get("is_excluded"):
-        return Rule(ignore=True)
+    that it may be a copy of."""
+    rule = _rule_by_mirror(facts.get("is_excluded"), privacy)
     start = as_string(facts.get("cwd"))
     if not privacy.has_rules(start):
-        return Rule()
+        return rule
     known = [as_string(facts.get(key)) for key in ("session", "name", "title")]
-    rule = privacy.rule(start, *filter(None, known))
+    rule = stricter(rule, privacy.rule(start, *filter(None, known)))
     for directory in as_list(facts.get("directories")):
         rule = stricter(rule, privacy.of_directory(as_string(directory), start))
     for names in as_list(facts.get("copied")):
         rule = stricter(rule, privacy.of_names(*filter(None, map(as_string, as_list(names)))))
     return rule
+
+
+def _rule_by_mirror(hidden_by: object, privacy: Privacy) -> Rule:
+    """Return the rule for a session by what its mirror once said of the rule that hid it.
+
+    These are all its directories and names. If a mirror of an earlier version said only that there
+    is a rule, the archive stays hidden until it is written again."""
+    if not hidden_by:
+        return Rule()
+    directories, names = [*map(as_list, as_list(hidden_by)), [], []][:2]
+    rules = [privacy.rule(as_string(each), *map(as_string, names)) for each in directories]
+    return reduce(stricter, rules) if rules else Rule(ignore=True)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from ...sessions.settings.privacy import Privacy
 from ...sessions.transcripts.entries import Entry
 from ...sessions.transcripts.gate import Gate, describe
 from ...sessions.transcripts.lines import first_line
-from ...sessions.transcripts.mirror import is_excluded
+from ...sessions.transcripts.mirror import hidden_by, is_excluded
 from ...sessions.transcripts.pointers import SessionManager
 from ...sessions.transcripts.reader import (
     FIRST_PROMPT_RANK,
@@ -186,9 +186,9 @@ def write_archive(
 ) -> str | None:
     """Write or update the archive of a session in `directory`, and return its path.
 
-    Return None without any message. If only a mirror shows that a rule hides the session, the
-    archive stays as it is, in the private folder. A session has one archive, which is renamed with it. The
-    archive keeps messages that a truncated or replaced transcript has lost. `now` is in seconds
+    Return None without any message. If its mirror shows that a rule hides the session, the
+    archive stays as it is, in the private folder. A session has one archive, which is renamed with
+    it. The archive keeps messages that a truncated or replaced transcript has lost. `now` is in seconds
     since 1970. Raises OSError, and LockedError if another process writes for a long time."""
     make_private_dir(directory)
     with ExitStack() as stack:
@@ -245,10 +245,13 @@ class _ArchiveUpdate:
             self._remove(temporary, temporary + _BODY)
 
     def hide(self) -> str | None:
-        """Move the archive to the private folder, marked as excluded; return its path, if any."""
+        """Move the archive to the private folder; return its path, if any.
+
+        Its last line then says by what the session is hidden."""
         if not self._path:
             return None
-        if self._facts.get("is_excluded"):
+        hidden = hidden_by(self._source.path)
+        if self._facts.get("is_excluded") == hidden:
             return self._named(self._path)
         folder = self._private_folder()
         temporary = f"{folder}/.{self._source.session_id}.tmp"
@@ -257,7 +260,7 @@ class _ArchiveUpdate:
                 file = _create(temporary)
             with file, os.fdopen(open_regular(self._path), "rb") as archive:
                 _copy_without_trailer(archive, file)
-                trailer = format.render_trailer({**self._facts, "is_excluded": True})
+                trailer = format.render_trailer({**self._facts, "is_excluded": hidden})
                 file.write(trailer.encode())
             is_there = os.path.dirname(self._path) == folder
             stem = os.path.basename(self._path).removesuffix(".md")

@@ -111,7 +111,9 @@ class MirroredDatabase:
         return added, problem
 
     def _remove_deleted(self, database: Any) -> None:
-        """Remove the mirrors of sessions that were deleted; none if the database was lost."""
+        """Remove the mirrors of sessions that were deleted; none if the database was lost.
+
+        An empty one stays while a rule hides its session."""
         known = {f"{mirror_id}.jsonl" for mirror_id in self.mirror_ids(database)}
         root = self.mirrors.root
         folders = [f"{root}/{name}" for name in names_in(root) if known]
@@ -120,9 +122,8 @@ class MirroredDatabase:
                 path = f"{folder}/{name}"
                 if not name.endswith(".jsonl"):
                     folders.append(path)
-                elif (
-                    name not in known
-                    and self.key in mark_of(path).get("files", ())
-                    and database.is_same
-                ):
-                    os.unlink(path)
+                elif name not in known:
+                    mark = mark_of(path)
+                    is_of_this = self.key in mark.get("files", ()) and database.is_same
+                    if is_of_this and not self.mirrors.exclusion.hides_deleted(mark):
+                        os.unlink(path)

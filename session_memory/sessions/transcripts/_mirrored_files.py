@@ -144,12 +144,15 @@ def _refresh(
     if read != known:
         read_files.rules = exclusion.stamps
         keep_state(f"{root}/{_READ}", read_files)
-    state.gone = _without_source(root, sources) if everything else kept.gone
+    state.gone = _without_source(root, sources, exclusion) if everything else kept.gone
     keep_state(root, state)
 
 
-def _without_source(root: str, sources: list[Source]) -> list[str]:
-    """Return the mirrors of files that are gone, by their paths below `root`."""
+def _without_source(root: str, sources: list[Source], exclusion: Exclusion) -> list[str]:
+    """Return the mirrors of files that are gone, by their paths below `root`.
+
+    A mirror without text is not returned: it stays while a rule hides its session, then it is
+    removed."""
     files = {source.key for source in sources}
     folders, mirrors = [name for name in names_in(root) if not name.startswith(".")], []
     for folder in folders:
@@ -157,7 +160,12 @@ def _without_source(root: str, sources: list[Source]) -> list[str]:
             if not name.endswith(".jsonl"):
                 folders.append(f"{folder}/{name}")
             else:
-                mark = mark_of(f"{root}/{folder}/{name}")
-                if mark and files.isdisjoint(mark.get("files", ())):
+                path = f"{root}/{folder}/{name}"
+                mark = mark_of(path)
+                if not mark or not files.isdisjoint(mark.get("files", ())):
+                    continue
+                if not mark.get("is_excluded"):
                     mirrors.append(f"{folder}/{name}")
+                elif not exclusion.hides_deleted(mark):
+                    os.unlink(path)
     return mirrors

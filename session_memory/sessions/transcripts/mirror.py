@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     Stamps = dict[str, list[int]]
     Mark = dict[str, Any]
     Record = dict[str, Any]
+    HiddenBy = list[list[str]]  # the directories and the names of an excluded session; or empty
 
 EXCLUDED = "[excluded]"  # replaces the texts of an excluded session
 _IDS = ("id", "Id", "ID", "Hash")  # endings of keys whose values are compared, so they never change
@@ -80,6 +81,7 @@ _LOCK_FILE = ".lock"
 _BLOCK_BYTES = 1024 * 1024
 _MARK_BYTES = 4096  # most marks are shorter than this
 _LONGEST_MARK_BYTES = 64 * 1024  # of an excluded mirror
+_MOST_HIDDEN_BY = 4096  # characters in a mark or in an archive's last line
 LOCK_SECONDS = 10.0
 MOST_STATE_BYTES = 16 * 1024 * 1024
 PROMPT_LOCK_SECONDS = 0.3  # a prompt waits so long once for each runtime
@@ -270,6 +272,37 @@ class Exclusion:
             .ignore
         )
 
+    def hidden_by(
+        self, directories: Iterable[str], ids: Iterable[str], titles: Iterable[str] = ()
+    ) -> HiddenBy:
+        """Return the directories and names of a session if a rule excludes it, for its mark.
+
+        They are empty if no rule does. Those that rules name come first, as there is room for few."""
+        names = [*filter(None, (*ids, *titles))]
+        places = [*filter(None, directories)] or [""]
+        hiding = [each for each in places if self.hides(each, *names)]
+        if not hiding:
+            return []
+        from ...common.text.sanitize import for_people
+
+        ranked = sorted(names, key=lambda name: not self.hides(hiding[0], name))
+        parts = [*hiding, *places], ranked
+        kept = [[*dict.fromkeys(map(for_people, part))] for part in parts]
+        while len(encode(kept)) > _MOST_HIDDEN_BY:
+            max(kept, key=lambda part: len(encode(part))).pop()
+        return kept
+
+    def hides_deleted(self, mark: Mark) -> bool:
+        """Check if a rule still excludes a session that the runtime has deleted, by its mark.
+
+        Then its mirror stays, because the store may have texts from before the rule. It does not
+        if the store keeps nothing of deleted sessions."""
+        hidden_by = mark.get("is_excluded")
+        if not isinstance(hidden_by, list) or self._home.settings().keep == "none":
+            return False
+        directories, names = hidden_by
+        return any([self.hides(each, *names) for each in directories])
+
     def forgotten(self, directory: str, *session_ids: str) -> float:
         """Return the time up to which one of these sessions was forgotten, in seconds since 1970.
 
@@ -404,18 +437,18 @@ def _changed(
 class Mirror:
     """The mirror at `path`, opened for appending; `mark` is its last one, empty if there is none.
 
-    With `is_excluded` its session is excluded. If it was not before, all texts are removed; if it
-    no longer is, the mirror is rebuilt. Use it in a `with` block, in one process at a time (see
-    `_lock_path`). Raises OSError."""
+    If `hidden_by` is not empty, its session is excluded, and the mark says by what. If it was not
+    before, all texts are removed; if it no longer is, the mirror is rebuilt. Use it in a `with`
+    block, in one process at a time (see `_lock_path`). Raises OSError."""
 
     encode = staticmethod(encode)
 
     def __init__(
-        self, path: str, is_excluded: bool = False, repeats: Repeats | None = None
+        self, path: str, hidden_by: HiddenBy | None = None, repeats: Repeats | None = None
     ) -> None:
         """Leave out all records that `repeats` recognises as forgotten."""
         self.path = path
-        self._is_excluded = is_excluded
+        self._hidden_by = hidden_by or []
         self._repeats = repeats
         self.mark: Mark = {}
         self._descriptor = -1
@@ -431,10 +464,10 @@ class Mirror:
                 return self
             self._lock = MirrorLook.now.lock()
             size, self._end, self.mark = _state_of(self.path)
-        was_excluded = bool(self.mark.get("is_excluded"))
-        if self._end and was_excluded and not self._is_excluded:
+        hidden_by = self.mark.get("is_excluded")
+        if self._end and hidden_by and not self._hidden_by:
             self._end, self.mark = 0, {}
-        elif self._end and self._is_excluded and not was_excluded:
+        elif self._end and self._hidden_by and hidden_by != self._hidden_by:
             self._blank()
         elif self._end < size:
             self._open()
@@ -443,14 +476,14 @@ class Mirror:
 
     def _may_be_left(self, look: MirrorLook) -> bool:
         """Check if the end of this mirror may stay unwritten (see `MirrorLook.run`)."""
-        is_plain = not self._is_excluded and self._repeats is None
+        is_plain = not self._hidden_by and self._repeats is None
         is_known = bool(self.mark) and not self.mark.get("is_excluded")
         return is_plain and is_known and look.has_session(self.path)
 
     def _blank(self) -> None:
-        """Remove all that was said, up to the last mark."""
+        """Remove all that was said, up to the last mark, and say in that by what it is hidden."""
         lines = files.read_whole(self.path)[: self._end].splitlines()
-        self.mark["is_excluded"] = True
+        self.mark["is_excluded"] = self._hidden_by
         said = [
             self.encode(record).encode()
             for line in lines
@@ -474,8 +507,8 @@ class Mirror:
             self.mark = mark
             end = _UnwrittenEnd(self._look, self, list(records), marks, modified)
             return len(end.content)
-        if self._is_excluded:
-            mark["is_excluded"] = True
+        if self._hidden_by:
+            mark["is_excluded"] = self._hidden_by
         if self._repeats is not None:
             records = self._without_forgotten([*records], self._repeats, mark)
         self._open()
@@ -504,7 +537,9 @@ class Mirror:
         """Yield records as lines of this mirror, one after the other: there may be a gigabyte."""
         for record in records:
             copies = (
-                [record] if isinstance(record, bytes) else copies_of([record], self._is_excluded)
+                [record]
+                if isinstance(record, bytes)
+                else copies_of([record], bool(self._hidden_by))
             )
             yield from self.encoded(copies)
 
@@ -588,12 +623,20 @@ def is_mirror(path: str) -> bool:
 def is_excluded(path: str) -> bool:
     """Check if a file is a mirror whose texts are left out because of a rule.
 
-    The rule may name a directory or a session that only the runtime knows to be concerned. Only the
-    end is read, because other files have no mark."""
+    The rule may name a directory or a session that only the runtime knows to be concerned."""
+    return bool(hidden_by(path))
+
+
+def hidden_by(path: str) -> HiddenBy | bool:
+    """Return the directories and names by which a mirror is excluded, empty if it is not.
+
+    It is True for a mirror of an earlier version. Only the end is read, because other files have no
+    mark."""
     end = files.read_end(path, _LONGEST_MARK_BYTES) if _root_of(path) else b""
     last = end[:-1].rpartition(b"\n")[2]
     mark = _said_by(last) if is_mark(last) else None
-    return bool(mark and mark.get("is_excluded"))
+    known: HiddenBy | bool = (mark or {}).get("is_excluded", [])
+    return known
 
 
 def gone(root: str) -> list[str]:
@@ -616,7 +659,7 @@ def remove_gone(root: str, stored: Mapping[str, int]) -> None:
                 if key.count("/") > 1
                 else stored.get(key, -1) >= files.os.stat(path).st_size
             )
-            if is_done or mark_of(path).get("is_excluded"):
+            if is_done:
                 files.os.unlink(path)
         except OSError:  # it is gone already
             continue

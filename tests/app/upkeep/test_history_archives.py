@@ -143,7 +143,7 @@ def test_an_archive_is_hidden_at_once_if_only_the_mirror_shows_that_a_rule_hides
     private = tmp_path / ".session-memory" / ".private-conversations"
     [archive] = private.glob("*.md")
     assert user.archived() == ""
-    assert archive.read_text().replace(', "is_excluded": true', "") == before
+    assert archive.read_text().partition(', "is_excluded"')[0] == before.removesuffix("} -->\n")
     for _ in range(2):  # nothing moves it back, and it is written once
         assert user.upkeep() == 0
         assert user.run("archive", "--all").stdout == "0 conversations kept.\n"
@@ -154,3 +154,29 @@ def test_an_archive_is_hidden_at_once_if_only_the_mirror_shows_that_a_rule_hides
     user.run("archive", "--all")
     assert "three apples" in user.archived()
     assert not [*private.glob("*.md")]
+
+
+def test_the_archive_of_a_hidden_session_that_its_program_deletes_is_private_until_its_rule_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    user, database = Veteran(tmp_path), HermesDatabase(tmp_path / ".hermes")
+    then = time.time() - 3 * DAY
+    early, late = (database.session("/srv/app", at=then) for _ in range(2))
+    database.exchange(early, "count the apples", "three apples", at=then)
+    database.exchange(late, "count the pears", "four pears", at=then)
+    assert user.upkeep() == 2
+    database.run("UPDATE sessions SET cwd = '/srv/other'")
+    user.config("projects: {/srv/other: {ignore: true}}\n")
+    assert user.run("ingest").returncode == 0  # before the archives are moved
+    database.delete(late)
+    assert user.upkeep() == 2
+    database.delete(early)
+    for _ in range(2):
+        assert user.upkeep() == 0
+        user.run("archive", "--all")
+        assert user.archived() == ""
+    user.config("")
+    user.run("archive", "--all")
+    assert "three apples" in user.archived()
+    assert "four pears" in user.archived()

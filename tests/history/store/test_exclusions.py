@@ -249,3 +249,38 @@ def test_a_session_is_hidden_while_a_rule_for_its_later_directory_or_the_one_bef
     assert found() == {first, further}
     person.config("")
     assert found() == {*texts}
+
+
+def test_a_hidden_session_that_its_program_deletes_stays_hidden_until_its_own_rule_is_removed(
+    tmp_path: Path,
+) -> None:
+    """Its emptied mirror stays as long, because only that names its later directory."""
+    person, database = StoreUser(tmp_path), HermesDatabase(tmp_path / ".hermes")
+    first = database.session("/srv/app", end_reason="compression", ended_at=1.0)
+    moved, plain, left = (database.session("/srv/app") for _ in range(3))
+    further = database.session("/srv/app", parent_session_id=first)
+    texts = {moved: "move the apples", further: "eat the apples", plain: "paint the apples"}
+    texts[left] = "leave the apples"
+    for session, text in texts.items():
+        database.exchange(session, text, "done")
+
+    def found() -> set[str]:
+        output = person.run("search", "apples").stdout.replace("*", "")
+        return {session for session, text in texts.items() if text in output}
+
+    assert found() == {*texts}
+    database.run("UPDATE sessions SET cwd = '/srv/other' WHERE id = ?", moved)
+    moved_to, before = "projects: {/srv/other: {ignore: true}}\n", f"{first}: {{ignore: true}}"
+    person.config(f"{moved_to}sessions: {{{before}, {plain}: {{ignore: true}}}}\n")
+    assert found() == {left}
+    for session in (moved, further, plain):
+        database.delete(session)
+    assert found() == {left}
+    person.config(f"{moved_to}sessions: {{{before}}}\n")
+    assert found() == {left, plain}
+    person.config(f"{moved_to}sessions: {{paint*: {{ignore: true}}}}\n")
+    assert found() == {left, further}
+    person.config(f"sessions: {{{before}}}\n")
+    assert found() == {left, plain, moved, further}
+    person.config("")
+    assert found() == {*texts}

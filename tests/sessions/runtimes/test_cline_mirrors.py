@@ -245,6 +245,14 @@ def test_a_title_that_is_given_later_hides_the_session_and_its_sub_agents(data_d
     manifest.write_text(json.dumps(named))
     for id in (session.id, "agent_1"):
         assert "apples" not in mirror(data_dir, id).read_text()
+    paths = [mirror(data_dir, id) for id in (session.id, "agent_1")]
+    for file in (session.path, helper, manifest):
+        file.unlink()
+    CLINE.refresh(str(data_dir), everything=True)
+    assert all(path.exists() for path in paths)  # the store may have texts from before the rule
+    (place / "config.yaml").write_text("")
+    CLINE.refresh(str(data_dir), everything=True)
+    assert not any(path.exists() for path in paths)
 
 
 def test_a_forgotten_message_without_a_time_is_not_added_again(

@@ -22,7 +22,7 @@ from session_memory.sessions.runtimes.hermes.rows import HermesMessage, HermesSe
 from session_memory.sessions.runtimes.records import RESULTS, CallResult
 from session_memory.sessions.transcripts.gate import describe
 from session_memory.sessions.transcripts.lines import first_line
-from session_memory.sessions.transcripts.mirror import unread
+from session_memory.sessions.transcripts.mirror import Mirror, hidden_by, unread
 from session_memory.sessions.transcripts.reader import TranscriptReader
 
 FIXTURES = Path(__file__).parent / "fixtures" / "hermes"
@@ -768,3 +768,51 @@ def test_an_export_and_a_kept_copy_are_read_as_the_session(person: Person) -> No
         "step",
     ]
     assert HERMES.exported_lines(b'{"id": "x"}') == []
+
+
+def test_a_mark_names_the_session_that_a_rule_names_however_many_were_compacted_since(
+    person: Person,
+) -> None:
+    """The mark has room for few of them."""
+    first = last = person.database.session("/srv/app", end_reason="compression", ended_at=1.0)
+    for _ in range(300):
+        last = person.database.session(
+            None, parent_session_id=last, end_reason="compression", ended_at=1.0
+        )
+    person.database.exchange(last, "count the apples", "three apples")
+    person.config(f"sessions: {{{first}: {{ignore: true}}}}\n")
+    person.refresh(everything=True)
+    directories, names = hidden_by(str(person.mirror(last)))
+    assert directories == ["/srv/app"]
+    assert names[:2] == [first, last]
+    assert 50 < len(names) < 250
+
+
+@pytest.mark.parametrize(("keep", "stays"), [("text", True), ("none", False)])
+def test_the_empty_mirror_of_a_deleted_session_stays_if_anything_of_it_is_kept(
+    person: Person, keep: str, *, stays: bool
+) -> None:
+    """One of an earlier version, which did not say by what it is hidden, says so since."""
+    session, other = person.exchange(), person.exchange()
+    person.refresh(everything=True)
+    path = person.mirror(session)
+    rules = f"keep: {keep}\nsessions: {{{session}: {{ignore: true}}}}\n"
+    with Mirror(str(path), True) as mirror:  # type: ignore[arg-type]
+        assert mirror.mark["is_excluded"] is True
+    person.config(rules)
+    person.refresh(everything=True)
+    assert hidden_by(str(path)) == [["/srv/app"], [session]]
+    person.database.delete(session)
+    person.refresh(everything=True)
+    assert path.exists() is stays
+    assert person.mirror(other).exists()
+
+
+def test_a_listed_session_is_read_at_once_if_only_listed_projects_are_tracked(
+    person: Person,
+) -> None:
+    person.config("tracking: only\nprojects: {/srv/app: {ignore: false}}\n")
+    assert person.told(person.exchange()) == ["one", "first"]
+    hidden = person.database.session(None)
+    person.database.exchange(hidden, "count the apples", "three apples")
+    assert "three apples" not in person.told(hidden)

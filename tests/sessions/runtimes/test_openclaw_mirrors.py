@@ -306,7 +306,16 @@ def test_the_mirror_of_a_sub_agent_has_no_text_if_its_session_s_title_is_hidden(
     agents.database.add("helper", head)
     agents.database.exchange("helper", "count the apples", "three apples")
     agents.refresh(everything=True)
-    assert "apples" not in agents.mirror("helper").read_text()
+    path = agents.mirror("helper")
+    assert "apples" not in path.read_text()
+    agents.exchange()
+    for each in ("helper", session):
+        agents.database.delete(each)
+    agents.refresh(everything=True)
+    assert path.exists()  # the store may have texts from before the rule
+    (tmp_path / ".session-memory" / "config.yaml").write_text("")
+    agents.refresh(everything=True)
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("has_log", [True, False])

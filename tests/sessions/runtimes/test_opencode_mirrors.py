@@ -319,6 +319,33 @@ def test_a_rule_for_either_directory_hides_a_session_that_was_moved(user, hidden
         assert "apples" not in user.mirror(each).read_text()
 
 
+def test_the_empty_mirror_of_a_deleted_session_stays_while_a_rule_hides_its_later_directory(user):
+    config = user.root / ".session-memory" / "config.yaml"
+    config.parent.mkdir()
+    rule = "projects: {/srv/other: {ignore: true}}\n"
+    sessions = [user.database.session("/srv/app") for _ in range(3)]
+    moved, seen, kept = sessions
+    helper = user.database.session("/srv/app", parent=moved)
+    for each in (*sessions, helper):
+        user.database.user(each, "count the apples")
+    user.refresh(everything=True)
+    user.database.run(f"UPDATE session SET directory = '/srv/other' WHERE id = '{moved}'")
+    mirrors = {each: user.mirror(each) for each in (*sessions, helper)}
+    config.write_text(rule)
+    user.refresh(everything=True)
+    for each in (moved, seen, helper):
+        user.database.delete(each)
+    for rules, left in (
+        (rule, {moved, helper, kept}),
+        (f"{rule}# as before\n", {moved, helper, kept}),
+        ("", {kept}),
+    ):
+        config.write_text(rules)
+        user.refresh(everything=True)
+        assert {each for each, path in mirrors.items() if path.exists()} == left
+        assert all("apples" not in mirrors[each].read_text() for each in left - {kept})
+
+
 def test_a_session_that_moved_while_hidden_is_hidden_again_by_the_rule_for_its_first_directory(
     user,
 ):

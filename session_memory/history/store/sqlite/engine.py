@@ -183,7 +183,9 @@ class SqliteStore(StoreDatabase):
         return {session_id for (session_id,) in self.rows(sql, (home,))}
 
     def mark_gone(self, home: str, keys: Iterable[str]) -> None:
-        """Note that these files no longer exist. Their entries stay, their counts go."""
+        """Note that these files no longer exist. Their entries stay, their counts go.
+
+        Rules are applied to them again, because an emptied mirror goes with the rule for it."""
         keys = list(keys)
         with self.transaction() as connection:
             for key in keys:
@@ -192,6 +194,9 @@ class SqliteStore(StoreDatabase):
                 "UPDATE memory_file_states SET status = 'gone' WHERE home = ? AND file_path = ?",
                 [(home, key) for key in keys],
             )
+            sql = "SELECT id FROM memory_file_states WHERE home = ? AND file_path = ?"
+            ids = [id for key in keys for (id,) in fetch(connection, sql, (home, key))]
+            apply(connection, self._rules, ids)
 
     def unread_files(self, home: str) -> dict[str, UnreadFile]:
         """Return the files of a group that failed to ingest, by key."""

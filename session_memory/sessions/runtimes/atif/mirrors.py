@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from ...transcripts.mirror import Repeats
+    from ...transcripts.mirror import HiddenBy, Repeats
     from .._mirrored import Mirrors
 
     Record = dict[str, Any]
@@ -118,10 +118,8 @@ def _add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
     if files and source.key not in files and any([is_file(f"{config_dir}/{key}") for key in files]):
         session_id = f"{session_id[:50]}-{_checksum(source.key)}"  # another part of the run
     title = redact(as_string(as_object(document.get("extra")).get("title")).strip())
-    is_excluded, until = (
-        exclusion.hides(cwd, session_id, title),
-        exclusion.forgotten(cwd, session_id),
-    )
+    hidden_by = exclusion.hidden_by([cwd], [session_id], [title])
+    until = exclusion.forgotten(cwd, session_id)
     make_private_dir(above)
     head = {
         "type": SESSION,
@@ -131,7 +129,7 @@ def _add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
     }
     titles = [{"type": TITLE, "title": title}] if title and not until else []
     repeats = mirrors.repeats(cwd, session_id)
-    place = Place(source, is_excluded, repeats)
+    place = Place(source, hidden_by, repeats)
     place.mirror(f"{above}/{session_id}.jsonl", head, titles, _lines(document, session_id, until))
     for number, trajectory in enumerate(objects_of(document.get("subagent_trajectories"))):
         own_id = _id_of(trajectory, f"{source.key} {number}", "trajectory_id")
@@ -222,19 +220,19 @@ def _is_beginning(end: list[int], mark: Record) -> bool:
 class Place:
     """A trajectory's file, and the parts to leave out of our mirror.
 
-    Everything is left out if it `is_excluded`, else only the forgotten parts that `repeats`
+    Everything is left out if it is `hidden_by` a rule, else only the forgotten parts that `repeats`
     recognises. If the file `may_be_earlier` than our mirror, steps that it lacks are kept."""
 
     def __init__(
         self,
         source: Source,
-        is_excluded: bool,
+        hidden_by: HiddenBy,
         repeats: Repeats | None,
         *,
         may_be_earlier: bool = False,
     ) -> None:
         self.source = source
-        self.is_excluded = is_excluded
+        self.hidden_by = hidden_by
         self.repeats = repeats
         self.may_be_earlier = may_be_earlier
 
@@ -253,7 +251,7 @@ class Place:
             lines.append(line)
             sums.append(crc32(encode(line).encode(), sums[-1]))
         source = self.source
-        with Mirror(path, self.is_excluded, self.repeats) as mirror:
+        with Mirror(path, self.hidden_by, self.repeats) as mirror:
             mark = mirror.mark
             if self.may_be_earlier and _is_beginning([len(lines), sums[-1]], mark):
                 return

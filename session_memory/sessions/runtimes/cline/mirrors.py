@@ -107,7 +107,7 @@ def _add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
     cwd, prompt = as_string(manifest.get("cwd")), as_string(manifest.get("prompt"))
     title = redact(as_string(as_object(manifest.get("metadata")).get("title")).strip())
     exclusion = mirrors.exclusion
-    is_excluded = exclusion.hides(cwd, session_id, own_id, title)
+    hidden_by = exclusion.hidden_by([cwd], [session_id, own_id], [title])
     if source.parent or title in _typed(prompt):  # else a person gave it
         title = ""
     until = exclusion.forgotten(cwd, session_id)
@@ -118,7 +118,7 @@ def _add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
     titles = [{"type": TITLE, "title": title}] if title and not until else []
     messages = objects_of(document.get("messages"))
     repeats = mirrors.repeats(cwd, session_id)
-    place = Place(source, is_excluded, repeats, may_be_earlier=_is_error(messages[-1:]))
+    place = Place(source, hidden_by, repeats, may_be_earlier=_is_error(messages[-1:]))
     began = as_string(manifest.get("started_at"))
     place.mirror(f"{folder}/{own_id}.jsonl", head, titles, _lines(messages, until, began))
     return size

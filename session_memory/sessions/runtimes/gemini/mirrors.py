@@ -88,9 +88,11 @@ def _add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
         path = _mirror_path(source, mirrors, header["sessionId"])
         # rules that hide a chat hide its sub-agents, whatever their titles
         chat = f"{path.rpartition('/')[0]}.jsonl" if source.parent else path
-        names = source.parent or header["sessionId"], mark_of(chat).get("title", "")
+        chat_id = source.parent or header["sessionId"]
+        titles = [mark_of(chat).get("title", "")]
+        hidden_by = mirrors.exclusion.hidden_by([source.directory], [chat_id], titles)
         repeats = mirrors.repeats(source.directory, header["sessionId"])
-        with Mirror(path, mirrors.exclusion.hides(source.directory, *names), repeats) as mirror:
+        with Mirror(path, hidden_by, repeats) as mirror:
             file, checksum = source.key, id_checksum(repr(head[:HEAD_BYTES]))
             mark = dict(mirror.mark)
             at, known_head = mark.get("files", {}).get(file, (0, checksum))
@@ -105,7 +107,7 @@ def _add(source: Source, mirrors: Mirrors, most_bytes: int) -> int:
             if is_log:
                 content = content[: content.rfind(b"\n") + 1]
             records = _records_in(content, is_log=is_log)
-            if until := mirrors.exclusion.forgotten(source.directory, names[0]):
+            if until := mirrors.exclusion.forgotten(source.directory, chat_id):
                 records = [kept for record in records for kept in _said_since(until, record)]
             addition = ChatAddition(mark, _mirrored(path) if mark else (), is_again=not at)
             lines = addition.lines(records)

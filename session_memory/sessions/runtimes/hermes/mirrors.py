@@ -68,9 +68,7 @@ class _Sessions(MirroredDatabase):
         first = self.mirrors.first_directory(f"{folder}/{top}.jsonl")
         directories = dict.fromkeys((directory, first, *place.directories))
         folder += f"/{place.parent}" if place.parent else ""
-        is_excluded = any(
-            [exclusion.hides(each, *place.ids, *place.titles) for each in directories]
-        )
+        hidden_by = exclusion.hidden_by(directories, place.ids, place.titles)
         forgotten = exclusion.forgotten(directory, *place.ids)
         repeats = self.mirrors.repeats(directory, session.id)
         make_private_dir(folder)
@@ -79,7 +77,7 @@ class _Sessions(MirroredDatabase):
         place.directory = (
             self.mirrors.first_directory(path) if place.parent else first
         ) or directory
-        with Mirror(path, is_excluded, repeats) as mirror:
+        with Mirror(path, hidden_by, repeats) as mirror:
             if self._is_older_copy(mirror, changed):
                 return 0
             addition = _Addition(database, place, mirror, forgotten, self.key)

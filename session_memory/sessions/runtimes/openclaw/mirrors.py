@@ -61,15 +61,16 @@ class _Agent(MirroredDatabase):
         own_id = self._mirror_id(folder, session.id)
         ids = [*dict.fromkeys(filter(None, (addition.parent, parent, session.id, own_id)))]
         path = f"{folder}/{own_id}.jsonl"
-        is_excluded = exclusion.hides(directory, *ids, session.title, addition.parent_title)
+        titles = session.title, addition.parent_title
+        hidden_by = exclusion.hidden_by([directory], ids, titles)
         repeats = self.mirrors.repeats(directory, own_id)
         forgotten = exclusion.forgotten(directory, *ids)
         make_private_dir(folder)
-        with CompactMirror(path, is_excluded, repeats) as mirror:
+        with CompactMirror(path, hidden_by, repeats) as mirror:
             end, mark = database.next_row(session.id), mirror.mark
             if not everything and end - mark.get("next", 0) > PROMPT_ROWS:
                 raise ValueError("its session is too long for now")
-            lines = addition.lines(mirror, is_excluded, forgotten)
+            lines = addition.lines(mirror, bool(hidden_by), forgotten)
             title = "" if forgotten else redact(session.title.strip())
             first: list[Record | bytes] = []
             if not mark:

@@ -19,6 +19,7 @@ from ...transcripts.mirror import (
     Mirror,
     MirrorState,
     keep_state,
+    mark_of,
     read_state,
     update_mirrors,
 )
@@ -156,7 +157,9 @@ class _Refresh:
         return list(dict.fromkeys([*before.going_on, *changed]))
 
     def _remove_deleted(self) -> None:
-        """Remove the mirrors of sessions deleted in OpenCode; none if its database was lost."""
+        """Remove the mirrors of sessions deleted in OpenCode; none if its database was lost.
+
+        An empty one stays while a rule hides its session."""
         known = {f"{session.id}.jsonl" for session in self._database.sessions_since(0)}
         folders = [f"{self._root}/{name}" for name in names_in(self._root) if known]
         for folder in folders:
@@ -164,7 +167,11 @@ class _Refresh:
                 path = f"{folder}/{name}"
                 if not name.endswith(".jsonl"):
                     folders.append(path)
-                elif name not in known and self._database.is_same:
+                elif (
+                    name not in known
+                    and not self._exclusion.hides_deleted(mark_of(path))
+                    and self._database.is_same
+                ):
                     os.unlink(path)
 
     def _is_known(self, session: SessionRow) -> bool:
@@ -197,15 +204,15 @@ class _Refresh:
             return
         path = self._path(session)
         above = self._database.parents(session)
-        names = (above.id, above.title, session.id, session.title)
+        ids, titles = (above.id, session.id), (above.title, session.title)
         first = first_above = self._mirrors.first_directory(path)
         if above is not session:
             first_above = self._mirrors.first_directory(self._path(above))
         others = (session.directory, first_above)
         directories = dict.fromkeys((above.directory, *filter(None, others)))
-        is_excluded = any([self._exclusion.hides(each, *names) for each in directories])
+        hidden_by = self._exclusion.hidden_by(directories, ids, titles)
         repeats = self._mirrors.repeats(above.directory, session.id)
-        with Mirror(path, is_excluded, repeats) as mirror:
+        with Mirror(path, hidden_by, repeats) as mirror:
             if not self._everything:
                 created = (mirror.mark.get("after") or [0])[0]
                 if self._database.count_behind(session.id, created) > PROMPT_MESSAGES:
