@@ -118,6 +118,13 @@ class HermesDatabase:
         last = "(SELECT max(id) FROM messages)"
         self.run(f"UPDATE messages SET id = id + {last} WHERE session_id = ?", session_id)
 
+    def copy(self, config_dir: Path) -> HermesDatabase:
+        """Copy all sessions to another directory, as a person may do by hand."""
+        other = HermesDatabase(config_dir)
+        with closing(unsynced(self.path)) as source, closing(unsynced(other.path)) as target:
+            source.backup(target)
+        return other
+
     def delete(self, session_id: str) -> None:
         self.run("DELETE FROM messages WHERE session_id = ?", session_id)
         self.run("DELETE FROM sessions WHERE id = ?", session_id)

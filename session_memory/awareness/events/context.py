@@ -280,6 +280,7 @@ def context_of(
     Raises EventError, ConfigError."""
     if not is_directory(home.root):
         raise EventError(f"{home.root}: no such directory")
+    event = runtime.own_event(event, environ)
     session_id = event.get("session_id")
     if not isinstance(session_id, str) or not is_name(session_id):
         raise EventError("the event does not name a session")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...common.system.files import Opened, is_file, names_in, status_at
 from ...common.system.json import as_string
 from ...common.text.paths import dashed
-from ..transcripts.mirror import Exclusion, MirrorLook, has_changed
+from ..transcripts.mirror import Exclusion, MirrorLook, has_changed, mark_of
 from .base import CopiedSessions, ProjectFolders
 
 TYPE_CHECKING = False
@@ -72,6 +72,36 @@ class MirroredSessions(CopiedSessions, ProjectFolders):
         A session stays in its folder even if it continues in another directory."""
         path = super().transcript_path(config_dir, cwd, session_id)
         return path if is_file(path) else self.transcript_of(config_dir, session_id) or path
+
+    def databases(self, config_dir: str) -> dict[str, str]:
+        """Return the paths of the databases with sessions, by the keys that marks have for them."""
+        return {}
+
+    def database_name(self, key: str) -> str:
+        """Return the name of a database, with which the ids of its copied sessions end."""
+        return key
+
+    def mirror_for(self, config_dir: str, path: str, key: str) -> str:
+        """Return the path of the mirror of a session in the database `key`, existing or not.
+
+        It is `path`, unless that is the mirror of another database's session with the same id."""
+        session_id, name = self.session_id_of(path), self.database_name(key)
+        present = path if is_file(path) else self.transcript_of(config_dir, session_id)
+        others = mark_of(present).get("files", {}) if present else {}
+        if key in others:
+            return path
+        own_id = f"{session_id}-{name}"
+        named = f"{path.rpartition('/')[0]}/{own_id}.jsonl"
+        existing = named if is_file(named) else self.transcript_of(config_dir, own_id)
+        if existing or not others:
+            return existing or path
+        databases = self.databases(config_dir)
+        return named if any([other in databases for other in others]) else path
+
+    def mirror_id(self, config_dir: str, cwd: str, session_id: str, key: str) -> str:
+        """Return the id of the mirror of a session in the database `key` (see `mirror_for`)."""
+        path = self.transcript_path(config_dir, cwd, session_id)
+        return self.session_id_of(self.mirror_for(config_dir, path, key))
 
     def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
         """Return the usual directory: an event names no file below it that is read."""

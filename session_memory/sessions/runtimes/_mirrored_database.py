@@ -63,8 +63,15 @@ class MirroredDatabase:
         raise NotImplementedError
 
     def mirror_ids(self, database: Any) -> set[str]:
-        """Return the ids that mirrors of the sessions may have."""
-        return {*database.session_ids()}
+        """Return the ids that mirrors of the sessions may have (see `mirror_for`)."""
+        name, ids = self.mirrors.runtime.database_name(self.key), database.session_ids()
+        return {*ids, *[f"{session_id}-{name}" for session_id in ids]}
+
+    def mirror_for(self, path: str) -> tuple[str, str]:
+        """Return the folder and the id of the mirror of a session, whose usual mirror is `path`."""
+        runtime, config_dir = self.mirrors.runtime, self.mirrors.config_dir
+        folder, _, name = runtime.mirror_for(config_dir, path, self.key).rpartition("/")
+        return folder, name.removesuffix(".jsonl")
 
     def add(self, everything: bool, most_bytes: int) -> int:
         """Add the new rows, and return the number of bytes.

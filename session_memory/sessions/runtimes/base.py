@@ -390,6 +390,10 @@ class Runtime:
         project."""
         return self.start_dir(event, environ)
 
+    def own_event(self, event: dict[str, object], environ: Mapping[str, str]) -> dict[str, object]:
+        """Return the event with the id by which we know its session."""
+        return event
+
     def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
         """Return the runtime's own directory according to an event: the one with the folder
         TRANSCRIPTS."""

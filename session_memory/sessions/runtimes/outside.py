@@ -44,6 +44,7 @@ _HARMLESS: dict[str, object] = {
     "copies_dir": "",
     "project_dir": Runtime.project_dir,
     "is_folder_of": False,
+    "own_event": Runtime.own_event,
     "own_path": Runtime.own_path,
     "session_id_of": Runtime.session_id_of,
     "is_automated": False,

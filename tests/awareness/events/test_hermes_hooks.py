@@ -96,6 +96,35 @@ def test_profiles_hear_of_each_other(user: HermesUser) -> None:
     assert user.asks(session, "go on") == ""
 
 
+def test_a_session_in_a_copied_database_hears_of_the_other_but_never_of_itself(
+    user: HermesUser,
+) -> None:
+    session = user.database.session(user.cwd)
+    user.asks(session, "paint the door")
+    user.answers(session)
+    user.asks(session, "thanks")
+    user.answers(session)
+    directory = user.root / ".hermes" / "profiles" / "coder"
+    usual, coder = user.database, user.database.copy(directory)
+    in_coder = {"HERMES_HOME": str(directory)}
+    told = {"usual": "", "coder": ""}
+    for turn in ("first", "second", "third"):
+        for name, user.database, user.environ in (("coder", coder, in_coder), ("usual", usual, {})):
+            told[name] += user.asks(session, f"{name} oils the {turn} hinge")
+            user.answers(session)
+    assert told["coder"].count("usual oils the first") == 1
+    assert told["coder"].count("usual oils the second") == 1
+    assert [told["usual"].count(f"coder oils the {each}") for each in ("second", "third")] == [1, 1]
+    assert "usual oils" not in told["usual"]
+    assert "coder oils" not in told["coder"]
+    assert '"paint the door"' not in told["coder"] + told["usual"]
+    call = {"path": user.person.edited}
+    user.database.call(session, "patch", call, time.time(), time.time())
+    assert user.calls(session, "patch", **call) == ""
+    user.database, user.environ = coder, in_coder
+    assert "app.py" in user.calls(session, "patch", **call)
+
+
 def test_the_context_of_a_prompt_without_an_answer_is_told_again(user: HermesUser) -> None:
     """Hermes joins an unanswered prompt and the next one, without the context of the first."""
     user.person.claude_session(user.person.app, "paint the door")

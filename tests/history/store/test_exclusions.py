@@ -284,3 +284,25 @@ def test_a_hidden_session_that_its_program_deletes_stays_hidden_until_its_own_ru
     assert found() == {left, plain, moved, further}
     person.config("")
     assert found() == {*texts}
+
+
+def test_the_rows_that_two_databases_of_hermes_share_are_stored_once_and_all_others_too(
+    tmp_path: Path,
+) -> None:
+    person, database = StoreUser(tmp_path), HermesDatabase(tmp_path / ".hermes")
+    session = database.session("/srv/app")
+    database.exchange(session, "count the apples", "three apples")
+    person.run("ingest")
+    coder = database.copy(tmp_path / ".hermes" / "profiles" / "coder")
+    database.exchange(session, "eat the apples", "done")
+    coder.exchange(session, "move the apples", "done")
+
+    def found() -> str:
+        return person.run("search", "apples").stdout.replace("*", "")
+
+    texts = ("count the apples", "eat the apples", "move the apples")
+    assert [found().count(f"\n  {text}\n") for text in texts] == [1, 1, 1]
+    person.run("forget", session, "--yes")
+    for _ in range(2):
+        assert [text for text in texts if text in found()] == ["move the apples"]
+        coder.exchange(session, "paint the fence", "done")

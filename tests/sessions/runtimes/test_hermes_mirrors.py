@@ -429,29 +429,154 @@ def test_the_sessions_of_a_profile_are_read_and_kept_beside_the_others(person: P
     assert person.told(session) == ["one", "first"]
 
 
-@pytest.mark.parametrize("everything", [False, True])
-def test_a_session_in_two_databases_is_as_it_is_where_it_went_on_last(
-    person: Person, everything: bool
-) -> None:
-    """A new profile may begin with a copy of the usual one's database."""
+@pytest.fixture
+def copied(person: Person) -> tuple[str, HermesDatabase]:
+    """A session that goes on in the usual profile, and in the copy of its database in another."""
     session = person.exchange()
-    folder = person.directory / "profiles" / "coder"
-    folder.mkdir(parents=True)
-    person.database.run("VACUUM INTO ?", str(folder / "state.db"))
-    copy = HermesDatabase(folder)
-
-    def told() -> list[str]:
-        person.refresh(everything=everything)
-        return person.told(session)
-
+    person.refresh(everything=True)
+    coder = person.database.copy(person.directory / "profiles" / "coder")
     person.database.exchange(session, "two", "second")
-    assert told() == ["one", "first", "two", "second"]
-    copy.exchange(copy.session("/srv/app"), "another", "other")
-    assert told() == ["one", "first", "two", "second"]
-    copy.exchange(session, "three", "third")
-    assert told() == ["one", "first", "three", "third"]
+    coder.exchange(session, "three", "third")
+    return session, coder
+
+
+def ids_in(person: Person, session_id: str) -> list[str]:
+    """The ids of the steps in a session's mirror."""
+    lines = [json.loads(line) for line in person.mirror(session_id).read_bytes().splitlines()]
+    return [line["id"] for line in lines if line.get("type") == "step"]
+
+
+@pytest.mark.parametrize("everything", [True, False])
+def test_a_session_in_a_copied_database_goes_on_in_each_and_begins_with_the_same_ids(
+    person: Person, copied: tuple[str, HermesDatabase], everything: bool
+) -> None:
+    session, coder = copied
+    for _ in range(2):
+        person.refresh(everything=everything)
+        assert person.told(session) == ["one", "first", "two", "second"]
+        assert person.told(f"{session}-coder") == ["one", "first", "three", "third"]
+    coder.exchange(session, "four", "fourth")
     person.database.exchange(session, "four", "fourth")
-    assert told() == ["one", "first", "two", "second", "four", "fourth"]
+    assert person.told(session)[4:] == person.told(f"{session}-coder")[4:] == ["four", "fourth"]
+    usual, other = ids_in(person, session), ids_in(person, f"{session}-coder")
+    assert usual[:2] == other[:2]
+    assert {*usual[2:]}.isdisjoint(other[2:])
+
+
+def test_what_is_undone_or_replaced_in_one_database_stays_in_the_other(
+    person: Person, copied: tuple[str, HermesDatabase]
+) -> None:
+    session, coder = copied
+    person.refresh(everything=True)
+    coder.undo(session, "one")
+    coder.exchange(session, "four", "fourth")
+    person.database.replace(session)
+    assert person.told(session) == ["one", "first", "two", "second"]
+    assert person.told(f"{session}-coder") == ["four", "fourth"]
+    person.database.undo(session, "two")
+    assert person.told(session) == ["one", "first"]
+    assert person.told(f"{session}-coder") == ["four", "fourth"]
+
+
+@pytest.mark.parametrize("is_usual", [True, False])
+def test_a_session_that_is_deleted_in_one_database_stays_in_the_other(
+    person: Person, copied: tuple[str, HermesDatabase], is_usual: bool
+) -> None:
+    session, coder = copied
+    person.refresh(everything=True)
+    kept, gone = (f"{session}-coder", session) if is_usual else (session, f"{session}-coder")
+    deleting, going_on = (person.database, coder) if is_usual else (coder, person.database)
+    deleting.delete(session)
+    deleting.exchange(deleting.session("/srv/app"), "other", "others")
+    person.refresh(everything=True)
+    assert not [*person.root.rglob(f"{gone}.jsonl")]
+    before = person.told(kept)
+    going_on.exchange(session, "four", "fourth")
+    assert person.told(kept) == [*before, "four", "fourth"]
+
+
+def test_the_session_of_a_database_that_was_moved_keeps_its_mirror(person: Person) -> None:
+    profiles = person.directory / "profiles"
+    coder = HermesDatabase(profiles / "coder")
+    session = coder.session("/srv/app")
+    coder.exchange(session, "one", "first")
+    assert person.told(session) == ["one", "first"]
+    (profiles / "coder").rename(profiles / "tester")
+    HermesDatabase(profiles / "tester").exchange(session, "two", "second")
+    assert person.told(session) == ["one", "first", "two", "second"]
+
+
+def test_an_older_copy_goes_on_in_the_mirror_of_a_database_that_was_deleted(
+    person: Person,
+) -> None:
+    coder = HermesDatabase(person.directory / "profiles" / "coder")
+    session = coder.session("/srv/app")
+    coder.exchange(session, "one", "first")
+    copy = coder.copy(person.directory / "profiles" / "tester")
+    coder.exchange(session, "two", "second")
+    assert person.told(session)[:4] == ["one", "first", "two", "second"]
+    for name in ("state.db", "state.db-wal", "state.db-shm"):
+        (coder.path.parent / name).unlink(missing_ok=True)
+    for path in person.root.rglob("*-tester.jsonl"):
+        path.unlink()
+    copy.exchange(session, "three", "third")
+    copy.exchange(session, "four", "fourth")
+    assert person.told(session) == ["one", "first", "three", "third", "four", "fourth"]
+
+
+def test_a_session_that_gets_its_directory_in_one_database_only_goes_on_in_each(
+    person: Person,
+) -> None:
+    session = person.database.session(None)
+    person.database.exchange(session, "one", "first")
+    person.refresh(everything=True)
+    coder = person.database.copy(person.directory / "profiles" / "coder")
+    coder.run("UPDATE sessions SET cwd = '/srv/app'")
+    coder.exchange(session, "two", "second")
+    for _ in range(2):
+        person.refresh(everything=True)
+        assert person.told(session) == ["one", "first"]
+        assert person.told(f"{session}-coder") == ["one", "first", "two", "second"]
+    person.database.delete(session)
+    person.exchange()
+    coder.run("UPDATE sessions SET cwd = '/srv/other'")
+    coder.exchange(session, "three", "third")
+    person.refresh(everything=True)
+    assert not [*person.root.rglob(f"{session}.jsonl")]
+    assert person.told(f"{session}-coder")[4:] == ["three", "third"]
+
+
+def test_the_sub_agents_of_a_copied_session_are_beside_the_mirror_of_their_database(
+    person: Person, copied: tuple[str, HermesDatabase]
+) -> None:
+    session, coder = copied
+    helper = coder.sub_agent(session)
+    coder.exchange(helper, "count", "three")
+    person.refresh(everything=True)
+    assert person.mirror(helper).parent == person.mirror(f"{session}-coder").with_suffix("")
+
+
+def test_a_rule_for_a_session_applies_in_each_database(
+    person: Person, copied: tuple[str, HermesDatabase]
+) -> None:
+    session, _ = copied
+    person.config(f"sessions:\n  {session}: {{ignore: true}}\n")
+    person.refresh(everything=True)
+    for each in (session, f"{session}-coder"):
+        assert "first" not in person.mirror(each).read_text()
+
+
+def test_the_rows_of_both_databases_are_kept(
+    person: Person, copied: tuple[str, HermesDatabase]
+) -> None:
+    session, _ = copied
+    person.refresh(everything=True)
+    kept = {each.session_id: each.files for each in HERMES.backup.sessions(str(person.directory))}
+    for own_id, text in ((session, "second"), (f"{session}-coder", "third")):
+        [file] = kept[own_id]
+        with open(file.open(), "rb") as content:
+            content.seek(0)
+            assert text.encode() in content.read()
 
 
 def test_the_sessions_of_a_profile_are_read_if_the_usual_profile_was_never_used(

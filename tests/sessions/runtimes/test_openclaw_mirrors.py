@@ -276,6 +276,8 @@ def test_two_agents_with_the_same_session_id_have_a_mirror_each(agents: Agents) 
         assert agents.told("same") == ["one", "answer"]
         assert agents.told("same-work") == ["two", "answer", "three", "answer"]
     assert agents.mirror("same").read_text().count('"one"') == 1
+    kept = OPENCLAW.backup.sessions(str(agents.directory))
+    assert {each.session_id for each in kept} == {"same", "same-work"}
     other.run("DELETE FROM transcript_events")
     other.run("DELETE FROM session_windows")
     other.add_session("new", "agent:work:explicit:new")

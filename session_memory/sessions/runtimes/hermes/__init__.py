@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ....common.system.files import is_file, names_in
 from ....common.system.json import as_object, as_string
+from ....common.text.paths import is_name
 from ...transcripts.edits import patch_uses
 from ...transcripts.entries import ToolUse, called
 from .._mirrored import MirroredSessions
@@ -22,6 +23,7 @@ OF_PROGRAM = ("[IMPORTANT: Background process ", "[ASYNC DELEGATION ")
 
 
 _PROFILES = "profiles"  # in the directory: one for each profile, with its settings and database
+_USUAL = "default"  # the name of the profile without a directory of its own
 
 
 class Hermes(MirroredSessions):
@@ -30,7 +32,9 @@ class Hermes(MirroredSessions):
     Each profile (`hermes -p NAME`) has a database of its own.
 
     A session has a mirror (see sessions/transcripts/mirror.py and mirrors.py),
-    `<directory>/<session>.jsonl`; a sub-agent's mirror is in `<session>/` beside it. Hooks run in
+    `<directory>/<session>.jsonl`; a sub-agent's mirror is in `<session>/` beside it. If somebody
+    copied a database to another profile, both have the session: the mirror of the second one is
+    `<session>-<profile>.jsonl`, and rows that both have are steps with the same id. Hooks run in
     sub-agents too. Output before a tool call reaches the agent only as the reason for a refusal."""
 
     name = "hermes"
@@ -75,6 +79,10 @@ class Hermes(MirroredSessions):
         names = [self.SOURCE, *[f"{profile}/{self.SOURCE}" for profile in profiles]]
         return {name: f"{config_dir}/{name}" for name in names if is_file(f"{config_dir}/{name}")}
 
+    def database_name(self, key: str) -> str:
+        """Return the name of the profile with a database."""
+        return _USUAL if key == self.SOURCE else key.split("/")[1]
+
     def watched_dirs(self, config_dir: str) -> list[str]:
         profiles = f"{config_dir}/{_PROFILES}"
         return [config_dir, profiles, *[f"{profiles}/{name}" for name in names_in(profiles)]]
@@ -82,6 +90,16 @@ class Hermes(MirroredSessions):
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
         events = ("on_session_start", self.PROMPT_EVENT, self.TOOL_EVENT)
         return event.get("hook_event_name") in events and isinstance(event.get("extra"), dict)
+
+    def own_event(self, event: dict[str, object], environ: Mapping[str, str]) -> dict[str, object]:
+        """Return the event with the id that the session's mirror has."""
+        session_id = as_string(event.get("session_id"))
+        if not (self.is_own(event, environ) and is_name(session_id)):
+            return event
+        config_dir, directory = self.config_dir(environ), super().config_dir(environ)
+        key = f"{directory}/{self.SOURCE}".removeprefix(f"{config_dir}/")
+        own_id = self.mirror_id(config_dir, as_string(event.get("cwd")), session_id, key)
+        return {**event, "session_id": own_id}
 
     def prompt(self, event: Event) -> str:
         """Return the text of a prompt; '' for the task of a sub-agent."""

@@ -39,4 +39,4 @@ class HermesBackup(Backup):
                 raise OSError(f"{path}: {error}") from error
             for session, stamp in zip(sessions, stamps):
                 kept = KeptMessages(f"{name}/{session.id}.jsonl", path, stamp)
-                yield FilesOfSession(session.id, [kept])
+                yield FilesOfSession(RUNTIME.mirror_id(config_dir, "", session.id, name), [kept])

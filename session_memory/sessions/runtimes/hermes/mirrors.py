@@ -9,7 +9,7 @@ copies are from (the session, the last row copied, the last one that may be), an
 
 from __future__ import annotations
 
-from ....common.system.files import Opened, is_file, make_private_dir, os, path_stamp
+from ....common.system.files import Opened, is_file, make_private_dir, os
 from ....common.system.json import objects_in
 from ....common.text.paths import is_name
 from ....common.text.secrets.redaction import redact
@@ -64,27 +64,29 @@ class _Sessions(MirroredDatabase):
         place = _Place(session, database.ancestors(session))
         exclusion, directory = self.mirrors.exclusion, place.directory
         top = place.parent or session.id
-        folder = self.mirrors.folder_of(top, directory)
+        usual = f"{self.mirrors.folder_of(top, directory)}/{top}.jsonl"
+        folder, top = self.mirror_for(usual)
         first = self.mirrors.first_directory(f"{folder}/{top}.jsonl")
         directories = dict.fromkeys((directory, first, *place.directories))
-        folder += f"/{place.parent}" if place.parent else ""
-        hidden_by = exclusion.hidden_by(directories, place.ids, place.titles)
-        forgotten = exclusion.forgotten(directory, *place.ids)
-        repeats = self.mirrors.repeats(directory, session.id)
+        own_id = session.id if place.parent else top
+        if place.parent:
+            folder, place.parent = f"{folder}/{top}", top
+        ids = [*dict.fromkeys((top, own_id, *place.ids))]
+        hidden_by = exclusion.hidden_by(directories, ids, place.titles)
+        forgotten = exclusion.forgotten(directory, *ids)
+        repeats = self.mirrors.repeats(directory, own_id)
         make_private_dir(folder)
-        path, written = f"{folder}/{session.id}.jsonl", 0
+        path, written = f"{folder}/{own_id}.jsonl", 0
         # a mirror that is written again, since no rule hides it any more, keeps its first directory
         place.directory = (
             self.mirrors.first_directory(path) if place.parent else first
         ) or directory
         with Mirror(path, hidden_by, repeats) as mirror:
-            if self._is_older_copy(mirror, changed):
-                return 0
             addition = _Addition(database, place, mirror, forgotten, self.key)
             count = len(addition.numbers)
             if not everything and count > PROMPT_ROWS:
                 raise ValueError("its session is too long for now")
-            before = addition.first_lines()
+            before = addition.first_lines(own_id)
             for begin in range(0, max(1, count), PROMPT_ROWS):
                 lines = [*before, *addition.lines(begin, begin + PROMPT_ROWS)]
                 if addition.compares:  # another update could not go on from here
@@ -97,14 +99,6 @@ class _Sessions(MirroredDatabase):
                     written += mirror.append(lines, {**addition.mark}, changed.updated)
         self._remove_without_directory(path)
         return written
-
-    def _is_older_copy(self, mirror: Mirror, changed: ChangedSession) -> bool:
-        """Check if a mirror is of another database whose session is not older than this one.
-
-        A new profile may begin with a copy of a database."""
-        others = [key for key in mirror.mark.get("files", ()) if key != self.key]
-        is_there = any([is_file(f"{self.mirrors.config_dir}/{key}") for key in others])
-        return is_there and changed.updated * 1_000_000 <= path_stamp(mirror.path)[2]
 
     def _remove_without_directory(self, path: str) -> None:
         """Remove the mirror from before the session at `path` had a directory."""
@@ -201,16 +195,16 @@ class _Addition:
 
     @property
     def _are_rows_gone(self) -> bool:
-        """Return whether the last row that was read is gone, or is of another database."""
+        """Return whether the last row that was read is gone, or was another database's."""
         last = self.mark["last"]
         is_same = self.mark.get("files", self._files) == self._files
         return bool(last) and not (is_same and self._database.numbers(self._session.id, last, last))
 
-    def first_lines(self) -> list[Record | bytes]:
-        """Return the first record of a new mirror, and a new title."""
+    def first_lines(self, own_id: str) -> list[Record | bytes]:
+        """Return the first record of a new mirror, which has the id `own_id`, and a new title."""
         lines: list[Record | bytes] = []
         if self._is_new:
-            lines.append(self._session.header(self._place.directory, self._place.parent))
+            lines.append(self._session.header(own_id, self._place.directory, self._place.parent))
         if self._title != self.mark["title"]:
             lines.append({"type": TITLE, "title": self._title})
         self.mark.update(title=self._title, files=self._files)

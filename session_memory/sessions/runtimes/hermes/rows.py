@@ -60,13 +60,13 @@ class HermesSession:
         is_branch = self.is_branch or above.end == "branched"
         return self.continues(above) or (is_branch and not self.is_of_subagent)
 
-    def header(self, directory: str, parent: str) -> Record:
-        """Return the first record of the session's mirror.
+    def header(self, own_id: str, directory: str, parent: str) -> Record:
+        """Return the first record of the session's mirror, which has the id `own_id`.
 
         `parent` is the session that started a sub-agent."""
         return {
             "type": SESSION,
-            "id": self.id,
+            "id": own_id,
             "timestamp": iso_time(self.started),
             "cwd": directory,
             "started_by": self.source,
@@ -84,7 +84,7 @@ class HermesSession:
         if not (first.get("id") and "started_at" in first and "source" in first):
             return []
         session, messages = cls(first), objects_of(first.get("messages")) or rows[1:]
-        lines: list[Record | bytes] = [session.header(session.directory, "")]
+        lines: list[Record | bytes] = [session.header(session.id, session.directory, "")]
         if session.title:
             lines.append({"type": "title", "title": session.title})
         parent = ""
@@ -138,7 +138,9 @@ class HermesMessage:
         said = self._said(session)
         if said is None:
             return None
-        ids = {"id": f"{session.id}:{self.number}", "parent": parent}
+        # in the copy of a database, later rows get the same numbers, but are others
+        row = crc32(f"{line['timestamp']} {line['sum']}".encode())
+        ids = {"id": f"{session.id}:{self.number}-{row:08x}", "parent": parent}
         return {"type": STEP, **ids, **line, **said}
 
     def compaction(self) -> Record:

@@ -59,6 +59,9 @@ class OpenClaw(MirroredSessions):
         names = names_in(f"{config_dir}/{AGENTS}")
         return [name for name in names if is_file(self.database(config_dir, name))]
 
+    def databases(self, config_dir: str) -> dict[str, str]:
+        return {agent: self.database(config_dir, agent) for agent in self.agents(config_dir)}
+
     def database(self, config_dir: str, agent: str) -> str:
         """Return the path of an agent's database."""
         return f"{config_dir}/{AGENTS}/{agent}/{DATABASE}"

@@ -53,6 +53,7 @@ class OpenClawBackup(Backup):
                 if end:
                     stamp = [end, 0, session.updated * 1_000_000]
                     file = KeptRows(path, agent, session, stamp)
-                    yield FilesOfSession(session.id, [file])
+                    own_id = RUNTIME.mirror_id(config_dir, "", session.id, agent)
+                    yield FilesOfSession(own_id, [file])
         if unreadable:
             raise OSError("; ".join(unreadable))

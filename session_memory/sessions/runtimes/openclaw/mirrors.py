@@ -8,11 +8,11 @@ the last record's branch counts, so these replace the earlier ones.
 
 from __future__ import annotations
 
-from ....common.system.files import is_file, make_private_dir, names_in, read_whole
+from ....common.system.files import make_private_dir, names_in, read_whole
 from ....common.text.paths import is_name
 from ....common.text.secrets.redaction import redact
 from ....common.text.timestamps import epoch_seconds
-from ...transcripts.mirror import CompactMirror, Mirror, copies_of, is_mark, mark_of
+from ...transcripts.mirror import CompactMirror, Mirror, copies_of, is_mark
 from .._mirrored_database import DatabaseSource, MirroredDatabase
 from . import AGENTS, RUNTIME
 from .database import AgentDatabase, Error
@@ -39,8 +39,8 @@ def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
     """Return the directories whose listings show new databases, and the databases."""
     folder = f"{config_dir}/{AGENTS}"
     listed = [folder, *[f"{folder}/{name}/agent" for name in names_in(folder)]]
-    paths = {agent: RUNTIME.database(config_dir, agent) for agent in RUNTIME.agents(config_dir)}
-    return listed, [DatabaseSource(path, agent) for agent, path in paths.items()]
+    databases = RUNTIME.databases(config_dir)
+    return listed, [DatabaseSource(path, agent) for agent, path in databases.items()]
 
 
 class _Agent(MirroredDatabase):
@@ -56,9 +56,9 @@ class _Agent(MirroredDatabase):
         session = addition.session
         exclusion, directory = self.mirrors.exclusion, addition.directory
         folder = self.mirrors.folder(directory)
-        parent = self._mirror_id(folder, addition.parent) if addition.parent else ""
+        parent = addition.parent and self.mirror_for(f"{folder}/{addition.parent}.jsonl")[1]
         folder = f"{folder}/{parent}" if parent else folder
-        own_id = self._mirror_id(folder, session.id)
+        folder, own_id = self.mirror_for(f"{folder}/{session.id}.jsonl")
         ids = [*dict.fromkeys(filter(None, (addition.parent, parent, session.id, own_id)))]
         path = f"{folder}/{own_id}.jsonl"
         titles = session.title, addition.parent_title
@@ -88,22 +88,6 @@ class _Agent(MirroredDatabase):
                 return 0
             added = _checked(first, lines, database)
             return mirror.append(added, after, session.updated)
-
-    def _mirror_id(self, folder: str, session_id: str) -> str:
-        """Return the id of a session in mirrors: with the agent's name if another agent has it."""
-        with_agent = f"{session_id}-{self.key}"
-        if is_file(f"{folder}/{with_agent}.jsonl"):
-            return with_agent
-        files = mark_of(f"{folder}/{session_id}.jsonl").get("files", {})
-        others = [agent for agent in files if agent != self.key]
-        is_taken = any(
-            is_file(RUNTIME.database(self.mirrors.config_dir, agent)) for agent in others
-        )
-        return with_agent if is_taken else session_id
-
-    def mirror_ids(self, database: AgentDatabase) -> set[str]:
-        ids = super().mirror_ids(database)
-        return ids | {f"{session_id}-{self.key}" for session_id in ids}
 
 
 class _Addition:
