@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from ... import NAME
 from ...awareness.install.formats import settings_at
 from ...awareness.install.ledger import HomeRecord
 from ...common.system.file_changes import FileChange
@@ -36,7 +37,9 @@ def stripper(
 
     The function raises SettingsFileError."""
     install = _install_of(record)
-    return lambda content: stripped(content, path, record, is_ours, install)
+    return lambda content: (
+        stripped(content, path, record, is_ours, install) if may_be_ours(content) else content
+    )
 
 
 def without_status_line(record: HomeRecord, is_ours: Callable[[str], bool]) -> FileChange:
@@ -94,6 +97,11 @@ def stripped(
     settings = settings_at(content, path, install).without_hooks(is_ours)
     after = settings.without_rules(rules).content
     return before.keeping_containers(after, (record and record.original) or "").content
+
+
+def may_be_ours(content: bytes) -> bool:
+    """Check if a settings file may have a hook of ours, or something with our name."""
+    return b".py" in content or NAME.encode() in content
 
 
 def own_rules(rules: list[str], record: HomeRecord | None) -> list[str]:

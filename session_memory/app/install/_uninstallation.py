@@ -42,7 +42,7 @@ from ._homes import (
     shared_skills,
 )
 from ._kept_files import delete, sort_out
-from ._own_content import rules_by_content
+from ._own_content import may_be_ours, rules_by_content
 from ._servers import runs_ours, servers_file
 
 # Our programs that a skill names, where installs put them.
@@ -303,7 +303,9 @@ def _record_by_content(target: Target, is_ours: Callable[[str], bool]) -> HomeRe
     path = target.settings_file
     content = read_if_there(path) if path else None
     settings = (
-        None if content is None else settings_at(content, str(path), target.runtime.install).read()
+        settings_at(content, str(path), target.runtime.install).read()
+        if content and may_be_ours(content)
+        else None
     )
     files = _our_skills(target) | _our_extensions(target)
     if not files and not (settings and any(is_ours(hook.command) for hook in settings.hooks)):

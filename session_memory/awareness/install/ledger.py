@@ -172,6 +172,7 @@ def _is_empty(content: bytes, path: Path) -> bool:
     if path.suffix in (".toml", ".yaml"):
         return not content.strip()
     try:
-        return not json.loads(content).keys() - {_SCHEMA_KEY}
+        values = json.loads(content)
     except ValueError:  # it has comments
         return False
+    return isinstance(values, dict) and not values.keys() - {_SCHEMA_KEY}

@@ -212,6 +212,22 @@ def test_settings_that_cannot_be_read_keep_only_their_home_and_the_program(
     assert not machine.program_dir.exists()
 
 
+@pytest.mark.parametrize("text", ['{"hooks" 1}', "[]"])
+@pytest.mark.parametrize("has_ledger", [True, False])
+def test_settings_that_cannot_be_read_keep_nothing_if_they_have_nothing_of_ours(
+    machine: Machine, has_ledger: bool, text: str
+) -> None:
+    gemini = machine.home / ".gemini/settings.json"
+    gemini.parent.mkdir()
+    machine.installed()
+    if not has_ledger:
+        (machine.program_dir / "installed.json").unlink()
+    gemini.write_text(text)
+    assert uninstalled(machine)["refused"] == []
+    assert gemini.read_text() == text
+    assert not machine.program_dir.exists()
+
+
 def test_a_home_that_cannot_be_written_keeps_only_itself_and_the_program(machine: Machine) -> None:
     gemini = machine.home / ".gemini"
     gemini.mkdir()
