@@ -52,6 +52,14 @@ def found(scene: Scene, query: str) -> list[str]:
     return sorted(hit.entry.text for hit in scene.store.search(query, EVERYTHING))
 
 
+def test_what_a_copy_says_is_excluded_although_its_session_is_read_later(scene: Scene) -> None:
+    rules(scene, f"projects: {{{PRIVATE}: {{ignore: true}}}}\n")
+    copied = said("plum of the other", origin="a")
+    put(scene, None, state("copy"), copied, said("plum of its own", 1))
+    put(scene, None, state("a", cwd=PRIVATE), said("plum of the other session", 2))
+    assert found(scene, "plum") == ["plum of its own"]
+
+
 def test_what_is_said_while_in_an_excluded_directory_is_excluded_and_no_more(scene: Scene) -> None:
     there = said("plum there", 1, cwd=PRIVATE, tools=(tool("cat plum"),))
     put(scene, None, state(), said("plum before"), there, said("plum after", 2))

@@ -36,6 +36,7 @@ SAID = f"""(
     WHERE id BETWEEN f.id << {ITEM_BITS} AND f.id << {ITEM_BITS} | {NUMBERS} AND role = 'user' ORDER BY id LIMIT 1
 )"""  # the first words in a transcript `f`
 _PATH = "SELECT root || '/' || file_path FROM memory_file_states WHERE id = ?"
+_NAMING = f"SELECT DISTINCT id >> {ITEM_BITS} FROM memory_foreign_items WHERE session_id = ?"
 _SHARED = "SELECT original FROM memory_shared_items WHERE id BETWEEN ? AND ?"
 GIVEN_TITLE = 3  # the rank of a title that a person gave; other titles quote the session
 # Conditions on `memory_conversations AS c` and `memory_file_states AS f`, if anything is excluded.
@@ -230,12 +231,13 @@ def title_shown() -> str:
 def _judge(
     connection: Connection, schema: str, rules: ReadRules, files: Sequence[RuleSubject]
 ) -> None:
-    """Write the excluded items of these files.
+    """Write the excluded items of these files, and of others that name a session excluded here.
 
     An item in several files is excluded if it is excluded in any of them."""
     excluded: list[tuple[int, bool]] = []
     items: list[tuple[int, int, bool]] = []
-    for file in files:
+    judged = [*files]
+    for file in judged:  # which others may join meanwhile
         rule = rules.rule(file)
         [(path,)] = fetch(connection, _PATH, (file.id,))
         if is_excluded(path):
@@ -246,10 +248,12 @@ def _judge(
                 (item, file.id, not rule.ignore)
                 for (item,) in fetch(connection, _SHARED, items_of_file(file.id))
             ]
+            naming = {file_id for (file_id,) in fetch(connection, _NAMING, (file.session_id,))}
+            judged += _files(connection, sorted(naming.difference([other.id for other in judged])))
         if not rule.ignore and rules.has_projects(file):
             items += _said_elsewhere(connection, rules, file)
         items += _of_other_sessions(connection, rules, file)
-    ids = [(file.id,) for file in files]
+    ids = [(file.id,) for file in judged]
     connection.executemany(f"DELETE FROM {schema}.memory_excluded_files WHERE file_id = ?", ids)
     if _any_in(connection, schema, _TABLES[1:]):
         connection.executemany(f"DELETE FROM {schema}.memory_excluded_items WHERE because = ?", ids)
