@@ -680,10 +680,10 @@ def _is_visible(
 
     A mirror that a rule has emptied hides the session, too. Raises OSError."""
     from ...sessions.transcripts.gate import Gate
-    from ...sessions.transcripts.mirror import is_excluded
+    from ...sessions.transcripts.mirror import hidden_by
 
     gate = Gate(rules, reader.id_of(session), start, (session.name or session.key, title))
-    if gate.rule.ignore or gate.until is not None or is_excluded(session.path):
+    if gate.rule.ignore or gate.until is not None or hidden_by(session.path):
         return False
     if session.is_remote or not gate.may_forget:
         return True

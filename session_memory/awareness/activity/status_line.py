@@ -74,7 +74,7 @@ def _is_visible(
     """Check by its transcript's cursor that no rule hides a session.
 
     An unknown session may be hidden."""
-    from ...sessions.transcripts.mirror import is_excluded  # not loaded to show the line
+    from ...sessions.transcripts.mirror import hidden_by  # not loaded to show the line
     from ...sessions.transcripts.projects import is_of_namesake
 
     known_start, session_id = _start_of(cursor), own_session.id_of(session)
@@ -87,7 +87,7 @@ def _is_visible(
         own_session.user_dir,
     ):
         return False
-    if is_excluded(session.path):  # by a rule about what only the runtime knows
+    if hidden_by(session.path):  # by a rule about what only the runtime knows
         return False
     if privacy.is_open(start):
         return True

@@ -22,7 +22,7 @@ from ...sessions.settings.privacy import Privacy
 from ...sessions.transcripts.entries import Entry
 from ...sessions.transcripts.gate import Gate, describe
 from ...sessions.transcripts.lines import first_line
-from ...sessions.transcripts.mirror import hidden_by, is_excluded
+from ...sessions.transcripts.mirror import hidden_by
 from ...sessions.transcripts.pointers import SessionManager
 from ...sessions.transcripts.reader import (
     FIRST_PROMPT_RANK,
@@ -195,7 +195,7 @@ def write_archive(
         held = ArchivesLock(directory, LOCK_WAIT_SECONDS)
         stack.callback(held.close)
         update = _ArchiveUpdate(source, directory, known or KnownArchives(), held, stack)
-        return update.hide() if is_excluded(source.path) else update.write(style, now, privacy)
+        return update.hide() if hidden_by(source.path) else update.write(style, now, privacy)
 
 
 class _ArchiveUpdate:

@@ -22,7 +22,7 @@ from ...sessions.runtimes.backup import FilesOfSession
 from ...sessions.runtimes.base import Runtime
 from ...sessions.settings.compiled import Settings
 from ...sessions.settings.privacy import Privacy
-from ...sessions.transcripts.mirror import is_excluded
+from ...sessions.transcripts.mirror import hidden_by
 from ..disk import room_for_kept
 from ..forgotten_marks import repeats
 from ..store.ingest.values import FileState
@@ -127,7 +127,7 @@ def _candidates(
                 candidate = Candidate(runtime, config_dir, files, state, confined_to)
                 is_hidden = (
                     state.id in with_excluded
-                    or is_excluded(f"{state.root}/{state.file_path}")
+                    or hidden_by(f"{state.root}/{state.file_path}")
                     or privacy.forgotten_until(files.session_id, state.cwd) is not None
                 )
                 (may_not if is_hidden else may).append(candidate)

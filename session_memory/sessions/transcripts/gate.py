@@ -17,7 +17,7 @@ from ..settings.forgotten import ForgottenSessions
 from ..settings.rules import Rule, stricter
 from .entries import Entry, Session
 from .lines import first_line, head_lines, holds_bytes
-from .mirror import is_excluded
+from .mirror import hidden_by
 from .reader import (
     FIRST_PROMPT_RANK,
     FURTHER_BYTES,
@@ -149,7 +149,7 @@ class Gate:
         Then it is a copy or a fork. A mirror that a rule has emptied hides the session, too. Raises
         OSError."""
         has_rules = not isinstance(self._rules, Unruled)
-        if has_rules and not self.rule.ignore and is_excluded(path):
+        if has_rules and not self.rule.ignore and hidden_by(path):
             self.rule = stricter(self.rule, Rule(ignore=True))
         if self._forgotten and self.until is None:
             with Opened(path) as descriptor:

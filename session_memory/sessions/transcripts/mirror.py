@@ -620,18 +620,11 @@ def is_mirror(path: str) -> bool:
     return bool(mark_of(path)) or path[len(root) + 1 :] in read_state(root).copied
 
 
-def is_excluded(path: str) -> bool:
-    """Check if a file is a mirror whose texts are left out because of a rule.
-
-    The rule may name a directory or a session that only the runtime knows to be concerned."""
-    return bool(hidden_by(path))
-
-
 def hidden_by(path: str) -> HiddenBy | bool:
-    """Return the directories and names by which a mirror is excluded, empty if it is not.
+    """Return the directories and names by which a rule hides a mirror's texts, empty if none does.
 
-    It is True for a mirror of an earlier version. Only the end is read, because other files have no
-    mark."""
+    Only the runtime may know that they are the session's. It is True for a mirror of an earlier
+    version. Only the end is read, because other files have no mark."""
     end = files.read_end(path, _LONGEST_MARK_BYTES) if _root_of(path) else b""
     last = end[:-1].rpartition(b"\n")[2]
     mark = _said_by(last) if is_mark(last) else None

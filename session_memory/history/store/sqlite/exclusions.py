@@ -15,7 +15,7 @@ from ....common.system.sqlite import Connection, fetch
 from ....sessions.settings.compiled import stamp
 from ....sessions.settings.rules import Rule, stricter
 from ....sessions.transcripts.gate import SECRET_CHARACTERS, for_title
-from ....sessions.transcripts.mirror import is_excluded
+from ....sessions.transcripts.mirror import hidden_by
 from ....sessions.transcripts.reader import title_of
 from ..rules import ReadRules, StoreRules
 from ..values import ITEM_BITS, NUMBERS, RuleSubject, items_of_file
@@ -240,7 +240,7 @@ def _judge(
     for file in judged:  # which others may join meanwhile
         rule = rules.rule(file)
         [(path,)] = fetch(connection, _PATH, (file.id,))
-        if is_excluded(path):
+        if hidden_by(path):
             rule = stricter(rule, Rule(ignore=True))
         if rule.is_private:
             excluded.append((file.id, not rule.ignore))
