@@ -36,7 +36,11 @@ SAID = f"""(
     WHERE id BETWEEN f.id << {ITEM_BITS} AND f.id << {ITEM_BITS} | {NUMBERS} AND role = 'user' ORDER BY id LIMIT 1
 )"""  # the first words in a transcript `f`
 _PATH = "SELECT root || '/' || file_path FROM memory_file_states WHERE id = ?"
-_NAMING = f"SELECT DISTINCT id >> {ITEM_BITS} FROM memory_foreign_items WHERE session_id = ?"
+_EXCLUDED = """
+    SELECT DISTINCT session_id FROM memory_file_states
+    WHERE id = ? AND id IN (SELECT file_id FROM main.memory_excluded_files)
+"""
+_NAMING = f"SELECT id >> {ITEM_BITS}, session_id FROM memory_foreign_items"
 _SHARED = "SELECT original FROM memory_shared_items WHERE id BETWEEN ? AND ?"
 GIVEN_TITLE = 3  # the rank of a title that a person gave; other titles quote the session
 # Conditions on `memory_conversations AS c` and `memory_file_states AS f`, if anything is excluded.
@@ -185,7 +189,9 @@ def apply(connection: Connection, rules: StoreRules | None, files: Iterable[int]
     stamps = known if is_current else {place: stamp(place) for place in {*known, *rules().places}}
     read = rules()
     if is_current:
-        _judge(connection, "main", read, _files(connection, tuple(files)))
+        written = tuple(files)
+        _judge(connection, "main", read, _files(connection, written))
+        _judge(connection, "main", read, _files(connection, _naming(connection, written)))
     else:
         for table in (*_TABLES, "memory_rules"):
             connection.execute(f"DELETE FROM main.{table}")
@@ -231,13 +237,12 @@ def title_shown() -> str:
 def _judge(
     connection: Connection, schema: str, rules: ReadRules, files: Sequence[RuleSubject]
 ) -> None:
-    """Write the excluded items of these files, and of others that name a session excluded here.
+    """Write the excluded items of these files.
 
     An item in several files is excluded if it is excluded in any of them."""
     excluded: list[tuple[int, bool]] = []
     items: list[tuple[int, int, bool]] = []
-    judged = [*files]
-    for file in judged:  # which others may join meanwhile
+    for file in files:
         rule = rules.rule(file)
         [(path,)] = fetch(connection, _PATH, (file.id,))
         if hidden_by(path):
@@ -248,12 +253,10 @@ def _judge(
                 (item, file.id, not rule.ignore)
                 for (item,) in fetch(connection, _SHARED, items_of_file(file.id))
             ]
-            naming = {file_id for (file_id,) in fetch(connection, _NAMING, (file.session_id,))}
-            judged += _files(connection, sorted(naming.difference([other.id for other in judged])))
         if not rule.ignore and rules.has_projects(file):
             items += _said_elsewhere(connection, rules, file)
         items += _of_other_sessions(connection, rules, file)
-    ids = [(file.id,) for file in judged]
+    ids = [(file.id,) for file in files]
     connection.executemany(f"DELETE FROM {schema}.memory_excluded_files WHERE file_id = ?", ids)
     if _any_in(connection, schema, _TABLES[1:]):
         connection.executemany(f"DELETE FROM {schema}.memory_excluded_items WHERE because = ?", ids)
@@ -264,6 +267,14 @@ def _judge(
         "ON CONFLICT DO UPDATE SET is_told = is_told AND excluded.is_told"
     )
     connection.executemany(sql, items)
+
+
+def _naming(connection: Connection, files: Sequence[int]) -> list[int]:
+    """Return the files with items that name a session of these files which is excluded."""
+    rows = [row for file_id in files for row in fetch(connection, _EXCLUDED, (file_id,))]
+    sessions = {session_id for (session_id,) in rows}
+    named = fetch(connection, _NAMING) if sessions else ()
+    return sorted({file_id for file_id, session_id in named if session_id in sessions})
 
 
 def _said_elsewhere(
