@@ -280,13 +280,9 @@ def _hunks(
 
 def _result(lines: Iterator[tuple[int, bytes]], reader: TranscriptReader, call_id: str) -> str:
     """Return the text of a call's result from the lines after it; '' for none."""
-    of_all = None  # the result of a call with several parts, if they have none each
-    for event in reader.forward(lines, with_results=True):
-        if isinstance(event, CallResult) and (result := CallResult.of_call(call_id, [event])):
-            if result.call_id == call_id:
-                return result_text(result.content)
-            of_all = of_all or result
-    return result_text(of_all.content) if of_all else ""
+    events = reader.forward(lines, with_results=True)
+    result = CallResult.of_call(call_id, (each for each in events if isinstance(each, CallResult)))
+    return result_text(result.content) if result else ""
 
 
 @dataclass

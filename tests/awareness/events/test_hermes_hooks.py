@@ -175,13 +175,19 @@ def test_the_events_of_the_real_program_are_its_own() -> None:
     assert RUNTIME.prompt(event) == "Please change alpha to gamma in notes.txt"
 
 
-def test_a_prompt_is_told_nothing_of_a_session_after_a_compaction_of_a_hidden_one(
-    user: HermesUser,
-) -> None:
+def compacted_session(user: HermesUser) -> str:
+    """The id of a session whose compaction began another one, with a prompt in each."""
     first = user.database.session(user.cwd, end_reason="compression", ended_at=1.0)
     user.database.exchange(first, "count the apples", "done")
     further = user.database.session(user.cwd, parent_session_id=first)
     user.database.exchange(further, "eat the apples", "done")
+    return first
+
+
+def test_a_prompt_is_told_nothing_of_a_session_after_a_compaction_of_a_hidden_one(
+    user: HermesUser,
+) -> None:
+    first = compacted_session(user)
     (user.root / ".session-memory").mkdir()
     rules = f"sessions: {{{first}: {{ignore: true}}}}\n"
     (user.root / ".session-memory" / "config.yaml").write_text(rules)
@@ -195,10 +201,7 @@ def test_the_number_of_further_sessions_has_none_that_only_its_mirror_shows_to_b
     user: HermesUser,
 ) -> None:
     """The prompt does not read it, because enough others are newer."""
-    first = user.database.session(user.cwd, end_reason="compression", ended_at=1.0)
-    user.database.exchange(first, "count the apples", "done")
-    further = user.database.session(user.cwd, parent_session_id=first)
-    user.database.exchange(further, "eat the apples", "done")
+    first = compacted_session(user)
     for number in range(9):
         user.person.claude_session(user.person.app, f"paint door {number}")
     own = [user.database.session(user.cwd) for _ in range(2)]
