@@ -20,7 +20,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> regexes.Prebuilt:
 
 
 def test_each_is_what_re_makes_of_its_text(made: regexes.Prebuilt) -> None:
-    regexes.made_before(made)
+    regexes.use_prebuilt(made)
     (texts,) = made.values()
     for text in texts:
         ours, other = regexes.compiled(text), re.compile(text)
@@ -40,7 +40,7 @@ def test_a_match_has_the_names_of_its_groups() -> None:
 
 def test_another_interpreter_compiles_them_itself(made: regexes.Prebuilt) -> None:
     (texts,) = made.values()
-    regexes.made_before({"3.9.0 (another build)": dict.fromkeys(texts, (0, b"broken", (None,)))})
+    regexes.use_prebuilt({"3.9.0 (another build)": dict.fromkeys(texts, (0, b"broken", (None,)))})
     text = next(iter(texts))
     assert regexes.compiled(text) is re.compile(text)
 

@@ -51,13 +51,13 @@ def compiled(text: str) -> re.Pattern[str]:
     return _restored(text, _made[text])
 
 
-def made_before(prebuilt: Prebuilt) -> None:
+def use_prebuilt(prebuilt: Prebuilt) -> None:
     """Use these regexes from now on, if this interpreter has compiled them."""
     _made.update(prebuilt.get(INTERPRETER, {}))
 
 
 def prebuilt_regexes(texts: Iterable[str]) -> Prebuilt:
-    """Return the regexes with these texts, and all of `pattern`, for `made_before`."""
+    """Return the regexes with these texts, and all of `pattern`, for `use_prebuilt`."""
     import re
 
     made = {}

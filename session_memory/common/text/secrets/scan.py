@@ -7,7 +7,7 @@ an install has the regexes compiled in PREBUILT.
 from __future__ import annotations
 
 from ._judge import ABOUT, JUDGES, is_assigned_secret
-from ._regexes import compiled, made_before, pattern, prebuilt_regexes
+from ._regexes import compiled, pattern, prebuilt_regexes, use_prebuilt
 from .assignments import MARK, AssignedValue, whole_value, words_of
 from .rules import (
     FOREIGN,
@@ -121,7 +121,7 @@ def _prebuilt() -> Prebuilt:
 
 PREBUILT: Prebuilt | Callable[[], Prebuilt] = _prebuilt  # its result in an install
 if not callable(PREBUILT):
-    made_before(PREBUILT)
+    use_prebuilt(PREBUILT)
 
 
 def find(text: str, spots: Spots) -> list[tuple[str, int, int]]:
