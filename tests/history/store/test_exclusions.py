@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -18,8 +19,10 @@ from session_memory.history.store.sqlite.engine import SqliteStore
 from session_memory.history.store.sqlite.exclusions import is_behind
 from session_memory.history.store.sqlite.queue import StoredQueue
 from session_memory.history.store.sqlite.tool_uses import work_hours, work_places
+from session_memory.history.store.values import RuleSubject
 from session_memory.sessions.settings.homes import Home, home_at, person_home
 from session_memory.sessions.settings.host_layout import Layout
+from session_memory.sessions.settings.rules import Rule
 
 AGENT, PRIVATE = "/srv/agent", "/srv/private"
 
@@ -58,6 +61,24 @@ def test_what_a_copy_says_is_excluded_although_its_session_is_read_later(scene: 
     put(scene, None, state("copy"), copied, said("plum of its own", 1))
     put(scene, None, state("a", cwd=PRIVATE), said("plum of the other session", 2))
     assert found(scene, "plum") == ["plum of its own"]
+
+
+def test_a_transcript_that_another_process_removes_while_rules_are_applied_ends_no_search(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(scene, None, state("gone"), said("plum of the removed"))
+    put(scene, None, state("a"), said("plum of the other", 1))
+    judge = ReadRules.rule
+
+    def rule(self: ReadRules, file: RuleSubject) -> Rule:
+        with closing(sqlite3.connect(scene.store.path)) as other:
+            other.execute("DELETE FROM memory_file_states WHERE session_id = 'gone'")
+            other.commit()
+        return judge(self, file)
+
+    monkeypatch.setattr(ReadRules, "rule", rule)
+    rules(scene, f"projects: {{{PRIVATE}: {{ignore: true}}}}\n")
+    assert "plum of the other" in found(scene, "plum")
 
 
 def test_what_is_said_while_in_an_excluded_directory_is_excluded_and_no_more(scene: Scene) -> None:

@@ -244,8 +244,8 @@ def _judge(
     items: list[tuple[int, int, bool]] = []
     for file in files:
         rule = rules.rule(file)
-        [(path,)] = fetch(connection, _PATH, (file.id,))
-        if hidden_by(path):
+        # none if another process has removed the file meanwhile, since readers take no transaction
+        if any([hidden_by(path) for (path,) in fetch(connection, _PATH, (file.id,))]):
             rule = stricter(rule, Rule(ignore=True))
         if rule.is_private:
             excluded.append((file.id, not rule.ignore))
