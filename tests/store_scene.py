@@ -151,12 +151,15 @@ class StoreUser:
         self.projects.mkdir(parents=True, exist_ok=True)
         self.database = home / ".session-memory" / "store" / "memory.db"
         self.queue = home / ".session-memory" / "store" / "memory.db.queue"
+        self._last_written = time.time() - 3600
 
     def session(self, name: str, *records: dict[str, Any], project: str = "-srv-agent") -> Path:
-        """A transcript that was last written an hour ago."""
+        """A transcript that was last written about an hour ago, .1 s after the one before.
+
+        So ingests always meet the transcripts in the order in which a test writes them."""
         path = write(self.projects / project / f"{name}.jsonl", *records)
-        then = time.time() - 3600
-        os.utime(path, (then, then))
+        self._last_written += 0.1
+        os.utime(path, (self._last_written, self._last_written))
         return path
 
     def config(self, text: str) -> None:

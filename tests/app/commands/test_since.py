@@ -102,7 +102,7 @@ def test_the_screen_begins_with_what_a_person_has_to_do(person: Person) -> None:
     )
     text = "\n".join(shown)
     assert '  asked you       just now  api  1  "Shall I round each line, or the total?"' in shown
-    assert '  stopped midway  2h ago    api  3  "add a rate limit to the login"' in shown
+    assert '  stopped midway  2h ago    api  2  "add a rate limit to the login"' in shown
     assert "npm test: Exit code 1: 3 failed" in text
     assert "  api (main)  2 files: src/login, src/more" in shown
     assert "  api  2: Fix the login; begin" in shown
