@@ -11,6 +11,7 @@ from .many_runtimes import ManyInDatabase, ManyRuntimes
 from .scenes import (
     KILOBYTE,
     MEGABYTE,
+    Begun,
     Buried,
     Clash,
     News,
@@ -326,6 +327,13 @@ CASES = [
         "50 other sessions, a prompt with a password in each",
         2.4,
         prompt(MIXED_SIZES, Passwords, expect=_says(b"[redacted: password]")),
+    ),
+    Case(
+        "unreported-50",
+        "50 other sessions, hardly any reported yet, 20 KB new in each",
+        8.0,
+        prompt(MIXED_SIZES, News, kind=Begun),
+        2.0,
     ),
     Case(
         "skipped",

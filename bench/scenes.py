@@ -306,6 +306,19 @@ class WithSubject(Scene):
         )
 
 
+class Begun(Scene):
+    """A scene after its first prompt, whose update has no room for most of the sessions.
+
+    Sessions without room have no read cursor, so the next prompt searches all of their last hours.
+    """
+
+    def settle(self, stopwatch: Stopwatch) -> None:
+        for path in self.sessions:
+            os.utime(path, (self.ended, self.ended))
+        self.show_told(stopwatch.run(self.hook()).stdout)
+        self.check_log()
+
+
 class Tail(NamedTuple):
     """The last lines of a transcript; `offset` is where they begin."""
 

@@ -92,8 +92,8 @@ class WorkSearch:
             return True
         runtime = self._reader.runtime_of(session)
         with self._opened(session, runtime) as descriptor:
-            for part in self._parts(session, descriptor, runtime):
-                if self._is_about_work(part, session, runtime):
+            for part, begin in self._parts(session, descriptor, runtime):
+                if self._is_about_work(part, session, runtime, begin):
                     return True
         beside = [*runtime.sub_agents_beside(session.path), *session.known_sub_agents]
         return any([self._is_sub_agent_concerned(path, runtime) for path in beside])
@@ -107,24 +107,30 @@ class WorkSearch:
             return Opened(session.path)
         return Closing(open_regular(session.path))
 
-    def _is_about_work(self, part: bytes, session: Session, runtime: Runtime) -> bool:
+    def _is_about_work(
+        self, part: bytes, session: Session, runtime: Runtime, begin: int = 0
+    ) -> bool:
         """Check if unread lines may be about the work, and note if they have calls."""
-        lines = _lines_with_calls(part, runtime.records)
+        lines = _lines_with_calls(part, runtime.records, begin)
         if lines and runtime.records.CALL_MARK and self._cursors.get(session.key):
             self.active.add(session.key)
         return self._are_about_work(lines, runtime)
 
-    def _parts(self, session: Session, descriptor: int, runtime: Runtime) -> Iterator[bytes]:
-        """Yield the unread lines of a transcript, in parts. Raises OSError."""
+    def _parts(
+        self, session: Session, descriptor: int, runtime: Runtime
+    ) -> Iterator[tuple[bytes, int]]:
+        """Yield the unread lines of a transcript in parts, each with where they begin in it.
+
+        Raises OSError."""
         status, cursor = os.fstat(descriptor), self._cursors.get(session.key)
         start = cursor.resume_offset(descriptor, status) if cursor else None
         if cursor is None or start is None:
             seen = cursor.seen if cursor else self._oldest
             yield from _lines_since(descriptor, status.st_size, seen, runtime)
         else:
-            for low, high, _ in cursor.unread:
-                yield from _lines_between(descriptor, low, high)
-            yield from _lines_between(descriptor, start, status.st_size)
+            for low, high, _ in [*cursor.unread, (start, status.st_size, 0.0)]:
+                for part in _lines_between(descriptor, low, high):
+                    yield part, 0
 
     def _is_sub_agent_concerned(self, path: str, runtime: Runtime) -> bool:
         """Check the unread part of a sub-agent's transcript. Raises OSError."""
@@ -232,12 +238,12 @@ def _begins_in(command: bytes, mark: bytes) -> bool:
     return False
 
 
-def _lines_with_calls(part: bytes, records: Records) -> list[bytes]:
-    """Return the lines that may have calls."""
+def _lines_with_calls(part: bytes, records: Records, begin: int = 0) -> list[bytes]:
+    """Return the lines that may have calls, of those that begin at `begin` or later."""
     if not records.CALL_MARK:
-        return [line for line in part.split(b"\n") if records.prefilter(line, _WANTED[0])]
+        return [line for line in part[begin:].split(b"\n") if records.prefilter(line, _WANTED[0])]
     lines = []
-    at = part.find(records.CALL_MARK)
+    at = part.find(records.CALL_MARK, begin)
     while at >= 0:
         end = part.find(b"\n", at)
         lines.append(part[part.rfind(b"\n", 0, at) + 1 : end if end >= 0 else len(part)])
@@ -258,31 +264,37 @@ def _lines_between(descriptor: int, start: int, end: int) -> Iterator[bytes]:
         yield part
 
 
-def _lines_since(descriptor: int, size: int, since: float, runtime: Runtime) -> Iterator[bytes]:
-    """Yield the lines back to the time `since`, in parts from the last one on. Raises OSError."""
-    for part in _parts_backward(descriptor, size):
-        yield part
-        for record in objects_in(part.partition(b"\n")[0]):
+def _lines_since(
+    descriptor: int, size: int, since: float, runtime: Runtime
+) -> Iterator[tuple[bytes, int]]:
+    """Yield the lines back to the time `since`, in parts from the last one on, each with where they
+    begin in it. Raises OSError."""
+    for part, begin in _parts_backward(descriptor, size):
+        yield part, begin
+        end = part.find(b"\n", begin)
+        for record in objects_in(part[begin : end if end >= 0 else len(part)]):
             if since > (runtime.records.time(record) or since):
                 return
 
 
-def _parts_backward(descriptor: int, end: int) -> Iterator[bytes]:
+def _parts_backward(descriptor: int, end: int) -> Iterator[tuple[bytes, int]]:
     """Yield the lines of the first `end` bytes in growing parts, from the last one on, each without
-    its last line feed. Raises OSError."""
+    its last line feed and with where its lines begin. Raises OSError."""
+    # A line that is cut is read again: putting it together would copy its whole part.
     size = _FIRST_PART_BYTES
-    pieces: list[bytes] = []  # of the line whose beginning is not read yet
-    last = end - 1
-    while end > 0:
-        begin = max(0, end - size)
+    pieces: list[bytes] = []  # of a line that no part contains
+    low, high = end, end - 1
+    while low > 0:
+        low = max(0, low - size)
         size = min(2 * size, _LARGEST_PART_BYTES)
-        content = read_at(descriptor, begin, min(end, last))
-        end = begin
-        first, line_feed, whole = content.partition(b"\n") if begin else (b"", b"\n", content)
-        pieces.append(whole if line_feed else first)
-        if line_feed:
-            yield b"".join(reversed(pieces))
-            pieces = [first]
+        part = read_at(descriptor, low, high)
+        begin = part.find(b"\n") + 1 if low else 0
+        if low and not begin:
+            pieces.append(part)
+            high = low
+            continue
+        yield b"".join([part, *reversed(pieces)]) if pieces else part, begin
+        pieces, high = [], low + begin - 1
 
 
 def needle(name: str) -> bytes:

@@ -180,6 +180,7 @@ def test_a_session_is_searched_in_whole_lines(
     path.write_bytes(b"".join([line + b"\n" for line in lines]))
     with path.open("rb") as file:
         parts = [*_concerned._parts_backward(file.fileno(), path.stat().st_size)]
-    assert [line for part in reversed(parts) for line in part.split(b"\n") if line] == [
+    whole = [part[begin:] for part, begin in reversed(parts)]
+    assert [line for part in whole for line in part.split(b"\n") if line] == [
         line for line in lines if line
     ]
