@@ -60,8 +60,8 @@ def answer(context: Context, print_answer: Callable[[dict[str, object]], None]) 
 
 def _was_told(context: Context, agent: str) -> bool:
     """Check if the sub-agent's own transcript shows a report from an earlier start."""
-    session = own_session(context)
     context.other_sessions()  # the sub-agents are known with them
+    session = own_session(context)
     paths = [path for path in (session.path, *session.sub_agents()) if is_of_agent(path, agent)]
     begins = INTRODUCTION.strip().encode()
     return any([begins in read_end(path, _SHOWN_BYTES) for path in paths if is_file(path)])

@@ -107,40 +107,61 @@ def test_what_it_edits_is_told_to_others_with_a_prompt_and_before_they_edit_it(
     )
 
 
-def test_a_sub_agent_is_told_with_its_task_what_another_session_did_to_a_file_of_it_and_its_session_is_not(
-    tmp_path: Path, npm_place: NpmPlace
-) -> None:
+LINE = "! app: edited just now by"
+
+
+@pytest.fixture
+def edited(tmp_path: Path) -> Project:
+    """A project in which a session of Claude Code edited the file `app`."""
     project = Project(tmp_path / "home")
-    project.edited(
-        transcript=project.user.session(
-            user("go on", cwd=project.cwd), project=encode_cwd(project.cwd)
-        )
-    )
-    hook = {
-        "type": "command",
-        "command": f"{sys.executable} -I -S {REPOSITORY}/hooks/user_prompt_submit.py codex",
-    }
+    prompt = user("go on", cwd=project.cwd)
+    project.edited(transcript=project.user.session(prompt, project=encode_cwd(project.cwd)))
+    return project
+
+
+def told_with(
+    edited: Project, place: Path, event: str, entry: str, task: str, **model_of_agent: str
+) -> list[str]:
+    """Run a sub-agent with a task, and one of our hooks. Return the requests with the line.
+
+    They are the sub-agent's, and only its rollout shows the line."""
+    command = f"{sys.executable} -I -S {REPOSITORY}/hooks/{entry} codex"
+    hooks = {event: [{"hooks": [{"type": "command", "command": command}]}]}
     with FakeResponses() as model:
-        codex = Codex(tmp_path, npm_place(CODEX), model)
-        codex.project = project.directory
+        codex = Codex(edited.user.root.parent, place, model)
+        codex.project = edited.directory
         (codex.home / ".codex").mkdir()
-        (codex.home / ".codex" / "hooks.json").write_text(
-            json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}})
-        )
-        spawn = "TOOL multi_agent_v1.spawn_agent " + json.dumps(
-            {"message": "Count the lines of ./app please."}
-        )
-        # its end would end the sub-agent
-        codex.run(f"{spawn}\nTOOL exec_command {json.dumps({'cmd': 'sleep 5'})}")
-        line = "! app: edited just now by"
-        told = [request for request in codex.requests() if line in request]
+        (codex.home / ".codex" / "hooks.json").write_text(json.dumps({"hooks": hooks}))
+        spawn = json.dumps({"message": task, **model_of_agent})
+        wait = json.dumps({"cmd": "sleep 5"})  # its end would end the sub-agent
+        unsandboxed = "--dangerously-bypass-approvals-and-sandbox"
+        codex.run(unsandboxed, f"TOOL multi_agent_v1.spawn_agent {spawn}\nTOOL exec_command {wait}")
+        told = [request for request in codex.requests() if LINE in request]
+    assert all("TOOL multi_agent" not in request for request in told)
+    rollouts = [*(codex.home / ".codex" / "sessions").rglob("*.jsonl")]
+    assert [LINE in path.read_text() for path in rollouts].count(True) == 1
+    return told
+
+
+@pytest.mark.slow
+def test_a_sub_agent_is_told_with_its_task_what_another_session_did_to_a_file_of_it_and_its_session_is_not(
+    edited: Project, npm_place: NpmPlace
+) -> None:
+    task = "Count the lines of ./app please."
+    told = told_with(edited, npm_place(CODEX), "UserPromptSubmit", "user_prompt_submit.py", task)
     assert told
-    assert all(
-        "Count the lines" in request and "TOOL multi_agent" not in request for request in told
-    )
-    shown = [
-        path
-        for path in (codex.home / ".codex" / "sessions").rglob("*.jsonl")
-        if line in path.read_text()
-    ]
-    assert len(shown) == 1
+    assert all("Count the lines" in request for request in told)
+
+
+@pytest.mark.slow
+def test_a_sub_agent_is_warned_with_its_own_edit_and_its_session_is_not(
+    edited: Project, npm_place: NpmPlace
+) -> None:
+    task = "TOOL exec " + json.dumps({"script": f'await tools.apply_patch("{PATCH}")'})
+    model = {"model": CODE_MODE[1]}
+    told = told_with(edited, npm_place(CODEX), "PreToolUse", "pre_tool_use.py", task, **model)
+    assert told
+    assert (edited.directory / "app").read_text() == "2\nx\n"
+    [log] = edited.user.state_dir.glob("cursors/*.calls")
+    [line] = [line for line in log.read_text().splitlines() if '"edited ' in line]
+    assert not line.startswith('["",')  # of the sub-agent, not of its session

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from records import new_id
 
 from session_memory.sessions.runtimes.detection import runtime_of
 from session_memory.sessions.runtimes.records import RESULTS
@@ -207,3 +208,26 @@ def test_a_session_that_goes_on_may_be_told_although_many_others_began_later(
         os.utime(path, (written, written))
     found = runtime("codex").folders_below(str(tmp_path), "/srv")
     assert found == [str(paths[number]) for number in (0, 4, 3)]
+
+
+def test_the_call_of_a_sub_agent_is_its_session_s_also_on_a_later_day(tmp_path: Path) -> None:
+    codex, session, agent = runtime("codex"), new_id(), new_id()
+    paths = {
+        each: tmp_path
+        / f"sessions/2026/{day}/rollout-2026-{day.replace('/', '-')}T10-00-00-{each}.jsonl"
+        for each, day in ((new_id(), "11/28"), (session, "11/29"), (agent, "12/01"))
+    }
+    for path in paths.values():
+        path.parent.mkdir(parents=True)
+        path.write_text("{}\n")
+    event = {
+        "hook_event_name": "PreToolUse",
+        "session_id": session,
+        "agent_id": agent,
+        "transcript_path": str(paths[agent]),
+    }
+    assert codex.is_own(event, {})
+    assert codex.own_path(event, "/srv/app", str(tmp_path)) == str(paths[session])
+    paths[session].unlink()
+    assert codex.own_path(event, "/srv/app", str(tmp_path)) == str(paths[agent])
+    assert not codex.is_own({**event, "hook_event_name": "Stop"}, {})

@@ -169,14 +169,25 @@ class Codex(CopiedSessions):
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
         """Return whether the transcript is a rollout.
 
-        A sub-agent sends the same events; of these, only its prompt is answered."""
+        A sub-agent sends the same events; of these, its prompts and calls are answered."""
         path = as_string(event.get("transcript_path"))
         is_its = (
             path.rpartition("/")[2].startswith("rollout-") if path else "transcript_path" in event
         )
-        return is_its and (
-            not event.get("agent_id") or event.get("hook_event_name") == self.SUB_AGENT_EVENT
-        )
+        answered = (self.SUB_AGENT_EVENT, self.TOOL_EVENT)
+        return is_its and (not event.get("agent_id") or event.get("hook_event_name") in answered)
+
+    def own_path(self, event: Event, start: str, config_dir: str) -> str:
+        """Return the session's rollout; the event of a sub-agent names the sub-agent's.
+
+        The session began on the same day or earlier."""
+        path, session_id = super().own_path(event, start, config_dir), event.get("session_id")
+        if not self.sub_agent(event) or self.session_id_of(path) == session_id:
+            return path
+        day, end = path.rpartition("/")[0], f"-{session_id}.jsonl"
+        folders = (each for each in _days(self.transcripts_dir(config_dir)) if each <= day)
+        names = ((folder, name) for folder in folders for name in names_in(folder))
+        return next((f"{folder}/{name}" for folder, name in names if name.endswith(end)), path)
 
     def keeps_transcript(self, event: Event, environ: Mapping[str, str]) -> bool:
         return bool(event.get("transcript_path"))  # no transcript under `--ephemeral`
