@@ -10,14 +10,18 @@ const HOUSEKEEPING = ["heartbeat", "memory"]; // turns that nobody asked for: th
 const isSubAgent = ({ sessionKey }) => typeof sessionKey === "string" && sessionKey.split(":")[2] === "subagent";
 
 // OpenClaw registers the plugin more than once, and runs the hooks of one registration with the results of another.
-const directories = new Map(); // of the sessions that had a prompt, by their ids
-const compacted = new Set(); // the ids of sessions whose next prompt gets their past again
+const directories = new Map(); // of the sessions that had a prompt
+const compacted = new Set(); // the sessions whose next prompt gets their past again
 const told = new Map(); // what goes with the results of calls, by their sessions and ids
 
+/** Names a session: two agents may have sessions with the same id. */
+const nameOf = ({ agentId = "", sessionId }) => `${agentId} ${sessionId}`;
+
 /** What the hook in an entry has to tell on an event of a session; "" for nothing. */
-const tell = (entry, name, sessionId, fields) => {
-	const cwd = directories.get(sessionId);
-	return cwd ? answerOf(entry, { hook_event_name: name, runtime: "openclaw", session_id: sessionId, cwd, ...fields }) : "";
+const tell = (entry, name, session, fields) => {
+	const cwd = directories.get(nameOf(session));
+	const { agentId: agent, sessionId: session_id } = session;
+	return cwd ? answerOf(entry, { hook_event_name: name, runtime: "openclaw", agent, session_id, cwd, ...fields }) : "";
 };
 
 export default {
@@ -27,36 +31,39 @@ export default {
 	register(api) {
 		const on = (name, handler) => api.on(name, quiet(async (event, ctx) => (isSubAgent(ctx) ? undefined : handler(event, ctx))));
 
-		on("before_prompt_build", async ({ prompt, messages }, { sessionId, workspaceDir, trigger }) => {
+		on("before_prompt_build", async ({ prompt, messages }, session) => {
+			const { sessionId, workspaceDir, trigger } = session;
 			if (!sessionId || !workspaceDir) return undefined;
-			directories.set(sessionId, workspaceDir);
+			directories.set(nameOf(session), workspaceDir);
 			if (HOUSEKEEPING.includes(trigger)) return undefined;
-			const source = compacted.delete(sessionId) ? "compact" : messages?.length ? "" : "startup";
-			const start = source && tell("session_start.py", "session_start", sessionId, { source });
-			const update = tell("user_prompt_submit.py", "before_prompt_build", sessionId, { prompt });
+			const source = compacted.delete(nameOf(session)) ? "compact" : messages?.length ? "" : "startup";
+			const start = source && tell("session_start.py", "session_start", session, { source });
+			const update = tell("user_prompt_submit.py", "before_prompt_build", session, { prompt });
 			const text = (await Promise.all([start, update])).filter(Boolean).join("\n\n");
 			return text ? { appendContext: text } : undefined;
 		});
-		on("before_tool_call", async ({ toolName, params, toolCallId }, { sessionId }) => {
+		on("before_tool_call", async ({ toolName, params, toolCallId }, session) => {
 			const key = CALLS[toolName];
 			const argument = key && params[key];
 			if (typeof argument !== "string" || (key === "command" && !MAY_ACT.test(argument))) return undefined;
 			const given = { [key]: argument, workdir: params.workdir }; // a command may have a directory of its own
 			const call = { tool_name: toolName, tool_input: given, tool_use_id: toolCallId };
-			const text = await tell("pre_tool_use.py", "before_tool_call", sessionId, call);
-			if (text) told.set(`${sessionId} ${toolCallId}`, text);
+			const text = await tell("pre_tool_use.py", "before_tool_call", session, call);
+			if (text) told.set(`${nameOf(session)} ${toolCallId}`, text);
 			return undefined;
 		});
-		on("resolve_exec_env", async (_event, { sessionId }) => (sessionId ? { OPENCLAW_SESSION_ID: sessionId } : undefined));
-		on("before_compaction", async (_event, { sessionId }) => {
-			await tell("session_end.py", "before_compaction", sessionId, { reason: "other" });
+		on("resolve_exec_env", async (_event, { sessionId, agentId }) =>
+			sessionId ? { OPENCLAW_SESSION_ID: sessionId, ...(agentId && { OPENCLAW_SESSION_AGENT: agentId }) } : undefined,
+		);
+		on("before_compaction", async (_event, session) => {
+			await tell("session_end.py", "before_compaction", session, { reason: "other" });
 		});
-		on("after_compaction", async (_event, { sessionId }) => {
-			compacted.add(sessionId);
+		on("after_compaction", async (_event, session) => {
+			compacted.add(nameOf(session));
 		});
 		// OpenClaw refuses this one, and nothing else, unless its user has switched the plugin on by name.
-		const withText = quiet(async ({ toolCallId, result }, { sessionId }) => {
-			const call = `${sessionId} ${toolCallId}`;
+		const withText = quiet(async ({ toolCallId, result }, session) => {
+			const call = `${nameOf(session)} ${toolCallId}`;
 			const text = told.get(call);
 			told.delete(call);
 			if (!text || !Array.isArray(result?.content)) return undefined;

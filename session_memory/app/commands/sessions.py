@@ -166,7 +166,7 @@ class SessionChoice:
 
 
 def is_own(session: FoundSession, environ: Mapping[str, str]) -> bool:
-    return session.id == environ.get(session.runtime.OWN_ID_VARIABLE)
+    return session.id == session.runtime.own_session_id(environ)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ Unsafe names for what this program creates are rejected, never rewritten. Pure.
 from __future__ import annotations
 
 ANY = "*"  # instead of a name: any file
+LONGEST_NAME = 64
 _CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 
@@ -13,7 +14,9 @@ def is_name(text: object) -> bool:
     """Check that `text` may name a session, group or file.
 
     A name is `[A-Za-z0-9._-]{1,64}`, without a leading dot."""
-    if not isinstance(text, str) or not 0 < len(text) <= 64 or text[0] == "." or not text.isascii():
+    if not isinstance(text, str) or not 0 < len(text) <= LONGEST_NAME or not text.isascii():
+        return False
+    if text[0] == ".":
         return False
     return text.replace("-", "").isalnum() or not text.strip(_CHARACTERS)
 

@@ -110,8 +110,8 @@ class StoreLocation(NamedTuple):
     @property
     def own_sessions(self) -> tuple[str, ...]:
         """Return the ids of the caller's sessions, if the caller is an agent."""
-        names = [runtime.OWN_ID_VARIABLE for runtime in all_runtimes()]
-        return tuple([self.environ[name] for name in names if self.environ.get(name)])
+        ids = [runtime.own_session_id(self.environ) for runtime in all_runtimes()]
+        return tuple(filter(None, ids))
 
 
 class NoStoreError(SessionMemoryError):

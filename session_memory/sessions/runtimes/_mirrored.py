@@ -5,9 +5,9 @@ These runtimes do not store sessions as files of lines that only grow.
 
 from __future__ import annotations
 
-from ...common.system.files import Opened, is_file, names_in, status_at
+from ...common.system.files import Opened, checksum, is_file, names_in, status_at
 from ...common.system.json import as_string
-from ...common.text.paths import dashed
+from ...common.text.paths import LONGEST_NAME, dashed, is_name
 from ..transcripts.mirror import Exclusion, MirrorLook, has_changed, mark_of
 from .base import CopiedSessions, ProjectFolders
 
@@ -85,18 +85,49 @@ class MirroredSessions(CopiedSessions, ProjectFolders):
         """Return the path of the mirror of a session in the database `key`, existing or not.
 
         It is `path`, unless that is the mirror of another database's session with the same id."""
-        session_id, name = self.session_id_of(path), self.database_name(key)
+        session_id = self.session_id_of(path)
         present = path if is_file(path) else self.transcript_of(config_dir, session_id)
         others = mark_of(present).get("files", {}) if present else {}
         if key in others:
             return path
-        own_id = f"{session_id}-{name}"
+        own_id = self.copied_id(session_id, key)
         named = f"{path.rpartition('/')[0]}/{own_id}.jsonl"
         existing = named if is_file(named) else self.transcript_of(config_dir, own_id)
         if existing or not others:
             return existing or path
         databases = self.databases(config_dir)
         return named if any([other in databases for other in others]) else path
+
+    def copied_id(self, session_id: str, key: str) -> str:
+        """Return the id of a session in the database `key`, if another one has its usual id.
+
+        It ends with the database's name, or with a checksum if it would be no name then."""
+        own_id = f"{session_id}-{self.database_name(key)}"
+        if is_name(own_id):
+            return own_id
+        end = f"-{checksum(own_id.encode('utf-8', 'surrogateescape')):x}"
+        return session_id[: LONGEST_NAME - len(end)] + end
+
+    def own_database(self, event: Event, environ: Mapping[str, str]) -> str:
+        """Return the key of the database with the session of an event, by it or the environment.
+
+        The event is empty for a command that an agent runs. Return '' if unknown."""
+        return ""
+
+    def own_event(self, event: dict[str, object], environ: Mapping[str, str]) -> dict[str, object]:
+        session_id, cwd = as_string(event.get("session_id")), as_string(event.get("cwd"))
+        own_id = self._own_id(session_id, cwd, self.own_database(event, environ), environ)
+        return event if own_id == session_id else {**event, "session_id": own_id}
+
+    def own_session_id(self, environ: Mapping[str, str]) -> str:
+        session_id = super().own_session_id(environ)
+        return self._own_id(session_id, "", self.own_database({}, environ), environ)
+
+    def _own_id(self, session_id: str, cwd: str, key: str, environ: Mapping[str, str]) -> str:
+        """Return the id that the mirror of a session in the database `key` has."""
+        if not (key and is_name(session_id)):
+            return session_id
+        return self.mirror_id(self.config_dir(environ), cwd, session_id, key)
 
     def mirror_id(self, config_dir: str, cwd: str, session_id: str, key: str) -> str:
         """Return the id of the mirror of a session in the database `key` (see `mirror_for`)."""

@@ -64,8 +64,8 @@ class MirroredDatabase:
 
     def mirror_ids(self, database: Any) -> set[str]:
         """Return the ids that mirrors of the sessions may have (see `mirror_for`)."""
-        name, ids = self.mirrors.runtime.database_name(self.key), database.session_ids()
-        return {*ids, *[f"{session_id}-{name}" for session_id in ids]}
+        runtime, ids = self.mirrors.runtime, database.session_ids()
+        return {*ids, *[runtime.copied_id(session_id, self.key) for session_id in ids]}
 
     def mirror_for(self, path: str) -> tuple[str, str]:
         """Return the folder and the id of the mirror of a session, whose usual mirror is `path`."""

@@ -335,6 +335,12 @@ class Runtime:
 
         return evidence_by_directory(self, candidates, table)
 
+    def own_session_id(self, environ: Mapping[str, str]) -> str:
+        """Return the id by which we know the session whose agent started a process.
+
+        `environ` is the process's environment. Return '' if no agent of the runtime started it."""
+        return environ.get(self.OWN_ID_VARIABLE, "")
+
     def has_started(self, environ: Mapping[str, str]) -> bool:
         """Return whether an agent of the runtime started the process with this environment."""
         return bool(environ.get(self.OWN_ID_VARIABLE) or environ.get(self.AGENT_VARIABLE))

@@ -97,7 +97,7 @@ def running_session(environ: Mapping[str, str], parent: int) -> tuple[Runtime | 
     A server outlives the session that started it, and its environment never changes. So the
     runtime's own note about its process `parent` takes precedence."""
     for runtime in all_runtimes():
-        started_in = environ.get(runtime.OWN_ID_VARIABLE, "")
+        started_in = runtime.own_session_id(environ)
         if started_in:
             return runtime, runtime.live_session_id(
                 runtime.config_dir(environ), parent

@@ -49,6 +49,7 @@ _HARMLESS: dict[str, object] = {
     "session_id_of": Runtime.session_id_of,
     "is_automated": False,
     "is_own": False,
+    "own_session_id": Runtime.own_session_id,
     "has_started": False,
     "refresh": None,
     "all_folders": [],

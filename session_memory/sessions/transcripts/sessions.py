@@ -280,10 +280,10 @@ def _shown(
     """Yield the sessions that may be shown.
 
     All are described first, because one may be a fork of another."""
-    present = []
+    present, runtimes = [], {runtime for _, (_, runtime, _) in latest}
+    callers = {runtime: runtime.own_session_id(environ) for runtime in runtimes}
     for status, (session, runtime, home) in latest:
-        own_ids = families.own_id, environ.get(runtime.OWN_ID_VARIABLE)
-        sees_all = runtime.session_id_of(session.path) in own_ids
+        sees_all = runtime.session_id_of(session.path) in (families.own_id, callers[runtime])
         described = families.described(session, runtime, home)
         is_empty = described is not None and described.is_empty and not (sees_all or session.name)
         if described is not None and not described.is_of_subagent and not is_empty:
@@ -550,7 +550,7 @@ def _in_plain_homes(
     for runtime, home in [
         (runtime, home) for runtime, home in plain if not asking or home.memory_dir in asking
     ]:
-        own_id = environ.get(runtime.OWN_ID_VARIABLE, "")
+        own_id = runtime.own_session_id(environ)
         folders = project_folders(
             [(runtime, home.root)], start, home.user_dir, home.repositories_file
         )[runtime.name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -138,3 +139,21 @@ def test_a_sub_agent_is_no_session_and_its_edit_is_its_session_s(hermes: Hermes)
     assert '! notes.txt: edited just now by \\"start a helper\\" (Hermes)' in claude.prompt()
     assert user.run("ingest").returncode == 0
     assert [session["name"] for session in of_hermes(user)] == ["start a helper"]
+
+
+def test_a_command_in_a_second_profile_knows_its_session_there(hermes: Hermes) -> None:
+    user, usual, coder = StoreUser(hermes.home), hermes.directory, "profiles/coder"
+    hermes.run("mend the gate")
+    [session] = [str(each["id"]) for each in of_hermes(user)]
+    (usual / coder).mkdir(parents=True)
+    for file in (hermes.config, *usual.glob("state.db*")):
+        shutil.copy(file, usual / coder)
+    named = {"command": "echo home=$HERMES_HOME; echo session=$HERMES_SESSION_ID"}
+    hermes.model.scripts["and paint it"] = [("terminal", json.dumps(named))]
+    hermes.execute("-p", "coder", "chat", "-Q", "--yolo", "--resume", session, "-q", "and paint it")
+    request = hermes.requests()[-1]
+    assert f"home={usual / coder}" in request
+    assert f"session={session}" in request
+    environ = {"HERMES_HOME": str(usual / coder), "HERMES_SESSION_ID": session}
+    listed = user.result("sessions", "--all", **environ)["sessions"]
+    assert [each["id"] for each in listed if each["is_this_one"]] == [f"{session}-coder"]

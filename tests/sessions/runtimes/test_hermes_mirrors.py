@@ -13,9 +13,12 @@ from typing import Any
 
 import pytest
 from hermes_scene import SUMMARY, HermesDatabase, place_rows
+from store_scene import StoreUser
 
 from session_memory.common.system import files
+from session_memory.common.text.paths import LONGEST_NAME, is_name
 from session_memory.extras.conformance.fixture import said
+from session_memory.sessions.runtimes.detection import running_session
 from session_memory.sessions.runtimes.hermes import RUNTIME as HERMES
 from session_memory.sessions.runtimes.hermes import mirrors
 from session_memory.sessions.runtimes.hermes.rows import HermesMessage, HermesSession
@@ -554,6 +557,36 @@ def test_the_sub_agents_of_a_copied_session_are_beside_the_mirror_of_their_datab
     coder.exchange(helper, "count", "three")
     person.refresh(everything=True)
     assert person.mirror(helper).parent == person.mirror(f"{session}-coder").with_suffix("")
+
+
+def test_a_command_in_a_profile_finds_the_mirror_of_its_database(
+    person: Person, copied: tuple[str, HermesDatabase]
+) -> None:
+    session, coder = copied
+    person.refresh(everything=True)
+    user = StoreUser(person.home)
+    for directory, own in ((person.directory, session), (coder.path.parent, f"{session}-coder")):
+        environ = {"HERMES_SESSION_ID": session, "HERMES_HOME": str(directory)}
+        listed = user.result("sessions", "--all", **environ)["sessions"]
+        assert [each["id"] for each in listed if each["is_this_one"]] == [own]
+        assert running_session({**user.environment, **environ}, 0) == (HERMES, own)
+
+
+def test_the_id_of_a_mirror_is_a_name_however_long_its_profile_s_is(person: Person) -> None:
+    session, longest = person.exchange(), "c" * LONGEST_NAME
+    person.refresh(everything=True)
+    coder = person.database.copy(person.directory / "profiles" / longest)
+    coder.exchange(session, "two", "second")
+    own = HERMES.own_session_id(
+        {"HERMES_SESSION_ID": session, "HERMES_HOME": str(coder.path.parent)}
+    )
+    assert is_name(own)
+    for _ in range(2):
+        person.refresh(everything=True)
+        assert person.told(session) == ["one", "first"]
+        assert person.told(own) == ["one", "first", "two", "second"]
+    person.mirror(own)
+    assert "second" in StoreUser(person.home).run("read", own).stdout
 
 
 def test_a_rule_for_a_session_applies_in_each_database(

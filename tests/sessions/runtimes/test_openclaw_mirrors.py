@@ -20,6 +20,7 @@ from session_memory.common.system import files
 from session_memory.extras.conformance.fixture import said
 from session_memory.sessions.runtimes.openclaw import RUNTIME as OPENCLAW
 from session_memory.sessions.runtimes.openclaw import mirrors
+from session_memory.sessions.settings.homes import environment
 from session_memory.sessions.transcripts import _mirrored_files
 from session_memory.sessions.transcripts.gate import describe
 from session_memory.sessions.transcripts.lines import first_line
@@ -275,6 +276,11 @@ def test_two_agents_with_the_same_session_id_have_a_mirror_each(agents: Agents) 
         agents.refresh(everything=True)
         assert agents.told("same") == ["one", "answer"]
         assert agents.told("same-work") == ["two", "answer", "three", "answer"]
+    for agent, own in (("main", "same"), ("work", "same-work"), ("", "same")):
+        event = {"session_id": "same", "cwd": "/srv/app", "agent": agent}
+        assert OPENCLAW.own_event(event, environment())["session_id"] == own
+        environ = {"OPENCLAW_SESSION_ID": "same", "OPENCLAW_SESSION_AGENT": agent}
+        assert OPENCLAW.own_session_id({**environment(), **environ}) == own
     assert agents.mirror("same").read_text().count('"one"') == 1
     kept = OPENCLAW.backup.sessions(str(agents.directory))
     assert {each.session_id for each in kept} == {"same", "same-work"}

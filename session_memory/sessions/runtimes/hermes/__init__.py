@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ....common.system.files import is_file, names_in
 from ....common.system.json import as_object, as_string
-from ....common.text.paths import is_name
 from ...transcripts.edits import patch_uses
 from ...transcripts.entries import ToolUse, called
 from .._mirrored import MirroredSessions
@@ -91,15 +90,10 @@ class Hermes(MirroredSessions):
         events = ("on_session_start", self.PROMPT_EVENT, self.TOOL_EVENT)
         return event.get("hook_event_name") in events and isinstance(event.get("extra"), dict)
 
-    def own_event(self, event: dict[str, object], environ: Mapping[str, str]) -> dict[str, object]:
-        """Return the event with the id that the session's mirror has."""
-        session_id = as_string(event.get("session_id"))
-        if not (self.is_own(event, environ) and is_name(session_id)):
-            return event
-        config_dir, directory = self.config_dir(environ), super().config_dir(environ)
-        key = f"{directory}/{self.SOURCE}".removeprefix(f"{config_dir}/")
-        own_id = self.mirror_id(config_dir, as_string(event.get("cwd")), session_id, key)
-        return {**event, "session_id": own_id}
+    def own_database(self, event: Event, environ: Mapping[str, str]) -> str:
+        """Return the key of the database in the directory that Hermes names to what it starts."""
+        place = f"{super().config_dir(environ)}/{self.SOURCE}"
+        return place.removeprefix(f"{self.config_dir(environ)}/")
 
     def prompt(self, event: Event) -> str:
         """Return the text of a prompt; '' for the task of a sub-agent."""

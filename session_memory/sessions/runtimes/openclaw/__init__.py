@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ....common.system.files import is_file, names_in
 from ....common.system.json import as_object, as_string
+from ....common.text.paths import is_name
 from ...transcripts.edits import patch_uses
 from ...transcripts.entries import ToolUse, called, in_directory
 from .._mirrored import MirroredSessions
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from ..base import Event
 
+_AGENT_VARIABLE = "OPENCLAW_SESSION_AGENT"  # our plugin sets it
 AGENTS = "agents"  # the folder with a folder for each agent
 DATABASE = "agent/openclaw-agent.sqlite"  # in an agent's folder
 
@@ -65,6 +67,11 @@ class OpenClaw(MirroredSessions):
     def database(self, config_dir: str, agent: str) -> str:
         """Return the path of an agent's database."""
         return f"{config_dir}/{AGENTS}/{agent}/{DATABASE}"
+
+    def own_database(self, event: Event, environ: Mapping[str, str]) -> str:
+        """Return the agent, which our plugin names in events and to commands."""
+        agent = event.get("agent") or environ.get(_AGENT_VARIABLE)
+        return agent if isinstance(agent, str) and is_name(agent) else ""
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
         return event.get("runtime") == self.name
