@@ -43,6 +43,8 @@ class OpenClaw(OtherRuntime):
         (script,) = self.place.glob("node_modules/openclaw/openclaw.mjs")
         return [npm.node_at(self.place), str(script)]
 
-    def run(self, session: str, prompt: str) -> str:
+    def run(self, session: str, prompt: str, *words: str) -> str:
         """Run a prompt in a session of this id, new or not."""
-        return self.execute("agent", "--local", "--session-id", session, "--message", prompt)
+        return self.execute(
+            "agent", "--local", *words, "--session-id", session, "--message", prompt
+        )

@@ -134,3 +134,23 @@ def test_a_call_is_made_if_the_hook_hangs(claws: InstalledClients) -> None:
     claws.tested.orders("mend it", claws.tested.call(EDIT, str(path), "1", "2"))
     claws.tested.ask("mend it")
     assert path.read_text() == "2\n"
+
+
+def test_two_agents_with_one_session_id_hear_of_each_other(claws: InstalledClients) -> None:
+    openclaw = claws.tested.program
+    assert isinstance(openclaw, OpenClaw)
+    settings = json.loads(claws.settings.read_text().partition("\n")[2])
+    agents = [{"id": agent, "workspace": str(claws.project)} for agent in ("main", "work")]
+    settings["agents"] |= {"ownership": "explicit", "list": agents}
+    claws.settings.write_text(json.dumps(settings))
+
+    def say(agent: str, prompt: str) -> str:
+        """The last message of the last request for a prompt."""
+        openclaw.run("one", prompt, "--agent", agent)
+        return str(json.loads(openclaw.requests()[-1])["messages"][-1]["content"])
+
+    say("main", "plan the garden")
+    assert '- "plan the garden" (just now, 2 messages)' in say("work", "begin")
+    claws.tested.orders("paint the door", claws.tested.call(SHELL, "echo $OPENCLAW_SESSION_AGENT."))
+    assert say("main", "paint the door") == "main."
+    assert '3 messages): "paint the door"' in say("work", "and now")
