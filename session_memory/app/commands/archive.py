@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from .arguments import add_common
 from .sessions import SessionChoice
 
 SUMMARY = "save conversations as Markdown in the home's conversations/"
+HIDDEN = "a hidden session"  # instead of its name
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,10 +48,12 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.all
         else [SessionChoice(arguments.session, arguments, os.environ).session()]
     )
+    visible = _visible(chosen, arguments) if arguments.all else chosen
     if arguments.dry_run:
-        terminal.show_paged(ArchivePreview(chosen))
+        terminal.show_paged(ArchivePreview(visible))
         return 0
-    results = _archive_all(chosen, terminal)
+    names = {session.session.path: session.name for session in visible}
+    results = _archive_all(chosen, terminal, names)
     unreadable = unreadable_projects(arguments.home, os.environ) if arguments.all else ()
     for path, why in unreadable:
         terminal.note(f"{terminal.short(path)}: {why}")
@@ -66,7 +69,8 @@ def archive_sessions(ids: Collection[str], home: str | None) -> None:
     Raises SessionMemoryError if one could not be archived, after archiving the others."""
     every = find_sessions(home, not home, os.environ, with_private=True)
     chosen = [session for session in every if session.id in ids]
-    outcomes = _archive_all(chosen, Terminal(os.environ, is_json=True))
+    names = {session.session.path: session.name for session in chosen}
+    outcomes = _archive_all(chosen, Terminal(os.environ, is_json=True), names)
     problems = [outcome.problem for outcome in outcomes if outcome.problem]
     gone = sorted(set(ids) - {session.id for session in chosen})
     problems += [f"session {shortened_id(id)}: its transcript is gone" for id in gone]
@@ -80,7 +84,7 @@ class ArchiveOutcome:
     """A session's archive, or the problem with it.
 
     A session without messages has no archive. A path in the private folder is not shown.
-    `session` is '' for a project that cannot be read."""
+    `session` is '' for a hidden session, and for a project that cannot be read."""
 
     session: str
     name: str
@@ -132,41 +136,55 @@ class ArchivePreview(Result):
         return {"dry_run": True, "sessions": sessions}
 
 
-def _archive_all(chosen: list[FoundSession], terminal: Terminal) -> list[ArchiveOutcome]:
-    """Archive the sessions; return the results, leaving out private sessions."""
+def _visible(chosen: list[FoundSession], arguments: argparse.Namespace) -> list[FoundSession]:
+    """Return the sessions that may be shown, of all that are archived, as they may be shown."""
+    rules = {session.home.config_file: Privacy(os.environ, session.home) for session in chosen}
+    if not any([rules[each.home.config_file].has_rules(each.start) for each in chosen]):
+        return chosen
+    return find_sessions(arguments.home, not arguments.home, os.environ)
+
+
+def _archive_all(
+    chosen: list[FoundSession], terminal: Terminal, names: Mapping[str, str]
+) -> list[ArchiveOutcome]:
+    """Archive the sessions; return the results, leaving out private sessions.
+
+    `names` has the visible names of sessions, by their transcripts' paths."""
     rules = {session.home.config_file: Privacy(os.environ, session.home) for session in chosen}
     for directory, config_file in {
         (session.home.conversations_dir, session.home.config_file) for session in chosen
     }:
         settle(directory, rules[config_file])
     known = KnownArchives()
-    results = [
-        _archive(
-            session, rules[session.home.config_file], known, f"{number}/{len(chosen)}", terminal
-        )
-        for number, session in enumerate(chosen, 1)
-    ]
-    return [result for result in results if not is_private_path(result.archive or "")]
+    results = []
+    for number, session in enumerate(chosen, 1):
+        name = names.get(session.session.path, HIDDEN)
+        privacy = rules[session.home.config_file]
+        with terminal.working(f"{number}/{len(chosen)} {name}"):
+            path, problem = _archive(session, privacy, known)
+        if problem:
+            terminal.note(f"{name}: {problem}")
+        if path and not is_private_path(path):
+            terminal.line(f"  {terminal.short(path)}")
+        is_visible = session.session.path in names and not is_private_path(path or "")
+        if is_visible or problem:
+            results.append(ArchiveOutcome(session.id if is_visible else "", name, path, problem))
+    return results
 
 
 def _archive(
-    session: FoundSession, privacy: Privacy, known: KnownArchives, progress: str, terminal: Terminal
-) -> ArchiveOutcome:
-    """Archive a session, and print the path or the problem."""
-    path, problem = None, ""
+    session: FoundSession, privacy: Privacy, known: KnownArchives
+) -> tuple[str | None, str]:
+    """Archive a session; return the path, None without messages, and the problem, if any."""
     try:
-        with terminal.working(f"{progress} {session.name}"):
-            source = ArchiveSource(
-                session.id, session.session.path, session.runtime, name=session.session.name
-            )
-            directory, settings = session.home.conversations_dir, session.home.settings()
-            path = archive_transcript(
-                source, directory, settings, time.time(), privacy=privacy, known=known
-            )
+        source = ArchiveSource(
+            session.id, session.session.path, session.runtime, name=session.session.name
+        )
+        directory, settings = session.home.conversations_dir, session.home.settings()
+        written = archive_transcript(
+            source, directory, settings, time.time(), privacy=privacy, known=known
+        )
     except Exception as error:  # it is that session's, and no other's
         is_foreseen = isinstance(error, SessionMemoryError | OSError)
-        problem = (is_foreseen and str(error)) or f"{type(error).__name__}: {error}"
-        terminal.note(f"{session.name}: {problem}")
-    if path and not is_private_path(path):
-        terminal.line(f"  {terminal.short(path)}")
-    return ArchiveOutcome(session.id, session.name, path, problem)
+        return None, (is_foreseen and str(error)) or f"{type(error).__name__}: {error}"
+    return written, ""

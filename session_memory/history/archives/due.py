@@ -24,7 +24,8 @@ from ..copies.keep import kept_of
 from ..store.ingest.intake import SOURCE
 from ..store.location import StoreLocation
 from ..store.sqlite.engine import SqliteStore
-from ..store.values import Filter
+from ..store.sqlite.tool_uses import common_items
+from ..store.values import ITEM_BITS, NUMBERS, Filter
 from .list import KnownArchives, list_archives, private_folder_if_there, settle
 from .writer import ArchiveSource, archive_transcript
 
@@ -41,22 +42,41 @@ def due_archives(
 ) -> Iterator[DueArchive]:
     """Yield the sessions whose last conversation has ended and is not archived.
 
-    Sessions come first that their mirror shows to be hidden, if their archive does not say so,
-    because writing it again hides it. All belong to a person or an agent. All that ended before
+    Sessions come first that a mirror shows to be hidden (see `_hidden_by_mirror`), because writing
+    their archives again hides these. All belong to a person or an agent. All that ended before
     `since` (seconds since 1970) count as archived. Sessions of an agent home or of a host's group
     are archived there instead. `known` has the run's archives. Raises DatabaseError, OSError."""
     since -= SLACK_SECONDS + location.settings.gap / 1000
     directory = location.home.conversations_dir
-    excluded = store.excluded_files() if os.path.isdir(directory) else set()
-    for state in store.file_states("").values() if excluded else ():
-        transcript = f"{state.root}/{state.file_path}"
-        hidden = hidden_by(transcript) if state.id in excluded else []
-        archive = known.find(directory, state.session_id) if hidden else None
-        if archive and archive[1].get("is_excluded") != hidden:
-            yield state.session_id, transcript
+    if os.path.isdir(directory):
+        yield from _hidden_by_mirror(store, directory, known)
     for session_id, transcript in _ended(store, round(since * 1000), archived_elsewhere(location)):
         if not _is_archived(known, directory, session_id, os.stat(transcript).st_mtime):
             yield session_id, transcript
+
+
+def _hidden_by_mirror(
+    store: SqliteStore, directory: str, known: KnownArchives
+) -> Iterator[DueArchive]:
+    """Yield the sessions with an archive in `directory` that their mirror shows to be hidden.
+
+    An archive that says so already is left out. Others follow that begin with a hidden one's
+    messages."""
+    excluded = store.excluded_files()
+    states = store.file_states("").values() if excluded else ()
+    due = {state.id: (state.session_id, f"{state.root}/{state.file_path}") for state in states}
+    hidden = {id: by for id in excluded & {*due} if (by := hidden_by(due[id][1]))}
+    for id, by in hidden.items():
+        archive = known.find(directory, due[id][0])
+        if archive and archive[1].get("is_excluded") != by:
+            yield due[id]
+    shared = common_items(store) if hidden else ()
+    for pair in {(item, of) for item, of in shared if not (item & NUMBERS or of & NUMBERS)}:
+        files = [id for id in (item >> ITEM_BITS for item in pair) if id in due]
+        folders = {os.path.dirname(due[id][1]) for id in files}
+        if len(files) == 2 and len(folders) == 1 and not hidden.keys().isdisjoint(files):
+            open_ones = [id for id in files if id not in hidden]
+            yield from [due[id] for id in open_ones if known.find(directory, due[id][0])]
 
 
 def archived_elsewhere(location: StoreLocation) -> Callable[[str], bool]:

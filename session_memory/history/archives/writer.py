@@ -60,7 +60,8 @@ class ArchiveSource:
 
     `group` is the agent's group, '' without groups. `name` is the session's name in an agent home,
     or ''. `title` is a person's title for the conversation, '' for the transcript's own. `kin` are
-    the ids and titles of sessions with the same beginning."""
+    the ids and titles of sessions with the same beginning. `kin_hidden_by` has the directories and
+    names by which a rule hides another session of these, if its mirror has them."""
 
     def __init__(
         self,
@@ -78,6 +79,7 @@ class ArchiveSource:
         self.title = title
         self.name = name
         self.kin: list[list[str]] = []
+        self.kin_hidden_by: list[list[str]] | bool = []
 
 
 class WrittenArchive:
@@ -124,6 +126,7 @@ class WrittenArchive:
         hidden = {
             "directories": self._other_directories(),
             "copied": source.kin + others[:MOST_KIN],
+            "is_excluded": source.kin_hidden_by,
         }
         return {
             "session": source.session_id,
@@ -358,6 +361,9 @@ class _Judged:
         self.has_rules = privacy.has_rules(described.start)
         self.gate = self._family.gate(path, described)
         source.kin = [self._named(path) for path in self._kin[:MOST_KIN]]
+        if self.has_rules:
+            hiding = [by for path in self._kin if (by := hidden_by(path))]
+            source.kin_hidden_by = hiding[0] if hiding else []
 
     def _named(self, path: str) -> list[str]:
         """Return the id and title of the session with this transcript.

@@ -149,8 +149,8 @@ class Gate:
         Then it is a copy or a fork. A mirror that a rule has emptied hides the session, too. Raises
         OSError."""
         has_rules = not isinstance(self._rules, Unruled)
-        if has_rules and not self.rule.ignore and hidden_by(path):
-            self.rule = stricter(self.rule, Rule(ignore=True))
+        if has_rules:
+            self.rule = _with_mirror(self.rule, path)
         if self._forgotten and self.until is None:
             with Opened(path) as descriptor:
                 first = first_entry(runtime, descriptor)
@@ -347,6 +347,7 @@ class Family:
         )
 
     def rule_of_path(self, path: str) -> Rule:
+        """Return the rule for the session of a transcript; a mirror shows if one has emptied it."""
         if path not in self._rule_by_path:
             described = self._described.get(path)
             try:
@@ -354,7 +355,8 @@ class Family:
             except (OSError, ValueError):
                 described = Described()
             names = (*self._names.get(path, ()), described.title, self._runtime.session_id_of(path))
-            self._rule_by_path[path] = self._rules.rule(described.start, *filter(None, names))
+            rule = self._rules.rule(described.start, *filter(None, names))
+            self._rule_by_path[path] = _with_mirror(rule, path)
         return self._rule_by_path[path]
 
     def rule_of_id(self, session_id: str) -> Rule:
@@ -379,6 +381,11 @@ class Family:
         Raises OSError."""
         with Opened(sibling) as descriptor:
             return holds_bytes(descriptor, mark, limit)
+
+
+def _with_mirror(rule: Rule, path: str) -> Rule:
+    """Return a session's rule, which is stricter if a rule has emptied its mirror at `path`."""
+    return stricter(rule, Rule(ignore=True)) if not rule.ignore and hidden_by(path) else rule
 
 
 def for_title(text: str) -> str:

@@ -180,3 +180,28 @@ def test_the_archive_of_a_hidden_session_that_its_program_deletes_is_private_unt
     user.run("archive", "--all")
     assert "three apples" in user.archived()
     assert "four pears" in user.archived()
+
+
+def test_the_archive_of_a_copied_session_is_private_while_a_rule_hides_the_original(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the original's mirror names the directory by which the rule hides it."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    user, database = Veteran(tmp_path), HermesDatabase(tmp_path / ".hermes")
+    then = time.time() - 3 * DAY
+    session = database.session("/srv/app", at=then, title="Counting apples")
+    database.exchange(session, "count the apples", "three apples", at=then)
+    coder = database.copy(tmp_path / ".hermes" / "profiles" / "coder")
+    coder.exchange(session, "paint the fence", "done", at=then)
+    assert user.upkeep() == 2
+    assert "three apples" in user.archived()
+    database.run("UPDATE sessions SET cwd = '/srv/other'")
+    user.config("projects: {/srv/other: {ignore: true}}\n")
+    assert user.upkeep() == 2
+    for _ in range(2):
+        assert user.archived() == ""
+        assert user.upkeep() == 0
+    user.config("")
+    user.run("archive", "--all")
+    assert "paint the fence" in user.archived()
+    assert "three apples" in user.archived()

@@ -335,3 +335,37 @@ def test_the_rows_that_two_databases_of_hermes_share_are_stored_once_and_all_oth
     for _ in range(2):
         assert [text for text in texts if text in found()] == ["move the apples"]
         coder.exchange(session, "paint the fence", "done")
+
+
+def test_a_session_that_a_rule_hides_in_one_of_two_databases_shows_its_own_messages_in_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    person, database = StoreUser(tmp_path), HermesDatabase(tmp_path / ".hermes")
+    session = database.session("/srv/app", title="Counting apples")
+    database.exchange(session, "count the apples", "three apples")
+    person.run("ingest")
+    coder = database.copy(tmp_path / ".hermes" / "profiles" / "coder")
+    coder.exchange(session, "paint the fence", "done")
+    person.run("archive", "--all")
+    database.run("UPDATE sessions SET cwd = '/srv/other'")
+    commands = (
+        ("search", "apples"),
+        ("search", "fence"),
+        ("sessions", "--all"),
+        ("sessions", "--conversations"),
+        ("read", f"{session}-coder", "--all"),
+        ("export", "--all"),
+        ("archive", "--all", "--dry-run"),
+        ("archive", "--all"),
+    )
+
+    def shown() -> str:
+        runs = [person.run(*words, CLAUDECODE="1") for words in commands]
+        return "".join([run.stdout + run.stderr for run in runs]).replace("*", "")
+
+    assert "three apples" in shown()
+    person.config("projects: {/srv/other: {ignore: true}}\n")
+    assert "fence" in shown()
+    assert "three apples" not in shown()
+    assert "Counting" not in shown()

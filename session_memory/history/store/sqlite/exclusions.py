@@ -43,12 +43,28 @@ _EXCLUDED = """
 _NAMING = f"SELECT id >> {ITEM_BITS}, session_id FROM memory_foreign_items"
 _SHARED = "SELECT original FROM memory_shared_items WHERE id BETWEEN ? AND ?"
 GIVEN_TITLE = 3  # the rank of a title that a person gave; other titles quote the session
+
+
+def _hidden_items(first: str, last: str, condition: str = "true") -> str:
+    """Return the query of the hidden items with ids between two expressions, and their originals.
+
+    An item that a file shares is hidden where it is stored. `condition` is about the rows of both
+    tables."""
+    return f"""
+        SELECT item, item AS original FROM memory_excluded_items
+        WHERE item BETWEEN {first} AND {last} AND {condition}
+        UNION SELECT s.id, s.original FROM memory_shared_items AS s WHERE s.id BETWEEN {first} AND {last} AND (
+            EXISTS (SELECT 1 FROM memory_excluded_items WHERE item = s.original AND {condition})
+            OR EXISTS (SELECT 1 FROM memory_excluded_files WHERE file_id = s.original >> {ITEM_BITS} AND {condition})
+        )
+    """
+
+
+_OF_CONVERSATION = _hidden_items("c.first_item", "c.last_item", "NOT is_told")
 # Conditions on `memory_conversations AS c` and `memory_file_states AS f`, if anything is excluded.
-LISTED = """
-    NOT EXISTS (SELECT 1 FROM memory_excluded_files WHERE file_id = f.id AND NOT is_told) AND (
-        SELECT count(DISTINCT item) FROM memory_excluded_items
-        WHERE item BETWEEN c.first_item AND c.last_item AND NOT is_told
-    ) <= c.last_item - c.first_item
+LISTED = f"""
+    NOT EXISTS (SELECT 1 FROM memory_excluded_files WHERE file_id = f.id AND NOT is_told)
+    AND (SELECT count(DISTINCT item) FROM ({_OF_CONVERSATION})) <= c.last_item - c.first_item
 """
 WHOLE = """
     NOT EXISTS (SELECT 1 FROM memory_excluded_files WHERE file_id = f.id) AND NOT EXISTS (
@@ -71,13 +87,16 @@ FILES_WITH_EXCLUDED = f"""
 """
 # The number of hidden messages of `memory_conversations AS c`. The records of one message share its
 # number.
-HIDDEN_MESSAGES = """(
+HIDDEN_MESSAGES = f"""(
     SELECT count(DISTINCT coalesce(nullif(coalesce(e.message, t.message), 0), -x.item))
-    FROM memory_excluded_items AS x
-    LEFT JOIN memory_transcript_entries AS e ON e.id = x.item
-    LEFT JOIN memory_tool_uses AS t ON t.id = x.item
-    WHERE x.item BETWEEN c.first_item AND c.last_item AND NOT x.is_told
+    FROM ({_OF_CONVERSATION}) AS x
+    LEFT JOIN memory_transcript_entries AS e ON e.id = x.original
+    LEFT JOIN memory_tool_uses AS t ON t.id = x.original
 )"""
+# Whether an item of `memory_file_states AS f` is hidden
+_HAS_HIDDEN = (
+    f"EXISTS ({_hidden_items(f'f.id << {ITEM_BITS}', f'f.id << {ITEM_BITS} | {NUMBERS}')})"
+)
 
 
 class VisibilityOverrides(NamedTuple):
@@ -230,8 +249,9 @@ def unless_private(expression: str, instead: str = "''") -> str:
 def title_shown() -> str:
     """Return the title of `memory_file_states AS f`.
 
-    If its text is private, only a title that a person gave is returned."""
-    return unless_private("f.title", f"iif(f.title_rank >= {GIVEN_TITLE}, f.title, '')")
+    If some of its text is private, only a title that a person gave is returned."""
+    given = f"iif(f.title_rank >= {GIVEN_TITLE}, f.title, '')"
+    return unless_private(f"iif({_HAS_HIDDEN}, {given}, f.title)", given)
 
 
 def _judge(
