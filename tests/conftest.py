@@ -14,7 +14,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -180,6 +180,27 @@ def home_of_the_tests() -> Iterator[None]:
     yield
     for name in os.listdir(HOME):
         shutil.rmtree(os.path.join(HOME, name), ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def local_time_stays() -> Iterator[None]:
+    """Fails a test that leaves this process in another time zone, in which later tests would run."""
+    before = time.tzname
+    yield
+    assert time.tzname == before, "use the fixture set_zone"
+
+
+@pytest.fixture
+def set_zone() -> Iterator[Callable[[str], None]]:
+    """Changes the time zone of this process until the end of the test."""
+    with pytest.MonkeyPatch.context() as patch:
+
+        def set_zone(name: str) -> None:
+            patch.setenv("TZ", name)
+            time.tzset()
+
+        yield set_zone
+    time.tzset()
 
 
 @pytest.fixture(autouse=True)

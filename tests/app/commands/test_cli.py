@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import time
 from argparse import ArgumentTypeError
 from shlex import quote
 
@@ -138,12 +137,8 @@ def test_a_search_loads_nothing_that_takes_longer_than_it(machine):
 
 class TestTimes:
     @pytest.fixture(autouse=True)
-    def in_utc(self, monkeypatch):
-        monkeypatch.setenv("TZ", "UTC")
-        time.tzset()
-        yield
-        monkeypatch.undo()
-        time.tzset()
+    def in_utc(self, set_zone):
+        set_zone("UTC")
 
     def test_a_point_in_time_is_what_people_mean(self):
         for text, expected in (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,11 @@ def day(text: str, clock: str) -> float:
 
 
 @pytest.fixture
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoreUser:
+def person(tmp_path: Path, set_zone: Callable[[str], None]) -> StoreUser:
     """A person who said something in the first and last second of days of 23, 24 and 25 hours.
 
     The neighbouring days have messages too."""
-    monkeypatch.setenv("TZ", "Europe/Berlin")
-    time.tzset()
+    set_zone("Europe/Berlin")
     person = StoreUser(tmp_path)
     for date in (
         "2026-03-28",

@@ -79,9 +79,8 @@ def conversation():
     ]
 
 
-def test_a_log_reads_as_its_snapshot_says(home, log, monkeypatch):
-    monkeypatch.setenv("TZ", "UTC")
-    __import__("time").tzset()
+def test_a_log_reads_as_its_snapshot_says(home, log, set_zone):
+    set_zone("UTC")
     path = home.session("discord", *conversation())
     assert read_session_log(jsonl_path=path, format="agent-sdk") + "\n" == log
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import unicodedata
 
 import pytest
@@ -251,9 +250,5 @@ def test_a_weekday_is_the_last_one_before_today(berlin):
 
 
 @pytest.fixture
-def berlin(monkeypatch):
-    monkeypatch.setenv("TZ", "Europe/Berlin")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
+def berlin(set_zone):
+    set_zone("Europe/Berlin")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from datetime import datetime
 
 import pytest
@@ -32,9 +31,8 @@ from session_memory.sessions.settings.compiled import Settings
 
 
 @pytest.fixture(autouse=True)
-def _in_utc(monkeypatch):
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
+def _in_utc(set_zone):
+    set_zone("UTC")
 
 
 @pytest.fixture
@@ -405,9 +403,8 @@ def test_a_reader_gets_back_the_messages_that_went_in(tmp_path, texts):
     assert (messages(path) if path else []) == went_in
 
 
-def test_each_message_has_its_time_and_gives_it_back(tmp_path, folder, monkeypatch):
-    monkeypatch.setenv("TZ", "Europe/Berlin")
-    time.tzset()
+def test_each_message_has_its_time_and_gives_it_back(tmp_path, folder, set_zone):
+    set_zone("Europe/Berlin")
     path = archive(write(tmp_path / "t.jsonl", *travel()), folder)
     assert "**User** (2026-09-21 16:13:00+02:00): I want" in path.read_text()
     assert [at - MONDAY for _, _, at in messages_in(path.read_text())] == [0, 5, 9]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import datetime
 from pathlib import Path
 
@@ -41,17 +40,12 @@ def test_each_hour_has_the_conversations_that_began_in_it_with_their_messages(sc
     assert work_hours(scene.store, EVERYTHING._replace(session="c")) == []
 
 
-def test_hours_are_those_of_the_local_clock(scene, monkeypatch):
+def test_hours_are_those_of_the_local_clock(scene, set_zone):
     put(scene, None, state("a"), *[said(str(hour), 70 * hour) for hour in range(48)])
-    try:
-        for zone in ("UTC", "Asia/Kathmandu", "America/New_York"):
-            monkeypatch.setenv("TZ", zone)
-            time.tzset()
-            found = [(one.day, one.hour) for one in work_hours(scene.store, EVERYTHING)]
-            assert found == sorted({at(70 * hour) for hour in range(48)}), zone
-    finally:
-        monkeypatch.undo()
-        time.tzset()
+    for zone in ("UTC", "Asia/Kathmandu", "America/New_York"):
+        set_zone(zone)
+        found = [(one.day, one.hour) for one in work_hours(scene.store, EVERYTHING)]
+        assert found == sorted({at(70 * hour) for hour in range(48)}), zone
 
 
 def test_each_directory_has_the_sessions_of_each_runtime_that_were_started_in_it(scene):
