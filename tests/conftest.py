@@ -101,8 +101,11 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     stop_syncing()
     os.environ.setdefault("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
-    os.environ["HOME"] = HOME
-    posix.environ[b"HOME"] = os.fsencode(HOME)
+    # the zone is that of `plain_environment`, whatever zone the machine is in
+    for name, value in (("HOME", HOME), ("TZ", "UTC")):
+        os.environ[name] = value
+        posix.environ[os.fsencode(name)] = os.fsencode(value)
+    time.tzset()
 
 
 def pytest_collection_finish() -> None:
@@ -187,7 +190,9 @@ def local_time_stays() -> Iterator[None]:
     """Fails a test that leaves this process in another time zone, in which later tests would run."""
     before = time.tzname
     yield
-    assert time.tzname == before, "use the fixture set_zone"
+    left = time.tzname
+    time.tzset()
+    assert left == before, "use the fixture set_zone"
 
 
 @pytest.fixture
