@@ -42,7 +42,7 @@ from .sources import SourceFile
 from .values import FileState, NewEntry, NewTool, ToolOutcome
 
 ARGUMENT_CHARACTERS = 4096
-MOST_FILES = 40  # of a patch whose failure comes in a later part of the transcript
+MOST_FILES = 40  # of a patch whose result comes in a later part of the transcript
 # Search this many more characters for secrets, to remove a secret completely if it begins before
 # the limit.
 SECRET_CHARACTERS = 512
@@ -103,8 +103,8 @@ class _Part:
 def _ids_before(result: CallResult) -> Iterator[str]:
     """Yield the ids under which the call of a result may have been stored before.
 
-    A failed call may be a patch of several files; a file without a result counts as edited."""
-    return islice(result.part_ids(), MOST_FILES if result.has_failed else 1)
+    The call may be a patch of several files."""
+    return islice(result.part_ids(), MOST_FILES)
 
 
 class Extractor:
@@ -181,7 +181,8 @@ class Extractor:
                 part.entries.append(event)
             elif isinstance(event, CallResult):
                 output = result_text(event.content)
-                result, made = _outcome(event.has_failed, output), self._commits_in(output)
+                result = _outcome(event.has_failed, output)
+                made = [] if event.has_failed else self._commits_in(output)
                 if event.call_id in called:
                     call = called.pop(event.call_id), event.call_id
                     part.ended[call] = result

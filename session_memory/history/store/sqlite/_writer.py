@@ -32,6 +32,15 @@ _UPDATE_STATE = (
     "WHERE id = ?"
 )
 _OPEN = "SELECT max(id) FROM memory_tool_uses WHERE call = ? AND outcome IS NULL AND id >> ? = ?"
+_END = "UPDATE memory_tool_uses SET call = 0, outcome = ?, error = ?, result_size = ?, result_lines = ? WHERE id = ?"
+_LAST_MESSAGE = (
+    "SELECT last_message, last_item FROM memory_conversations WHERE file_id = ? "
+    "ORDER BY first_item DESC LIMIT 1"
+)
+_NUMBER = (
+    "SELECT message FROM memory_transcript_entries WHERE id = ?1 "
+    "UNION ALL SELECT message FROM memory_tool_uses WHERE id = ?1"
+)
 _UNKNOWN = (None, None, None, None)  # how a tool use ended whose result has not come
 
 
@@ -61,6 +70,9 @@ def write(
     first = file_id << ITEM_BITS | (before.next_ordinal if before else 0)
     rows = _Rows(connection, batch, file_id, first)
     lines += rows.insert(connection)
+    if rows.failed:
+        lines[:] = [line for line in lines if line[1] not in rows.failed]
+        _remove_failed(connection, rows.failed)
     ordinal = (first & NUMBERS) + len(rows.items)
     state = after._replace(id=file_id, next_ordinal=ordinal)
     add_items(connection, state, rows.items, gap, is_new=not before)
@@ -201,13 +213,16 @@ class _Rows:
         # items that were excluded: their earlier and present texts, and the outcome
         self.told: dict[int, tuple[Any, ...]] = {}
         self._outcomes, self._commits = batch.outcomes, batch.commits
+        self.failed: set[int] = set()  # items of earlier parts
         self._is_shared: set[int] = set()
         self._own_keys: dict[int, int] = {}  # of items whose key another file has for another text
         self._file_id = file_id
         self._is_known = batch.before is not None
         self._next = first
-        self._message = 0  # the last item's message, and the ordinal of that message's first item
-        self._number = 0
+        # the last item's message, and the ordinal of that message's first item
+        self._message, self._number = (
+            _last_message(connection, file_id) if self._is_known else (0, 0)
+        )
         known = self._recognise(connection, batch)
         for entry in batch.entries:
             self._take(entry, batch.after, known)
@@ -243,6 +258,7 @@ class _Rows:
     def _take(self, entry: NewEntry, state: FileState, known: dict[int, int]) -> None:
         key, message, offset, role, text, when, cwd, tools, origin = entry
         first = len(self.keys)
+        cwd = cwd or state.cwd  # unknown: a later part may know it
         if text and (item := self._new_id(key, known, message, when, text)):
             elsewhere = None if cwd == state.cwd else cwd
             self.entries.append(
@@ -325,14 +341,42 @@ class _Rows:
         waits = bool(self.lines) and self._is_known and is_without_lines(connection, self._file_id)
         lines = [] if waits else self.lines
         for call, line in self._commits:
-            of_call = fetch(connection, f"SELECT ({_OPEN})", (call, ITEM_BITS, self._file_id))
-            lines += [(line, item) for (item,) in of_call if item]
-        connection.executemany(
-            "UPDATE memory_tool_uses SET outcome = ?, error = ?, result_size = ?, result_lines = ? "
-            f"WHERE id = ({_OPEN})",
-            [(*ended, call, ITEM_BITS, self._file_id) for call, ended in self._outcomes],
-        )
+            lines += [(line, item) for item in self._open_calls(connection, call)]
+        for call, ended in self._outcomes:
+            for item in self._open_calls(connection, call):
+                connection.execute(_END, (*ended, item))
+                if ended.outcome == "error":
+                    self.failed.add(item)
         return lines
+
+    def _open_calls(self, connection: Connection, call: int) -> list[int]:
+        """Return the last item whose call with this hash of an id has no result yet, if any."""
+        rows = fetch(connection, _OPEN, (call, ITEM_BITS, self._file_id))
+        return [item for (item,) in rows if item]
+
+
+def _remove_failed(connection: Connection, items: Iterable[int]) -> None:
+    """Remove the lines of calls that proved to have failed after they were stored.
+
+    The table is only scanned if one of the calls may have written lines."""
+    sql = (
+        "SELECT id FROM memory_tool_uses WHERE id IN carray(?) AND (kind = 'edit' "
+        "OR kind = 'command' AND argument LIKE '%<<%')"
+    )
+    writing = [item for (item,) in fetch(connection, sql, (ids_of(items),))]
+    if writing:
+        sql = "DELETE FROM memory_written_lines WHERE item IN carray(?)"
+        connection.execute(sql, (ids_of(writing),))
+
+
+def _last_message(connection: Connection, file_id: int) -> tuple[int, int]:
+    """Return the message of a file's last item, and its number; zeros without an item."""
+    for message, last in fetch(connection, _LAST_MESSAGE, (file_id,)):
+        shared = fetch(connection, "SELECT original FROM memory_shared_items WHERE id = ?", (last,))
+        stored = shared[0][0] if shared else last
+        for (number,) in fetch(connection, _NUMBER, (stored,)):
+            return message, number + last - stored & NUMBERS
+    return 0, 0
 
 
 def _known(connection: Connection, keys: list[int]) -> dict[int, int]:
