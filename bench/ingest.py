@@ -31,7 +31,7 @@ from .corpus import FORMATS, MEGABYTE, Author, Texts, write_session
 from .report import Row, as_table
 from .scratch import scratch_directory
 from .sources import copied, decode, generated
-from .stopwatch import seconds
+from .stopwatch import compile_package, seconds
 
 OWN = "agent-sdk"
 DEEPEST = (
@@ -69,6 +69,7 @@ def main(
     transcripts: Path | None = None,
     peers: bool = False,
 ) -> int:
+    compile_package()
     with scratch_directory() as root:
         make = copied(transcripts) if transcripts else generated(seed=7)
         projects = root / ".claude" / "projects"

@@ -6,7 +6,6 @@ the same files. It is started like the installed command, with `-I` and an empty
 
 from __future__ import annotations
 
-import compileall
 import os
 import sys
 import time
@@ -14,10 +13,9 @@ from pathlib import Path
 
 from .command import run
 from .report import Row, as_table
-from .scenes import REPOSITORY
 from .scratch import scratch_directory
 from .sources import generated
-from .stopwatch import Stopwatch, installed
+from .stopwatch import Stopwatch, compile_package, installed
 
 PROJECTS = 20
 FILE_BYTES = 4096
@@ -26,7 +24,7 @@ LIMIT = 8.0  # of a command in a fresh process, written as ordinary Python
 
 def main(files: int = 1000, runs: int = 40, check: bool = False) -> int:
     """Return the exit code: 1 if `check` and a limit is exceeded."""
-    compileall.compile_dir(REPOSITORY / "session_memory", quiet=1)
+    compile_package()
     with scratch_directory() as home:
         _write_transcripts(home, files)
         rows = _measure(home, files, runs)

@@ -7,7 +7,6 @@ need.
 
 from __future__ import annotations
 
-import compileall
 import json
 import os
 import sys
@@ -25,7 +24,7 @@ from .corpus import Author, Texts, write_session
 from .report import Row, as_table
 from .scenes import AGE_SECONDS, REPOSITORY
 from .scratch import scratch_directory
-from .stopwatch import WARM_UP_RUNS, Command, CommandError, Stopwatch
+from .stopwatch import WARM_UP_RUNS, Command, CommandError, Stopwatch, compile_package
 
 sys.path.insert(0, str(REPOSITORY / "tests"))
 harness: Any = import_module("clients.pi")
@@ -45,7 +44,7 @@ AFTER = (
 
 
 def main(runs: int = 40) -> None:
-    compileall.compile_dir(REPOSITORY / "session_memory", quiet=1)
+    compile_package()
     with scratch_directory() as root, Stopwatch() as stopwatch:
         print(as_table([measure(root, stopwatch, runs)], runs))
 
