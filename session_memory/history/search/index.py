@@ -156,6 +156,7 @@ _UNSPACED = (
 TERMS_VERSION = 3
 _SPACED: set[str] = set()  # characters that were met, of other scripts
 _UNCHANGED: set[str] = set()  # characters of texts that were the same in the form of the index
+_ONLY_SPACED: set[str] = set()  # characters of texts that only got spaces
 # beyond ASCII, or on a letter, of a folded text
 _LETTER = re.compile(r"[^\W\x00-\x7f]|[\ue000-\uf8ff]|(?<=\w)\u0301")
 
@@ -185,16 +186,23 @@ def indexable(text: str) -> str:
     others = beyond_ascii(text).difference(_UNCHANGED)
     if not others:
         return text
+    if others.issubset(_ONLY_SPACED):
+        return _in_pairs(text)
     form = folded(spaced(compatible(text)))
-    if form == text and not may_compose(others):  # then each of them stays as it is
-        _UNCHANGED.update(others)
+    if not may_compose(others):  # then each of them stays as it is
+        if form == text:
+            _UNCHANGED.update(others)
+        elif form == spaced(text):
+            _ONLY_SPACED.update(others)
     return form
 
 
 def spaced(text: str) -> str:
     """Return `text` with spaces between words; scripts without spaces are split into pairs."""
-    if not _has_unspaced(text):
-        return text
+    return _in_pairs(text) if _has_unspaced(text) else text
+
+
+def _in_pairs(text: str) -> str:
     return _runs().sub(lambda run: f" {' '.join(_pairs(run[0]))} ", text)
 
 

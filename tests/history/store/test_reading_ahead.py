@@ -45,6 +45,7 @@ if __name__ == "__main__":
     if sys.argv[2] == "spawn":
         threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
     held = read_ahead.ReadAhead(SourceDirectory(sys.argv[1]).files(), "", 2000, 2)
+    assert sys.modules["session_memory.sessions.runtimes.hermes.records"]  # loaded for both
     held._futures[0].result()
     print(held._pool._mp_context.get_start_method(), *held._pool._processes, flush=True)
     time.sleep(60)

@@ -15,6 +15,7 @@ from ....common.system.files import Opened
 from ....common.text.secrets import scan  # noqa: F401 - loaded once, not by each fork for itself
 from ....sessions.runtimes.detection import runtime_of
 from ....sessions.runtimes.outside import OutsideAnswers
+from ....sessions.runtimes.table import built_in_runtimes
 from .extract import Extract, Extractor
 from .sources import SourceFile
 from .values import NewEntry, NewTool, ToolOutcome
@@ -79,6 +80,8 @@ class ReadAhead:
         self._share_out(unread, min(limit, SPAN_BYTES))
         number = min(workers, MOST_PROCESSES, len(self._tasks))
         self._window = WAITING_TASKS * number
+        for known in built_in_runtimes():
+            _ = known.records  # loaded once, not by each fork for itself
         # Locks that other threads hold would stay locked in a fork, and outside Linux, system
         # libraries may not survive a fork. A fork starts in a tenth of the time.
         may_fork = os.path.isdir(_THREADS) and len(os.listdir(_THREADS)) == 1

@@ -188,7 +188,7 @@ class Extractor:
                     part.ended[call] = result
                     part.written[call] = (*part.written.get(call, ()), *made)
                     # unless the other files of a patch get results of their own
-                    for other in islice(event.part_ids(), 1, None):
+                    for other in islice(event.part_ids(), 1, None) if called else ():
                         if called.get(other) != call[0]:
                             break
                         part.ended[call[0], other] = result

@@ -70,20 +70,6 @@ class ConversationSpan(NamedTuple):
     last_message: int = 0
     text_bytes: int = 0
 
-    def with_next(self, item: TimedItem) -> ConversationSpan:
-        """Return the span with the next item. The records of one API message count once."""
-        first_at, last_at, at = self.first_at, self.last_at, item.timestamp
-        if at is not None:
-            first_at, last_at = (
-                at if first_at is None else first_at,
-                at if last_at is None else max(last_at, at),
-            )
-        messages = self.messages + (not item.message or item.message != self.last_message)
-        size = self.text_bytes + item.text_bytes
-        return ConversationSpan(
-            self.id, self.first_item, item.id, first_at, last_at, messages, item.message, size
-        )
-
 
 def fold(
     last: ConversationSpan | None, items: Iterable[TimedItem], gap: int
@@ -92,13 +78,29 @@ def fold(
 
     `gap` is in milliseconds. Only a step forward in time cuts, because clocks go back, and a
     missing time is not a silence."""
-    touched = [last] if last else []
-    for item in items:
-        at, ended = item.timestamp, touched[-1].last_at if touched else None
-        if not touched or (at is not None and ended is not None and at - ended > gap):
-            touched.append(ConversationSpan(None, item.id, item.id, at, at))
-        touched[-1] = touched[-1].with_next(item)
-    return touched[1:] if touched and touched[0] is last else touched
+    touched = []
+    is_open, is_joined = last is not None, False
+    span = last or ConversationSpan(None, 0, 0, None, None)
+    # plain values: a span for each item would take most of the time
+    id, first, end, first_at, last_at, messages, last_message, size = span
+    for item, message, at, text_bytes in items:
+        if not is_open or (at is not None and last_at is not None and at - last_at > gap):
+            if is_joined:
+                counts = messages, last_message, size
+                touched.append(ConversationSpan(id, first, end, first_at, last_at, *counts))
+            id, first, first_at, last_at, is_open = None, item, at, at, True
+            messages = last_message = size = 0
+        if at is not None:
+            first_at = at if first_at is None else first_at
+            last_at = at if last_at is None else max(last_at, at)
+        # the records of one API message count once
+        messages += not message or message != last_message
+        end, last_message, is_joined = item, message, True
+        size += text_bytes
+    if is_joined:
+        counts = messages, last_message, size
+        touched.append(ConversationSpan(id, first, end, first_at, last_at, *counts))
+    return touched
 
 
 def add_items(

@@ -163,7 +163,8 @@ class ClaudeCodeRecords(records.Records):
             return None
         decoded, _ = decode(line[at + _RESULTS_AT : end + 1])
         blocks = decoded[0] if len(decoded) == 1 else []
-        results = _results_of(blocks, is_denied=line.find(_DENIED, end) > 0)
+        is_denied = _has_error(blocks) and line.find(_DENIED, end) > 0
+        results = _results_of(blocks, is_denied=is_denied)
         return results if results and len(results) == len(blocks) else None
 
     def counts(self, record: Record, *, of_sub_agents: bool) -> bool:
@@ -460,6 +461,10 @@ def _results_of(content: object, *, is_denied: bool) -> list[records.CallResult]
         for block in as_list(content)
         if isinstance(block, dict) and block.get("type") == "tool_result" and "tool_use_id" in block
     ]
+
+
+def _has_error(blocks: object) -> bool:
+    return any([block.get("is_error") is True for block in objects_of(blocks)])
 
 
 def _says_not_run(content: object) -> bool:
