@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from bench.clones import Actor, Clone
 
 
@@ -14,6 +16,11 @@ class Pair:
         self.discord = clone.session("discord")
         self.main.prompt()
         self.later(1)
+
+    @cached_property
+    def telegram(self) -> Actor:
+        """A third session, which begins when a scene first names it."""
+        return self.clone.session("telegram")
 
     def later(self, minutes: float = 5) -> None:
         self.clone.now += minutes * 60

@@ -269,7 +269,7 @@ class CallSearch:
 
         A sub-agent has actions and facts of its own."""
         from ._new_entries import read_own
-        from .actions import actions_of, is_of_agent, sub_agent_actions
+        from .actions import GIT, actions_of, is_of_agent, sub_agent_actions
         from .collisions._evidence import Evidence
         from .collisions._working_set import CollisionState, WorkingSet, resolve_symlinks
 
@@ -290,7 +290,7 @@ class CallSearch:
         actions = [
             action
             for action in actions
-            if action.path in paths and action.call_id not in self._call_ids
+            if (action.path in paths or action.kind == GIT) and action.call_id not in self._call_ids
         ]
         # Copilot CLI has no call ids, so any call without a result is this call or waits like it
         if not self._call_ids:

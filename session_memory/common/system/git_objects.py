@@ -151,6 +151,13 @@ class GitIndex:
         """Return the name of the object at an absolute path, whatever is on the disk, or ''."""
         return self._entry(path)[_STATUS_BYTES : _STATUS_BYTES + self._id_bytes].hex()
 
+    def written(self, path: str) -> float:
+        """Return the time of a file when git last found it as in the index; 0 if unknown.
+
+        If git wrote the file, it is the time of that, whatever has been written since."""
+        entry = self._entry(path)
+        return int.from_bytes(entry[8:12], "big") + int.from_bytes(entry[12:16], "big") / 1e9
+
     def _entry(self, path: str) -> bytes:
         """Return the entry of a file; b'' for none."""
         if not self._id_bytes:

@@ -189,6 +189,95 @@ def test_a_stash_that_left_the_file_is_not_told_after_an_edit_of_a_third_session
     assert not [line for line in collisions(pair.main.prompt()) if "git stash" in line]
 
 
+# What happens after an edit by main, and the command of discord that it is told to have lost it to.
+DISCARDED = {
+    "git reset -q --hard": ["telegram edit"],
+    "git checkout -q -- .": ["telegram edit", "later 1", "main read"],
+    "git restore src": ["telegram edit"],
+    "git restore -s HEAD -S -W .": ["telegram edit", "later 1", "telegram edit"],
+    "git checkout -q -f": ["telegram edit", "later 1", "telegram $ git commit -qam all"],
+    "git checkout -q src/app.py": ["telegram edit", "later 1", "telegram $ git restore ."],
+    "git stash -q": ["discord edit", "later 1", "discord $ git reset -q --hard"],
+    "git read-tree -u --reset HEAD": ["telegram edit", "later 1", "telegram $ git stash"],
+}
+
+
+@pytest.mark.parametrize("command", DISCARDED)
+def test_an_edit_was_lost_to_the_first_command_that_discarded_it_whatever_was_done_since(
+    pair: Pair, command: str
+) -> None:
+    steps = ["main edit", "later 1", f"discord $ {command}", "later 1"]
+    play(pair, [*steps, *DISCARDED[command]])
+    pair.later(1)
+    lines = [line for line in collisions(pair.main.prompt()) if "not committed" in line]
+    assert [line.partition(" run ")[0] for line in lines] == [f"! src/app.py: `{command}`"]
+    play(pair, ["telegram edit", "later 1", "telegram $ git reset -q --hard"])
+    assert not [line for line in collisions(pair.main.prompt()) if "not committed" in line]
+
+
+# What happens after an edit by main that is not lost, or that main has taken back or stashed itself.
+NOT_TAKEN = {
+    "given_back": ["discord $ git stash -q", "later 1", "discord $ git stash pop -q"],
+    "given_back_by_a_third": ["discord $ git stash -q", "later 1", "telegram $ git stash apply -q"],
+    "given_back_by_itself": ["discord $ git stash -q", "later 1", "main $ git stash apply -q"],
+    "given_back_to_others_edits": [
+        "discord $ git stash -q",
+        "later 1",
+        "shell git stash apply -q",
+        "telegram edit",
+    ],
+    "given_back_by_the_command": ["discord $ git rebase -q --autostash HEAD"],
+    "kept_in_the_index": ["main $ git add src/app.py", "discord edit", "discord $ git restore ."],
+    "kept_by_keep_index": [
+        "main $ git add src/app.py",
+        "discord edit src/db.py",
+        "discord $ git stash -qk",
+    ],
+    "stashed_by_itself": ["main $ git stash -q", "discord edit", "discord $ git stash -q"],
+    "stashed_before_the_last_prompt": [
+        "main $ git stash -q",
+        "main prompt",
+        "later 1",
+        "discord edit",
+        "discord $ git reset -q --hard",
+    ],
+    "undone_before_the_last_prompt": [
+        "main $ git restore src/app.py",
+        "main prompt",
+        "later 1",
+        "discord edit",
+        "discord $ git checkout -q -- .",
+        "telegram edit",
+    ],
+    "left_by_a_command_for_other_files": ["discord $ git restore src/db.py", "telegram edit"],
+    "left_by_a_command_for_the_index": ["discord $ git restore --staged .", "telegram edit"],
+    "left_by_a_command_that_did_not_run": [
+        "discord $ false && git reset -q --hard",
+        "telegram edit",
+    ],
+}
+
+
+@pytest.mark.parametrize("happens", NOT_TAKEN)
+def test_an_edit_that_no_other_session_has_taken_is_not_told_as_taken(pair, happens):
+    play(pair, ["main edit", "later 1", *NOT_TAKEN[happens]])
+    pair.later(1)
+    assert not [line for line in collisions(pair.main.prompt()) if "not committed" in line]
+
+
+def test_an_edit_that_this_session_stashed_and_took_back_can_be_taken_again(pair: Pair) -> None:
+    play(pair, ["main edit", "main $ git stash -q", "main prompt", "main $ git stash pop -q"])
+    play(pair, ["main prompt", "later 1", "discord $ git reset -q --hard"])
+    assert [line for line in collisions(pair.main.prompt()) if "not committed" in line]
+
+
+def test_before_a_call_an_edit_that_this_session_stashed_is_not_told_as_taken(pair: Pair) -> None:
+    play(pair, ["main edit", "main $ git stash -q", "later 1", "discord edit"])
+    pair.discord.bash("git reset -q --hard")
+    pair.main.edit("src/db.py", "1\n")
+    assert "not committed" not in pair.main.before_edit("src/app.py")
+
+
 def test_an_edit_of_another_worktree_is_taken_by_no_command_in_this_one(
     pair: Pair, tmp_path: Path
 ) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ....common.system.git_objects import GitIndex, GitObjects
     from ....sessions.runtimes.base import Runtime
     from ....sessions.runtimes.records import Records
+    from ....sessions.transcripts.edits import Edit
     from ..actions import FileAction
 
 RESULT_BYTES = 64 * 1024 * 1024  # searched after a call for its result
@@ -152,11 +153,24 @@ class Evidence:
             return None
         if not is_regular(status) and not (is_moved and is_symlink(status)):
             return 0.0, 0.0
-        time = max(status.st_mtime, status.st_ctime) if is_moved else status.st_mtime
+        return self._bounds(max(status.st_mtime, status.st_ctime) if is_moved else status.st_mtime)
+
+    def _bounds(self, time: float) -> tuple[float, float]:
+        """Return the earliest and latest moment at which a file can have got a time."""
         behind = self._seconds_behind()
         if behind:
             return time + behind - LOG_SECONDS, time + behind + LOG_SECONDS + grain_of(time)
         return time, time + grain_of(time)
+
+    def is_checked_out(self, path: str, since: float, until: float) -> bool:
+        """Check if a file was written between two times, and was then as in the index.
+
+        Its index entry shows that even if the file has been edited since."""
+        if self._worktree is None or not path.startswith(self._worktree.root + "/"):
+            return False
+        time = self._read_index().written(path)
+        earliest, latest = self._bounds(time)
+        return bool(time) and since <= latest and earliest <= until
 
     def is_older(self, path: str, since: float) -> bool:
         """Check if a file has not changed since a time, by the file system's clock."""
@@ -200,18 +214,36 @@ class Evidence:
         """Check if a file still has the content that this session's call wrote.
 
         Only a call that wrote all of the file can tell."""
-        written_in = action.transcript or self._paths[""]
         try:
-            start, window = self._windows.get(written_in, (0, b""))
-            end = window.find(b"\n", action.offset - start) if start <= action.offset else -1
-            near = window[action.offset - start : end] if end >= 0 else b""
-            line = near or next(_lines_from(written_in, action.offset), b"")
-            records = objects_in(line)
-            edits = self._runtimes[""].records.edits(records[0], action.call_id) if records else []
+            edits = self._edits_by(action)
             is_whole = len(edits) == 1 and not edits[0][0]
             return is_whole and read_whole(path, LARGEST_FILE) == edits[0][1].encode()
         except (OSError, UnicodeError):
             return False
+
+    def has_edit(self, path: str, action: FileAction) -> bool:
+        """Check if a file still has an edit of this session, perhaps among later ones.
+
+        Only the text in the transcript can tell, so the edit of a command is never found."""
+        try:
+            edits = self._edits_by(action)
+            content = read_whole(path, LARGEST_FILE).decode() if edits else ""
+        except (OSError, UnicodeError):
+            return False
+        if not all([_is_applied(edit, content) for edit in edits]):
+            return False
+        # a file may be written anew with a part of its text
+        is_part = any([not removed and added != content for removed, added in edits])
+        return bool(edits) and not (is_part and self.is_as_committed(path) is not False)
+
+    def _edits_by(self, action: FileAction) -> list[Edit]:
+        """Return what a call of this session replaced in a file. Raises OSError."""
+        written_in = action.transcript or self._paths[""]
+        start, window = self._windows.get(written_in, (0, b""))
+        end = window.find(b"\n", action.offset - start) if start <= action.offset else -1
+        near = window[action.offset - start : end] if end >= 0 else b""
+        records = objects_in(near or next(_lines_from(written_in, action.offset), b""))
+        return self._runtimes[""].records.edits(records[0], action.call_id) if records else []
 
     def is_in_worktree(self, directory: str) -> bool:
         """Check if a directory is in this session's worktree; False without a worktree."""
@@ -224,18 +256,22 @@ class Evidence:
 
     def staged(self, paths: list[str]) -> dict[str, str]:
         """Return the files whose index entries match the disk, with the names of their objects."""
-        if self._index is None and self._worktree:
-            from ....common.system.git_objects import GitIndex
-
-            self._index = GitIndex(self._worktree)
-        return self._index.as_they_are(paths) if self._index else {}
+        return self._read_index().as_they_are(paths) if self._worktree else {}
 
     def in_index(self, path: str) -> str | None:
         """Return the index's object name at an absolute path: '' if none, None if unknown."""
         if self._worktree is None or not path.startswith(self._worktree.root + "/"):
             return None
-        self.staged([])
-        return self._index.at(path) if self._index else None
+        return self._read_index().at(path)
+
+    def _read_index(self) -> GitIndex:
+        """Return the index of the worktree, which must be known."""
+        if self._index is None:
+            from ....common.system.git_objects import GitIndex
+
+            assert self._worktree is not None
+            self._index = GitIndex(self._worktree)
+        return self._index
 
     def is_tracked(self, path: str) -> bool:
         """Check if git may track a file, or one below a directory, in the index or HEAD."""
@@ -459,6 +495,12 @@ class _End:
             times = [self._records.time(record) for record in objects_in(self._line)]
             self._time, self._line = times[0] if times else None, b""
         return self._time
+
+
+def _is_applied(edit: Edit, content: str) -> bool:
+    """Check if a text has what an edit added, and not what it removed."""
+    removed, added = edit
+    return added in content and (removed in added or removed not in content)
 
 
 def _lines_from(path: str, offset: int, wanted: bytes = b"") -> Iterator[bytes]:

@@ -8,7 +8,15 @@ from __future__ import annotations
 from ....common.system.git import USUAL_BRANCHES, HeadMove, Worktree, head_of, is_commit
 from ....common.text.paths import resolved
 from ..actions import COMMAND, EDIT, GIT, FileAction
-from .facts import BRANCH, HEAD, MOVED, SHORT_COMMIT, SLACK_SECONDS, TAKEN, Fact
+from .facts import (
+    BRANCH,
+    HEAD,
+    MOVED,
+    SHORT_COMMIT,
+    SLACK_SECONDS,
+    TAKEN,
+    Fact,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,19 +94,28 @@ def taken_facts(
         ).items():
             edit = working_set.last(path, evidence, (EDIT,))
             own_time = edit.time if edit else 0.0
-            fact = Fact(
-                TAKEN,
-                session,
-                action.time,
-                path=path,
-                own_kind=EDIT,
-                own_time=own_time,
-                words=action.words,
-                heads=("", commit),
-            )
+            is_over = path in facts and facts[path].is_overwritten
+            if is_over or reported.get(f"{TAKEN} {path}", -1.0) >= own_time:
+                continue
+            fact = _taken_fact(session, action, path, own_time)
+            fact.now = commit
             if reported.get(fact.key, -1.0) < own_time:
                 facts[path] = fact
     return list(facts.values())
+
+
+def _taken_fact(session: str, action: FileAction, path: str, own_time: float) -> Fact:
+    fact = Fact(
+        TAKEN,
+        session,
+        action.time,
+        path=path,
+        own_kind=EDIT,
+        own_time=own_time,
+        words=action.words,
+    )
+    fact.is_overwritten = not commits_or_stages(action.words)
+    return fact
 
 
 def _taken_by(run: _Run, working_set: WorkingSet, evidence: Evidence) -> dict[str, str]:
@@ -109,20 +126,30 @@ def _taken_by(run: _Run, working_set: WorkingSet, evidence: Evidence) -> dict[st
     return {
         path: ""
         for path, since in candidates
-        if _names(run.action, path) and run.has_overwritten(path, since, evidence)
+        if _names(run.action, path)
+        and run.has_overwritten(path, since, evidence)
+        and not _is_kept(working_set, path, evidence)
     }
 
 
-class _Run:
-    """Run of a git `action` of another session, up to its `end`."""
+def _is_kept(working_set: WorkingSet, path: str, evidence: Evidence) -> bool:
+    """Check if a file still has this session's last edit, for example from a stash."""
+    edit = working_set.last(path, evidence, (EDIT,))
+    return edit is not None and evidence.has_edit(path, edit)
 
-    __slots__ = ("action", "began", "end", "has_failed")
+
+class _Run:
+    """Run of a git `action` of another session, up to its `end`.
+
+    It `ended` then, unless that is None."""
+
+    __slots__ = ("action", "began", "end", "ended", "has_failed")
 
     def __init__(self, session: str, action: FileAction, evidence: Evidence) -> None:
-        end, self.has_failed = evidence.end(session, action)
+        self.ended, self.has_failed = evidence.end(session, action)
         self.action = action
         self.began = evidence.began(session, action)
-        self.end = action.time + UNENDED_SECONDS if end is None else end
+        self.end = action.time + UNENDED_SECONDS if self.ended is None else self.ended
 
     def has_overwritten(self, path: str, since: float, evidence: Evidence) -> bool:
         """Check if the command overwrote or removed a file last edited at `since`."""
@@ -135,7 +162,16 @@ class _Run:
             return False
         is_later = evidence.modified_until(path) > max(since + SLACK_SECONDS, began)
         is_last = modified <= self.end + SLACK_SECONDS
-        return is_later and (is_last or self._has_stashed(path, evidence))
+        if not is_later or is_last:
+            return is_later
+        return self._has_checked_out(path, since, evidence) or self._has_stashed(path, evidence)
+
+    def _has_checked_out(self, path: str, since: float, evidence: Evidence) -> bool:
+        """Check if the index shows that the command discarded the changes of a file."""
+        if self.ended is None or not _discards(self.action, path):
+            return False
+        since = max(since, self.began) + SLACK_SECONDS
+        return evidence.is_checked_out(path, since, self.ended + SLACK_SECONDS)
 
     def _has_stashed(self, path: str, evidence: Evidence) -> bool:
         """Check if a stash that the command made has this session's edit of a file.
@@ -173,19 +209,56 @@ def branch_facts(
     return facts
 
 
-def first_to_remove(facts: list[Fact], evidence: Evidence) -> list[Fact]:
-    """Return the facts, without removals of files that an earlier command had already removed."""
-    first: dict[str, float] = {}
+def first_to_take(
+    facts: list[Fact],
+    others: Mapping[str, list[FileAction]],
+    working_set: WorkingSet,
+    evidence: Evidence,
+) -> list[Fact]:
+    """Return the facts, without those about edits that an earlier command had already taken away.
+
+    A fact about an edit names the first command that discarded it, even if later work on the file
+    has hidden the proof of that."""
+    first: dict[str, Fact] = {}
     for fact in facts:
         if fact.kind == TAKEN:
-            first[fact.path] = min(fact.time, first.get(fact.path, fact.time))
+            first[fact.path] = min(fact, first.get(fact.path, fact), key=lambda each: each.time)
+    earlier = _certain_commands(others, evidence) if first else []
+    for path, fact in first.items():
+        if not _is_kept(working_set, path, evidence):
+            first[path] = _discarded_before(fact, earlier, evidence) or fact
     return [
         fact
         for fact in facts
         if fact.kind != TAKEN
-        or fact.time == first[fact.path]
-        or evidence.modified(fact.path) is not None
+        or fact is first[fact.path]
+        or not (first[fact.path].is_overwritten or evidence.modified(fact.path) is None)
+    ] + [fact for fact in first.values() if not any([fact is known for known in facts])]
+
+
+def _certain_commands(
+    others: Mapping[str, list[FileAction]], evidence: Evidence
+) -> list[tuple[str, FileAction]]:
+    """Return the git commands of other sessions that surely ran, in order, with their sessions."""
+    commands = [
+        (session, action)
+        for session, actions in others.items()
+        for action in actions
+        if action.kind == GIT and action.words and not action.is_doubtful
+        if evidence.is_done(session, action) and not evidence.end(session, action)[1]
     ]
+    return sorted(commands, key=lambda command: command[1].time)
+
+
+def _discarded_before(
+    fact: Fact, earlier: list[tuple[str, FileAction]], evidence: Evidence
+) -> Fact | None:
+    """Return the fact that an earlier command had discarded the edit; None if there is none."""
+    for session, action in earlier:
+        is_between = fact.own_time < action.time < fact.time
+        if is_between and _discards(action, fact.path) and evidence.is_in_worktree(action.path):
+            return _taken_fact(session, action, fact.path, fact.own_time)
+    return None
 
 
 def head_fact(
@@ -307,6 +380,8 @@ def _uncommitted(
         )
         if modified == 0 or (modified is None and edit.is_command and evidence.end("", edit)[1]):
             continue  # no file, one that never existed, or one of another worktree
+        if _has_discarded(working_set, edit, action.time, evidence):
+            continue
         since = evidence.ended("", edit)
         between = [
             move
@@ -316,6 +391,34 @@ def _uncommitted(
         if all([evidence.has_changed(move, path) is False for move in between]):
             files.append((path, since))
     return files
+
+
+def _has_discarded(
+    working_set: WorkingSet, edit: FileAction, until: float, evidence: Evidence
+) -> bool:
+    """Check if this session may have discarded its edit before a time, or has it in a stash."""
+    is_gone = False
+    for action in working_set.discards:
+        if not edit.time < action.time < until or not evidence.is_done("", action):
+            continue
+        if _gives_back(action):
+            is_gone = False
+        elif _discards(action, edit.path) or _may_take(action, edit.path, evidence):
+            is_gone = is_gone or evidence.is_in_worktree(action.path)
+    return is_gone
+
+
+def _may_take(action: FileAction, path: str, evidence: Evidence) -> bool:
+    """Check if a git command may stash an uncommitted edit, reverse it or remove its new file."""
+    is_usual = action.words[0] in ("stash", "apply") or (
+        action.words[0] == "clean" and not evidence.is_tracked(path)
+    )
+    return is_usual and overwrites(action.words) and _names(action, path)
+
+
+def _gives_back(action: FileAction) -> bool:
+    """Check if a git command applies a stash."""
+    return action.words[:2] in (("stash", "pop"), ("stash", "apply"))
 
 
 def _committed_from(
@@ -534,12 +637,29 @@ def is_restored(action: FileAction, actions: list[FileAction]) -> bool:
 
     An example is `git stash && git pull && git stash pop`."""
     return action.words[0] == "stash" and any(
-        later.kind == GIT
-        and later.call_id == action.call_id
-        and later.words[:1] == ("stash",)
-        and later.words[1:2] in (("pop",), ("apply",))
+        later.kind == GIT and later.call_id == action.call_id and _gives_back(later)
         for later in actions
     )
+
+
+def _discards(action: FileAction, path: str) -> bool:
+    """Check if a git command discards the uncommitted changes of a tracked file at `path`."""
+    words = action.words
+    if words[0] == "reset":
+        return "--hard" in words
+    if words[0] == "read-tree":
+        return overwrites(words)
+    is_forced = any([has_flag(word, "f") or word == "--force" for word in words])
+    if words[0] == "switch":
+        return is_forced or "--discard-changes" in words
+    if words[0] not in ("checkout", "restore"):
+        return False
+    if words[0] == "checkout" and is_forced:
+        return True
+    is_index_only = {"-S", "--staged"} & set(words) and not {"-W", "--worktree"} & set(words)
+    named = [resolved(word, action.path) for word in words[1:] if word and word[0] not in "-:"]
+    is_named = any([f"{path}/".startswith(f"{at.rstrip('/')}/") for at in named])
+    return is_named and not is_index_only
 
 
 def overwrites(words: tuple[str, ...]) -> bool:

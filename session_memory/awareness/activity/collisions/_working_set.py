@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 KEPT_ACTIONS = 4  # on one path, because the last ones may have been refused
 MOST_PATHS = 400
 MOST_OPEN = 100
+MOST_DISCARDS = 50
+# git commands that may discard edits, or give back those in a stash
+_DISCARDING = frozenset(
+    ("apply", "checkout", "clean", "read-tree", "reset", "restore", "stash", "switch")
+)
 MOST_REPORTED = 400
 MOST_SUB_AGENTS = 400
 
@@ -28,14 +33,16 @@ MOST_SUB_AGENTS = 400
 class WorkingSet:
     """The last `actions` on each path, and the `commands` since the last update.
 
-    `updated` is the time of that update. CollisionState stores the set."""
+    `updated` is the time of that update. `discards` are the git commands, also from before it, that
+    may have discarded edits of the set. CollisionState stores the set."""
 
-    __slots__ = ("actions", "commands", "updated")
+    __slots__ = ("actions", "commands", "discards", "updated")
 
     def __init__(self, updated: float = 0.0) -> None:
         self.updated = updated
         self.actions: dict[str, list[FileAction]] = {}
         self.commands: list[FileAction] = []
+        self.discards: list[FileAction] = []
 
     def add(self, actions: Iterable[FileAction]) -> None:
         """Add later actions."""
@@ -55,6 +62,8 @@ class WorkingSet:
                     del self.actions[path]
             else:
                 self.commands.append(action)
+                if action.kind == GIT and _DISCARDING.intersection(action.words[:1]):
+                    self.discards.append(action)
 
     def limit(self, paths: Iterable[str]) -> None:
         """Drop all other paths."""
@@ -147,14 +156,23 @@ class CollisionState:
         content = {
             "version": self.VERSION,
             "touched": [action.dump() for actions in kept for action in actions],
+            "discards": [action.dump() for action in self._discards_of(kept)],
             "told": dict(list(self.reported.items())[-MOST_REPORTED:]),
             "open": open_actions,
             "sub_agents": dict(list(self.sub_agents.items())[-MOST_SUB_AGENTS:]),
         }
         return sealed(content).decode()
 
+    def _discards_of(self, kept: list[list[FileAction]]) -> list[FileAction]:
+        """Return the last git commands that may have discarded an edit among the kept actions."""
+        edits = [action.time for actions in kept for action in actions if action.kind == EDIT]
+        since = min(edits, default=float("inf"))
+        discards = [action for action in self.working_set.discards if action.time > since]
+        return discards[-MOST_DISCARDS:]
+
     def _load(self, kept: dict[str, Any]) -> None:
         self.working_set.add([FileAction.load(fields) for fields in kept["touched"]])
+        self.working_set.discards = [FileAction.load(fields) for fields in kept.get("discards", ())]
         self.reported = {str(key): float(time) for key, time in kept["told"].items()}
         self.open_actions = {
             str(key): [FileAction.load(fields) for fields in actions]

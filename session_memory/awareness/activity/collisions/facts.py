@@ -29,10 +29,10 @@ class Fact:
     `session` is the key of the other session, '' if unknown; `time` is when it happened. `own_time`
     is the time of this session's action, by which the fact is reported once. `is_after` means that
     the edit came after this session's action, whose kind is `own_kind`; `is_removed` that the file
-    is gone. `words` are the git command's. `before` and `now` are the branch or commit checked out,
-    or `now` is the commit with the edit. `is_elsewhere` marks two machines' copies of a file;
-    `worktree` names the repository's worktree with the edited copy. `is_doubtful` means that only
-    the file's time shows it."""
+    is gone; `is_overwritten` that git discarded this session's edit. `words` are the git command's.
+    `before` and `now` are the branch or commit checked out, or `now` is the commit with the edit.
+    `is_elsewhere` marks two machines' copies of a file; `worktree` names the repository's worktree
+    with the edited copy. `is_doubtful` means that only the file's time shows it."""
 
     def __init__(
         self,
@@ -56,6 +56,7 @@ class Fact:
         self.before, self.now = heads
         self.is_after = True
         self.is_removed = False
+        self.is_overwritten = False
         self.is_elsewhere = False
         self.is_doubtful = False
         self.worktree = ""
@@ -67,4 +68,6 @@ class Fact:
         """Return a key that identifies the fact among reported ones."""
         if self.kind == LOST:
             return f"{LOST} {self.path}"
+        if self.is_overwritten:  # whichever session did it: an edit is lost once
+            return f"{TAKEN} {self.path}"
         return f"{self.kind} {self.session} {self.path}" if self.path else self.kind

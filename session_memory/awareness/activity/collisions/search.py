@@ -229,7 +229,7 @@ def _add_git(known: Known, findings: Findings, entries: Others, *, is_call: bool
     is_shared = not is_call and any([new.session.is_remote for _, new in entries])
     if known.heads is None and not has_git and not is_shared:
         return
-    from ._git import branch_facts, first_to_remove, head_fact, taken_facts
+    from ._git import branch_facts, first_to_take, head_fact, taken_facts
 
     working_set, evidence, reported = (
         known.state.working_set,
@@ -246,7 +246,7 @@ def _add_git(known: Known, findings: Findings, entries: Others, *, is_call: bool
             findings.open_actions.setdefault(session, []).extend(waiting)
             actions = [action for action in actions if action not in waiting]
         findings.facts += taken_facts(working_set, session, actions, evidence, reported)
-    findings.facts = first_to_remove(findings.facts, evidence)
+    findings.facts = first_to_take(findings.facts, findings.actions, working_set, evidence)
     moved = (
         head_fact(working_set, *known.heads, findings.actions, evidence) if known.heads else None
     )
