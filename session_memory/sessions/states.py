@@ -28,7 +28,7 @@ OTHER_SECONDS = 10.0  # and a call that may do its work without a process may ru
 _SUB_AGENTS = ("agent", "task", "spawn_agent", "wait", "wait_agent", "invoke_agent", "delegate")
 # tools that ask the user something, or for consent to a plan
 _QUESTIONS = (
-    *("ask_user", "ask_user_question", "askuserquestion", "exit_plan_mode", "exitplanmode"),
+    *("ask", "ask_user", "ask_user_question", "askuserquestion", "exit_plan_mode", "exitplanmode"),
     *("question", "request_user_input"),
 )
 
@@ -132,7 +132,8 @@ def _calling_state(
         return asking
     if call.name.lower() in _QUESTIONS:
         return State(WAITS, turn.called_at, reason=for_people(call.argument))
-    if not runtime.ASKS_FOR_APPROVAL or evidence.runs_since(turn.called_at, now):
+    words = evidence.process.words if evidence.process else ()
+    if evidence.runs_since(turn.called_at, now) or not runtime.asks_for_approval(words):
         return working
     # a call from the future is from before the clock was set back
     if call.kind in ("command", "edit", "read"):

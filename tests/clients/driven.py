@@ -43,6 +43,7 @@ _CLOCK = "import time; real = time.time; time.time = lambda: real() + {}; "
 QUESTION = "Which cup?"
 RESUMED = "resumed in another terminal"
 QUESTIONS = "asks a question"
+FIRST = "the model answers"
 _COMMAND = "sh wait.sh"
 _SCRIPT = "touch began\nuntil [ -e go ]; do sleep .1; done\nrm -f began go\n"
 
@@ -110,6 +111,15 @@ HABITS = {
         resume=("--session", "{}"),
         options=("--model", "fake/fake-1"),
         untold=(RESUMED,),
+    ),
+    "omp": Habits(
+        ready="⬢ Fake",
+        resume=("--resume", "{}"),
+        options=("--model", "fake/fake-1", "--approval-mode", "always-ask"),
+        dialog="Allow tool: bash",
+        ask=("ask", {"i": "choose", **_questions(id="cup", multi=False)}),
+        # it writes a session with the first answer
+        untold=(FIRST, *[f"{FIRST}, clock {change}" for change in ("+1 h", "-1 h")]),
     ),
     "claude-code": Habits(
         ready="❯",
@@ -291,8 +301,8 @@ class Drive:
 
     def _works_and_finishes(self, prompt: str) -> None:
         hold = self._prompt(prompt, held=True)
-        self._expect("the model answers", WORKING, time.monotonic())
-        self._expect_with_other_clocks("the model answers", WORKING)
+        self._expect(FIRST, WORKING, time.monotonic())
+        self._expect_with_other_clocks(FIRST, WORKING)
         hold.released.set()
         self._expect("the turn has ended", WAITS, time.monotonic())
         self._expect_with_other_clocks("the turn has ended", WAITS)

@@ -12,6 +12,7 @@ from clients.others import OtherRuntime
 from fakes.loopback import LoopbackServer
 
 PACKAGE = npm.OMP
+_WITHOUT_WIZARD = {"startup": {"setupWizard": False}}
 
 
 class Omp(OtherRuntime):
@@ -31,7 +32,7 @@ class Omp(OtherRuntime):
         self.directory = self.home / ".omp" / "agent"
         self.directory.mkdir(parents=True)
         (self.directory / "models.yml").write_text(json.dumps({"providers": {"fake": provider}}))
-        (self.directory / "config.yml").write_text(json.dumps(settings))
+        (self.directory / "config.yml").write_text(json.dumps({**_WITHOUT_WIZARD, **settings}))
 
     @property
     def command(self) -> list[str]:

@@ -19,6 +19,7 @@ from clients.terminal import Terminal
 from opencode_scene import OpenCodeUser
 from records import append, assistant, kimi_exchange, kimi_start, tool_result, user, write
 
+from session_memory.common.system import files
 from session_memory.common.system.process_table import Process, ProcessTable
 from session_memory.sessions.runtimes._evidence import Processes, ProcessEvidence, SessionPlace
 from session_memory.sessions.runtimes.table import all_runtimes, runtime
@@ -340,7 +341,7 @@ def test_an_open_command_without_a_process_asks_for_approval_and_with_one_runs(q
 
 
 @pytest.mark.parametrize(
-    "name", ["ask_user", "AskUserQuestion", "ask_user_question", "request_user_input"]
+    "name", ["ask", "ask_user", "AskUserQuestion", "ask_user_question", "request_user_input"]
 )
 def test_a_question_to_the_user_waits_as_long_as_it_is_open(qwen: Qwen, name: str) -> None:
     with running(qwen.program, qwen.project, "read line < /dev/zero"):
@@ -353,6 +354,30 @@ def test_a_runtime_without_approvals_never_asks(tmp_path: Path) -> None:
     pi.runtime, pi.program = runtime("pi"), tmp_path / "bin" / "pi"
     with running(pi.program, pi.project, "read line < /dev/zero"):
         assert pi.state(calling("command", 30)) == WORKING
+
+
+@pytest.mark.parametrize(
+    ("settings", "words", "asks"),
+    [
+        ("", [], False),
+        ("tools: {approvalMode: write}", [], True),
+        ("tools: {approvalMode: yolo}", [], False),
+        ("tools: {approvalMode: write}", ["--yolo"], False),
+        ("tools: {approvalMode: write}", ["--approval-mode", "yolo"], False),
+        ("tools: {approval: {bash: prompt}}", ["--auto-approve"], True),
+        ("tools: [", ["--approval-mode=always-ask"], True),
+        ("tools: [", [], False),
+    ],
+)
+def test_omp_asks_if_its_settings_or_its_command_line_want_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str, words: list[str], asks: bool
+) -> None:
+    monkeypatch.setitem(files.os.environ, b"HOME", os.fsencode(tmp_path))
+    directory = tmp_path / ".omp" / "agent"
+    directory.mkdir(parents=True)
+    if settings:
+        (directory / "config.yml").write_text(settings)
+    assert runtime("omp").asks_for_approval(["omp", *words]) is asks
 
 
 class OpenCode(OpenCodeUser):

@@ -63,7 +63,6 @@ class Runtime:
     # words in its command line that go on with the last session of the directory
     CONTINUES: tuple[str, ...] = ("--continue", "-c")
     HELPERS: tuple[str, ...] = ()  # programs that it starts for itself and that stay
-    ASKS_FOR_APPROVAL = True  # whether it asks its user before it runs some tools
     # the variable in which an agent's commands find the id of its session; '' if they have none
     OWN_ID_VARIABLE: str
     # a variable that is set in every process an agent starts, and not in its user's terminal; '' if
@@ -344,6 +343,12 @@ class Runtime:
     def has_started(self, environ: Mapping[str, str]) -> bool:
         """Return whether an agent of the runtime started the process with this environment."""
         return bool(environ.get(self.OWN_ID_VARIABLE) or environ.get(self.AGENT_VARIABLE))
+
+    def asks_for_approval(self, words: Sequence[str]) -> bool:
+        """Return whether it asks its user before it runs some tools.
+
+        `words` are the command line of the process."""
+        return True
 
     def _sessions(
         self, config_dir: str, own_dir: str, scope: str, folders: Folders

@@ -69,6 +69,7 @@ _HARMLESS: dict[str, object] = {
     "given_name": "",
     "place_of": "",
     "has_left": False,
+    "asks_for_approval": True,
     "evidence": Runtime.evidence,
 }
 _HARMLESS_RECORDS: dict[str, object] = {

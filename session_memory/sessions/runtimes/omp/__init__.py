@@ -12,7 +12,7 @@ from ..pi import Pi
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ..base import Event
 
@@ -44,6 +44,11 @@ class Omp(Pi):
         if profile and profile != "default" and "/" not in profile:
             return f"{user_dir(environ)}/.omp/profiles/{profile}/agent"
         return super().config_dir(environ)
+
+    def asks_for_approval(self, words: Sequence[str]) -> bool:
+        from ._approval import asks
+
+        return asks(words, self.config_dir(environment()))
 
     def folder_name(self, directory: str) -> str:
         return self._folder_name(directory, user_dir(environment()))

@@ -16,7 +16,7 @@ from ..base import ProjectFolders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
     from ..base import Event, Folders
@@ -41,7 +41,6 @@ class Pi(ProjectFolders):
     LISTS_RECENT = True
     PROGRAM = "pi"
     PACKAGE = "@earendil-works/pi-coding-agent"
-    ASKS_FOR_APPROVAL = False
     OWN_ID_VARIABLE = "PI_SESSION_ID"
     AGENT_VARIABLE = "PI_CODING_AGENT"
     PROMPT_EVENT = "before_agent_start"
@@ -137,6 +136,9 @@ class Pi(ProjectFolders):
         It must not be shortened, because it begins with the time."""
         name = super().session_id_of(path)
         return name.partition("_")[2] or name
+
+    def asks_for_approval(self, words: Sequence[str]) -> bool:
+        return False
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
         return (
