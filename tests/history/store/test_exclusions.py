@@ -63,6 +63,26 @@ def test_what_a_copy_says_is_excluded_although_its_session_is_read_later(scene: 
     assert found(scene, "plum") == ["plum of its own"]
 
 
+def test_what_a_copy_says_is_shown_again_once_its_session_has_a_name_that_no_rule_fits(
+    scene: Scene,
+) -> None:
+    rules(scene, "sessions: {secret*: {ignore: true}}\n")
+    put(
+        scene,
+        None,
+        state("copy"),
+        said("plum of the other", origin="a"),
+        said("plum of its own", 1),
+    )
+    named = state("a", title="secret plums", title_rank=3)
+    before = put(scene, None, named, said("plum of the other session", 2))
+    assert found(scene, "plum") == ["plum of its own"]
+    renamed = put(scene, before, before._replace(title="plums"), said("plum as renamed", 3))
+    assert len(found(scene, "plum")) == 4
+    put(scene, renamed, renamed._replace(title="secret plums"), said("plum of today", 4))
+    assert found(scene, "plum") == ["plum of its own"]
+
+
 def test_a_transcript_that_another_process_removes_while_rules_are_applied_ends_no_search(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -209,8 +209,10 @@ def apply(connection: Connection, rules: StoreRules | None, files: Iterable[int]
     read = rules()
     if is_current:
         written = tuple(files)
+        before = _excluded_sessions(connection, written)
         _judge(connection, "main", read, _files(connection, written))
-        _judge(connection, "main", read, _files(connection, _naming(connection, written)))
+        sessions = before | _excluded_sessions(connection, written)
+        _judge(connection, "main", read, _files(connection, _naming(connection, sessions)))
     else:
         for table in (*_TABLES, "memory_rules"):
             connection.execute(f"DELETE FROM main.{table}")
@@ -289,10 +291,14 @@ def _judge(
     connection.executemany(sql, items)
 
 
-def _naming(connection: Connection, files: Sequence[int]) -> list[int]:
-    """Return the files with items that name a session of these files which is excluded."""
+def _excluded_sessions(connection: Connection, files: Iterable[int]) -> set[str]:
+    """Return the ids of the sessions of these files which are excluded."""
     rows = [row for file_id in files for row in fetch(connection, _EXCLUDED, (file_id,))]
-    sessions = {session_id for (session_id,) in rows}
+    return {session_id for (session_id,) in rows}
+
+
+def _naming(connection: Connection, sessions: set[str]) -> list[int]:
+    """Return the files with items that name one of these sessions."""
     named = fetch(connection, _NAMING) if sessions else ()
     return sorted({file_id for file_id, session_id in named if session_id in sessions})
 
