@@ -14,6 +14,7 @@ from .scenes import (
     Begun,
     Buried,
     Clash,
+    MoreNews,
     News,
     Passwords,
     Remembering,
@@ -333,6 +334,13 @@ CASES = [
         "50 other sessions, hardly any reported yet, 20 KB new in each",
         8.0,
         prompt(MIXED_SIZES, News, kind=Begun),
+        2.0,
+    ),
+    Case(
+        "unreported-50-next",
+        "the prompt after that, 20 KB new in each again",
+        3.5,
+        prompt(MIXED_SIZES, MoreNews, kind=Begun),
         2.0,
     ),
     Case(

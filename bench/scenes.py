@@ -326,6 +326,13 @@ class Tail(NamedTuple):
     offset: int
     content: bytes
 
+    def halves(self) -> tuple[Tail, Tail]:
+        """Return the first and the second half of the lines."""
+        lines = self.content.splitlines(keepends=True)
+        middle = len(lines) // 2
+        first, second = b"".join(lines[:middle]), b"".join(lines[middle:])
+        return self._replace(content=first), Tail(self.path, self.offset + len(first), second)
+
     def put(self, seconds_ago: float) -> None:
         """Write the records there as if so long ago, replacing everything after the offset."""
         with open(self.path, "r+b") as file:
@@ -393,6 +400,19 @@ class News(Tails):
         if scene.database is not None:
             scene.database.cut(size)
         super().__init__(scene, stopwatch, tails)
+
+
+class MoreNews(News):
+    """Something new again in each session of a scene that has begun; at the last prompt too."""
+
+    def __init__(self, scene: Scene, stopwatch: Stopwatch) -> None:
+        super().__init__(scene, stopwatch, kilobytes=40)
+        halves = [tail.halves() for tail in self._tails]
+        self._tails = [first for first, _ in halves]
+        self.bring()
+        scene.show_told(stopwatch.run(scene.hook()).stdout)
+        self._state = State(scene)
+        self._tails = [second for _, second in halves]
 
 
 class Passwords(Tails):

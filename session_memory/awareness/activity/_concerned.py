@@ -18,16 +18,18 @@ from ...common.system.json import objects_in
 from ...common.text.paths import ANY
 from ...sessions.runtimes.records import CALLS, MESSAGES, SUB_AGENTS
 from ...sessions.transcripts.entries import Entry
+from ...sessions.transcripts.lines import id_checksum, last_line_end
+from ...sessions.transcripts.read_cursor import ReadCursor, ReadCursors
 from .actions import EDIT, GIT, NAMED, REMOVE, REWRITERS, actions_of, is_read_only, may_concern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from os import stat_result
 
     from ...sessions.runtimes.base import Runtime
     from ...sessions.runtimes.records import Records
     from ...sessions.transcripts.entries import Session
-    from ...sessions.transcripts.read_cursor import ReadCursors
     from ._own_work import OwnWork
     from .changes import Changed, OwnSession
 
@@ -51,8 +53,11 @@ class WorkSearch:
     """A search for sessions that may have changed files of the `work` of the session `reader`.
 
     It also finds sessions that may have moved HEAD. `cursors` are the reader's. A transcript
-    without a cursor is searched back to `oldest`, in seconds since 1970. `active` has the keys of
-    sessions with certain activity since they were last read."""
+    without a cursor is searched back to `oldest`, in seconds since 1970, or from where the last
+    search for the same ended. `active` has the keys of sessions with certain activity since they
+    were last read, `searched` cursors at the end of transcripts without one that do not concern the
+    work. `searched_for` has a checksum of the names searched for, and `oldest` in
+    milliseconds."""
 
     def __init__(
         self, reader: OwnSession, work: OwnWork, cursors: ReadCursors, oldest: float
@@ -70,6 +75,10 @@ class WorkSearch:
         self._takes = GIT if has_edits or work.heads else ""
         self._is_idle = not (self._names or work.heads)
         self.active: set[str] = set()
+        self.searched = ReadCursors()
+        names = "/".join([self._takes, *sorted(self._names)])
+        self.searched_for = [id_checksum(names), int(oldest * 1000)]
+        self._searched_before = self._still_valid(work.own.searched, work.own.searched_for)
 
     def concerned(self, changed: Iterable[Changed]) -> tuple[set[str], list[str]]:
         """Return the keys of sessions that may concern the work, and of unsearched sessions."""
@@ -84,6 +93,12 @@ class WorkSearch:
         self._reader.deadline.attempt_each(changed, look, lambda pair: pair[0].path)
         return keys, list(left)
 
+    def _still_valid(self, searched: ReadCursors, searched_for: list[int]) -> ReadCursors:
+        """Return what the last search `searched`, if it was for the same names, as far back."""
+        names, oldest = self.searched_for
+        is_same = searched_for[:1] == [names] and searched_for[-1] <= oldest
+        return searched if is_same else ReadCursors()
+
     def _may_concern(self, session: Session) -> bool:
         """Check if a session may concern the work. Raises OSError."""
         if self._is_idle:
@@ -92,9 +107,14 @@ class WorkSearch:
             return True
         runtime = self._reader.runtime_of(session)
         with self._opened(session, runtime) as descriptor:
-            for part, begin in self._parts(session, descriptor, runtime):
+            status = os.fstat(descriptor)
+            for part, begin in self._parts(session, descriptor, status, runtime):
                 if self._is_about_work(part, session, runtime, begin):
                     return True
+            if self._cursors.get(session.key) is None:
+                end = last_line_end(descriptor, 0, status.st_size, status.st_size) or 0
+                cursor = ReadCursor.behind(descriptor, status, end, 0)  # its time is not needed
+                self.searched.set(session.key, cursor)
         beside = [*runtime.sub_agents_beside(session.path), *session.known_sub_agents]
         return any([self._is_sub_agent_concerned(path, runtime) for path in beside])
 
@@ -117,18 +137,19 @@ class WorkSearch:
         return self._are_about_work(lines, runtime)
 
     def _parts(
-        self, session: Session, descriptor: int, runtime: Runtime
+        self, session: Session, descriptor: int, status: stat_result, runtime: Runtime
     ) -> Iterator[tuple[bytes, int]]:
-        """Yield the unread lines of a transcript in parts, each with where they begin in it.
+        """Yield the unsearched lines of a transcript in parts, each with where they begin in it.
 
         Raises OSError."""
-        status, cursor = os.fstat(descriptor), self._cursors.get(session.key)
-        start = cursor.resume_offset(descriptor, status) if cursor else None
-        if cursor is None or start is None:
+        cursor = self._cursors.get(session.key)
+        known = cursor or self._searched_before.get(session.key)
+        start = known.resume_offset(descriptor, status) if known else None
+        if known is None or start is None:
             seen = cursor.seen if cursor else self._oldest
             yield from _lines_since(descriptor, status.st_size, seen, runtime)
         else:
-            for low, high, _ in [*cursor.unread, (start, status.st_size, 0.0)]:
+            for low, high, _ in [*known.unread, (start, status.st_size, 0.0)]:
                 for part in _lines_between(descriptor, low, high):
                     yield part, 0
 

@@ -49,6 +49,7 @@ _KEPT = {  # the parts of an OwnState by their names in the file
     "conflicts_told": "notes_told",
     "named": "files_named",
     "no_room": "no_room",
+    "searched_for": "searched_for",
 }
 
 
@@ -65,9 +66,11 @@ class OwnState:
     not be compared, with how often that was late. `inbox` is the stamp of the inbox whose notes
     were reported, `notes_told` has their keys. `files_named` are checksums of the files that an
     update named because they concerned the prompt, with their sessions. Sessions whose news had
-    `no_room` have the size of their transcript, or a negative number for its version."""
+    `no_room` have the size of their transcript, or a negative number for its version. Of these,
+    `searched` has cursors at the end of transcripts without a read cursor that do not concern the
+    work; `searched_for` says which work: see `WorkSearch`."""
 
-    __slots__ = ("cursor", *_KEPT.values())
+    __slots__ = ("cursor", "searched", *_KEPT.values())
     VERSION = 1
 
     def __init__(self) -> None:
@@ -83,6 +86,8 @@ class OwnState:
         self.notes_told: list[str] = []
         self.files_named: list[int] = []
         self.no_room: dict[str, int] = {}
+        self.searched = ReadCursors()
+        self.searched_for: list[int] = []
 
     @classmethod
     def load(cls, kept: object) -> OwnState | None:
@@ -110,6 +115,8 @@ class OwnState:
         state.left_out = [*map(str, left_out)] if isinstance(left_out, list) else []
         state.notes_told = [*map(str, conflicts_told)] if isinstance(conflicts_told, list) else []
         state.pending, state.no_room = _counts(pending), _counts(get("no_room"))
+        searched, state.searched_for = get("searched"), _numbers(get("searched_for"))
+        state.searched = ReadCursors.load(searched if isinstance(searched, dict) else {})
         state.has_open_calls = bool(get("open"))
         return state
 
@@ -117,6 +124,8 @@ class OwnState:
         """Return the stored form, which 0.4.2 reads too. Parts without a value are left out."""
         parts = {name: getattr(self, attribute) for name, attribute in _KEPT.items()}
         kept = {name: value for name, value in parts.items() if value or value == ""}
+        if searched := self.searched.dump():
+            kept["searched"] = searched
         position = self.cursor.dump() if self.cursor else {"offset": 0, "version": self.VERSION}
         return {**position, **kept}
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from ...common.system.deadline import Deadline
     from ...sessions.transcripts.entries import Entry, Session
+    from ._concerned import WorkSearch
     from ._new_entries import Budget, NewEntries
     from ._own_work import OwnWork
     from ._relevance import PromptWords
@@ -337,6 +338,10 @@ def _compose(context: UpdateContext, changed: list[Changed]) -> UpdateParts:
     own_state.asked, own_state.pending = context.now, collisions.pending
     own_state.left_out = left_out[:MOST_LEFT_OUT]
     own_state.no_room = _without_room(context, changed, parts.moved)
+    own_state.searched = ReadCursors()
+    if news.search:
+        own_state.searched = news.search.searched.limited(own_state.no_room)
+        own_state.searched_for = news.search.searched_for
     own_state.files_named = [*own_state.files_named, *choice.files_named(shown)][-MOST_NAMED:]
     parts.moved.own = own_state
     return parts
@@ -408,7 +413,8 @@ class ReadNews:
     before OLD_SECONDS. The `leftovers` had no room in the last update; of these, the `dropped` ones
     do not concern this session. The `recalled` ones have no news, but edited a file that the prompt
     names. The `pending` ones may have done something to this session's work, and could not be
-    compared with it; each has how often that was late."""
+    compared with it; each has how often that was late. `search` is the search for sessions that
+    concern this one's work; None if all are read anyway."""
 
     def __init__(self) -> None:
         self.read: list[NewEntries] = []
@@ -418,6 +424,7 @@ class ReadNews:
         self.leftovers: set[str] = set()
         self.recalled: Reports = []
         self.pending: dict[str, int] = {}
+        self.search: WorkSearch | None = None
         self.further = 0
         self.are_more = False
 
@@ -602,7 +609,7 @@ def _concerned_sessions(
         return set(), set()
     from ._concerned import WorkSearch
 
-    search = WorkSearch(context.reader, work, cursors, context.oldest)
+    search = news.search = WorkSearch(context.reader, work, cursors, context.oldest)
     concerned, missed = search.concerned(searched)
     news.pending.update(dict.fromkeys(missed, 0))
     return concerned, search.active

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -184,3 +184,69 @@ def test_a_session_is_searched_in_whole_lines(
     assert [line for part in whole for line in part.split(b"\n") if line] == [
         line for line in lines if line
     ]
+
+
+@pytest.fixture
+def searched_back(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The sizes of the transcripts that are searched from their end back."""
+    sizes: list[int] = []
+    search = _concerned._parts_backward
+
+    def parts_backward(descriptor: int, end: int) -> Iterator[tuple[bytes, int]]:
+        sizes.append(end)
+        return search(descriptor, end)
+
+    monkeypatch.setattr(_concerned, "_parts_backward", parts_backward)
+    return sizes
+
+
+def unreported(pair: Pair, number: int) -> list[Actor]:
+    """Sessions of which main's first two updates have no room for most."""
+    actors = [pair.clone.session(f"busy-{at}") for at in range(number)]
+    for actor in actors:
+        actor.write("docs/guide.md", "word " * 20_000)
+    pair.main.read("src/app.py")
+    for _ in range(2):
+        work(actors)
+        pair.main.prompt()
+    return actors
+
+
+def test_an_unreported_session_is_searched_once_for_the_same_files(
+    pair: Pair, searched_back: list[int]
+) -> None:
+    others = unreported(pair, 12)
+    assert len(searched_back) > 6
+    searched_back.clear()
+    work(others)
+    pair.main.prompt()
+    assert searched_back == []
+    others[0].edit("src/app.py", "x\n")
+    work(others)
+    line = f'! src/app.py: edited just now by "{others[0].name}", after you read it'
+    assert collisions(pair.main.prompt()) == [line]
+
+
+def test_an_unreported_session_is_searched_again_for_another_file(
+    pair: Pair, searched_back: list[int]
+) -> None:
+    others = unreported(pair, 12)
+    searched_back.clear()
+    pair.main.read("src/db.py")
+    work(others)
+    pair.main.prompt()
+    assert len(searched_back) > 3
+
+
+def test_an_unreported_session_is_searched_again_if_its_transcript_was_replaced(
+    pair: Pair, searched_back: list[int]
+) -> None:
+    others = unreported(pair, 12)
+    searched_back.clear()
+    transcript = others[0].path
+    copy = transcript.with_suffix(".copy")
+    copy.write_bytes(transcript.read_bytes())
+    copy.replace(transcript)
+    work(others)
+    pair.main.prompt()
+    assert searched_back == [transcript.stat().st_size]
