@@ -52,6 +52,36 @@ class Veteran(StoreUser):
         folder = self.home / ".session-memory" / "conversations"
         return "".join(path.read_text() for path in folder.glob("*.md")) if folder.exists() else ""
 
+    def private(self) -> list[Path]:
+        """Return the archives of hidden sessions."""
+        return [*(self.home / ".session-memory" / ".private-conversations").glob("*.md")]
+
+
+class HermesVeteran(Veteran):
+    """A user of Hermes, with sessions of three days ago in /srv/app that move to /srv/other."""
+
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self.database = HermesDatabase(home / ".hermes")
+
+    def ask(self, question: str, answer: str, **more: str) -> str:
+        """Add a session; return its id."""
+        then = time.time() - 3 * DAY
+        session = self.database.session("/srv/app", at=then, **more)
+        self.database.exchange(session, question, answer, at=then)
+        return session
+
+    def hide(self) -> None:
+        """Move all sessions to a directory, and exclude it."""
+        self.database.run("UPDATE sessions SET cwd = '/srv/other'")
+        self.config("projects: {/srv/other: {ignore: true}}\n")
+
+
+@pytest.fixture
+def veteran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HermesVeteran:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return HermesVeteran(tmp_path)
+
 
 def test_sessions_from_before_the_install_are_archived_once(tmp_path):
     user = Veteran(tmp_path)
@@ -109,8 +139,7 @@ def test_sessions_that_rules_exclude_are_not_archived(tmp_path):
     user.config("projects:\n  /srv/secret: {ignore: true}\n")
     assert user.upkeep() == 1
     assert "question1" not in user.archived()
-    private = tmp_path / ".session-memory" / ".private-conversations"
-    assert list(private.glob("*.md")) == []
+    assert user.private() == []
 
 
 def test_doctor_says_how_many_sessions_are_in_the_store_alone(tmp_path):
@@ -126,82 +155,66 @@ def test_doctor_says_how_many_sessions_are_in_the_store_alone(tmp_path):
 
 
 def test_an_archive_is_hidden_at_once_if_only_the_mirror_shows_that_a_rule_hides_its_session(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    veteran: HermesVeteran,
 ) -> None:
     """A session of Hermes moved to an excluded directory after it was archived."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    user, database = Veteran(tmp_path), HermesDatabase(tmp_path / ".hermes")
-    then = time.time() - 3 * DAY
-    moved = database.session("/srv/app", at=then)
-    database.exchange(moved, "count the apples", "three apples", at=then)
-    assert user.upkeep() == 1
-    before = user.archived()
+    veteran.ask("count the apples", "three apples")
+    assert veteran.upkeep() == 1
+    before = veteran.archived()
     assert "three apples" in before
-    database.run("UPDATE sessions SET cwd = '/srv/other' WHERE id = ?", moved)
-    user.config("projects: {/srv/other: {ignore: true}}\n")
-    assert user.upkeep() == 1
-    private = tmp_path / ".session-memory" / ".private-conversations"
-    [archive] = private.glob("*.md")
-    assert user.archived() == ""
+    veteran.hide()
+    assert veteran.upkeep() == 1
+    [archive] = veteran.private()
+    assert veteran.archived() == ""
     assert archive.read_text().partition(', "is_excluded"')[0] == before.removesuffix("} -->\n")
     for _ in range(2):  # nothing moves it back, and it is written once
-        assert user.upkeep() == 0
-        assert user.run("archive", "--all").stdout == "0 conversations kept.\n"
-        assert user.archived() == ""
+        assert veteran.upkeep() == 0
+        assert veteran.run("archive", "--all").stdout == "0 conversations kept.\n"
+        assert veteran.archived() == ""
         assert "three apples" in archive.read_text()
-    user.config("")
-    user.upkeep()
-    user.run("archive", "--all")
-    assert "three apples" in user.archived()
-    assert not [*private.glob("*.md")]
+    veteran.config("")
+    veteran.upkeep()
+    veteran.run("archive", "--all")
+    assert "three apples" in veteran.archived()
+    assert veteran.private() == []
 
 
 def test_the_archive_of_a_hidden_session_that_its_program_deletes_is_private_until_its_rule_is_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    veteran: HermesVeteran,
 ) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    user, database = Veteran(tmp_path), HermesDatabase(tmp_path / ".hermes")
-    then = time.time() - 3 * DAY
-    early, late = (database.session("/srv/app", at=then) for _ in range(2))
-    database.exchange(early, "count the apples", "three apples", at=then)
-    database.exchange(late, "count the pears", "four pears", at=then)
-    assert user.upkeep() == 2
-    database.run("UPDATE sessions SET cwd = '/srv/other'")
-    user.config("projects: {/srv/other: {ignore: true}}\n")
-    assert user.run("ingest").returncode == 0  # before the archives are moved
-    database.delete(late)
-    assert user.upkeep() == 2
-    database.delete(early)
+    early = veteran.ask("count the apples", "three apples")
+    late = veteran.ask("count the pears", "four pears")
+    assert veteran.upkeep() == 2
+    veteran.hide()
+    assert veteran.run("ingest").returncode == 0  # before the archives are moved
+    veteran.database.delete(late)
+    assert veteran.upkeep() == 2
+    veteran.database.delete(early)
     for _ in range(2):
-        assert user.upkeep() == 0
-        user.run("archive", "--all")
-        assert user.archived() == ""
-    user.config("")
-    user.run("archive", "--all")
-    assert "three apples" in user.archived()
-    assert "four pears" in user.archived()
+        assert veteran.upkeep() == 0
+        veteran.run("archive", "--all")
+        assert veteran.archived() == ""
+    veteran.config("")
+    veteran.run("archive", "--all")
+    assert "three apples" in veteran.archived()
+    assert "four pears" in veteran.archived()
 
 
 def test_the_archive_of_a_copied_session_is_private_while_a_rule_hides_the_original(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    veteran: HermesVeteran,
 ) -> None:
     """Only the original's mirror names the directory by which the rule hides it."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    user, database = Veteran(tmp_path), HermesDatabase(tmp_path / ".hermes")
-    then = time.time() - 3 * DAY
-    session = database.session("/srv/app", at=then, title="Counting apples")
-    database.exchange(session, "count the apples", "three apples", at=then)
-    coder = database.copy(tmp_path / ".hermes" / "profiles" / "coder")
-    coder.exchange(session, "paint the fence", "done", at=then)
-    assert user.upkeep() == 2
-    assert "three apples" in user.archived()
-    database.run("UPDATE sessions SET cwd = '/srv/other'")
-    user.config("projects: {/srv/other: {ignore: true}}\n")
-    assert user.upkeep() == 2
+    session = veteran.ask("count the apples", "three apples", title="Counting apples")
+    coder = veteran.database.copy(veteran.home / ".hermes" / "profiles" / "coder")
+    coder.exchange(session, "paint the fence", "done", at=time.time() - 3 * DAY)
+    assert veteran.upkeep() == 2
+    assert "three apples" in veteran.archived()
+    veteran.hide()
+    assert veteran.upkeep() == 2
     for _ in range(2):
-        assert user.archived() == ""
-        assert user.upkeep() == 0
-    user.config("")
-    user.run("archive", "--all")
-    assert "paint the fence" in user.archived()
-    assert "three apples" in user.archived()
+        assert veteran.archived() == ""
+        assert veteran.upkeep() == 0
+    veteran.config("")
+    veteran.run("archive", "--all")
+    assert "paint the fence" in veteran.archived()
+    assert "three apples" in veteran.archived()
