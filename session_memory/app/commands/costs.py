@@ -11,7 +11,7 @@ from typing import Any
 
 from ...common.system.garbage import without_collection
 from ...common.system.terminal import Result, Terminal
-from ...common.text.format import counted, enumerated, share_of
+from ...common.text.format import counted, enumerated, share_of, shortened_id
 from ...history.costs import BY, CostSum, SessionFiles, expenses, of_memories, sums_of
 from ...history.prices import SOURCE, Prices, all_prices, update_prices
 from ...history.store.sqlite.counted_files import CountedFiles
@@ -162,12 +162,8 @@ class Costs(Result):
             reason = "try fewer options" if self.is_limited else "not every runtime records tokens"
             terminal.line(f"No transcript contains costs: {reason}.")
             return
-        is_path, is_use = self.by == "project", self.by == "use"
-        named = [
-            (row, terminal.short(row.name) if is_path else row.label if is_use else row.name)
-            for row in self.rows[: self.limit]
-        ]
-        others = [] if is_use else [use for use in self.uses if not use.is_by_main_agent]
+        named = [(row, self._name(row, terminal)) for row in self.rows[: self.limit]]
+        others = [use for use in self.uses if self.by != "use" and not use.is_by_main_agent]
         _show_table(terminal, self.by.upper(), named, self.total, others)
         if len(self.rows) > self.limit:
             terminal.line(
@@ -181,6 +177,13 @@ class Costs(Result):
             terminal.note(
                 f"no price is known for {models}: session-memory costs --update-prices may know it"
             )
+
+    def _name(self, row: CostSum, terminal: Terminal) -> str:
+        if self.by == "project":
+            return terminal.short(row.name)
+        if self.by == "session":
+            return shortened_id(row.name)
+        return row.label if self.by == "use" else row.name
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -207,12 +210,18 @@ def _show_table(
 ) -> None:
     """Print costs with their names under the heading `first`, their `total`, and uses in it, as
     figures and, on a terminal, as bars."""
-    headings = first, "READ", "WRITTEN", "FROM CACHE", "INTO CACHE", "DOLLARS", ""
-    cells = [_cells(costs, brief(name, NAME_CHARACTERS) or _NO_NAME) for costs, name in rows]
+    title = "TITLE" if any(costs.title for costs, _ in rows) else ""
+    headings = first, "READ", "WRITTEN", "FROM CACHE", "INTO CACHE", "DOLLARS", title
+    cells = [_cells(costs, _shown(name) or _NO_NAME) for costs, name in rows]
     if total:
         cells.append(_cells(total, "all"))
     cells += [_cells(use, f"  {use.label}") for use in others]
     terminal.table([headings, *cells], range(1, 6), _shares([costs for costs, _ in rows]))
+
+
+def _shown(name: str) -> str:
+    """Return a name for a table; a path is not shortened, because the table leaves its end."""
+    return brief(name, len(name) if name.startswith(("/", "~/")) else NAME_CHARACTERS)
 
 
 def _shares(rows: list[CostSum]) -> list[float]:

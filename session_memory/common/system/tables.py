@@ -11,6 +11,8 @@ from .plain_output import plain_text
 
 _SPACE = "  "  # between two columns
 _LEAST_OF_TWO = 30  # columns: less would show only a word or two of each text
+WHOLE = 12  # columns: a cell of so few is not cut, and a longer one keeps them
+_ID = "ID"  # the heading of a column that is typed into commands, so it stays whole
 LastCell = Callable[[int], str]  # for so many columns
 
 
@@ -21,18 +23,18 @@ class HeadedRows:
         self._cells = [[plain_text(cell).replace("\n", " ") for cell in row] for row in rows]
         self._numbers = numbers
 
-    def lines(self, room: int | None) -> list[str]:
+    def lines(self, room: int | None, least: int = WHOLE) -> list[str]:
         """Return the rows as lines.
 
         With `room`, the columns of the terminal, wide characters count twice, and the widest cells
-        end after a word with an ellipsis if a line would not fit. Without, a character is a column.
-        """
+        end after a word with an ellipsis if a line would not fit; of a path, the end is left. Ids,
+        numbers and cells of up to `least` columns stay whole. Without `room`, a character is a column."""
         cells = self._cells
         measure: Callable[[str], int] = len
         widths = [max(map(len, column)) for column in zip(*cells)]
         if room is not None:
             measure = width_of
-            widths = _widths(cells, room)
+            widths = _widths(cells, room, self._numbers, least)
             cells = [
                 [_fitted(cell, width, _cut) for cell, width in zip(row, widths)] for row in cells
             ]
@@ -91,8 +93,13 @@ def _shortened(text: str, room: int) -> str:
 
 
 def _cut(cell: str, width: int) -> str:
-    """Return a cell without THEN in at most `width` columns, unless its first word is longer."""
-    return cell if width_of(cell) <= width else f"{words_wrapped(cell, width - 1)[0]}…"
+    """Return a cell without THEN in at most `width` columns, after a word or in a long one."""
+    if width_of(cell) <= width:
+        return cell
+    if cell.startswith(("/", "~/")):
+        return f"…{_shortened(cell[::-1], width)[-2::-1]}"
+    shown = f"{words_wrapped(cell, width - 1)[0]}…"
+    return shown if width_of(shown) <= width else _shortened(cell, width)
 
 
 def _padded(
@@ -112,17 +119,19 @@ def _padded(
     return lines
 
 
-def _widths(cells: Sequence[Sequence[str]], room: int) -> list[int]:
+def _widths(
+    cells: Sequence[Sequence[str]], room: int, numbers: Collection[int], least: int
+) -> list[int]:
     """Return the widths of the columns: the widest ones give way until all fit.
 
-    None is narrower than its heading or the first word of a cell without THEN."""
+    None is narrower than its heading, and those that stay whole do not give way."""
     widths = [max(map(width_of, column)) for column in zip(*cells)]
-    least = [
-        max(width_of(heading), *[width_of(_fitted(cell, 1, _cut)) for cell in column])
-        for heading, *column in zip(*cells)
+    lowest = [
+        width if at in numbers or heading == _ID else max(width_of(heading), min(width, least))
+        for at, (heading, width) in enumerate(zip(cells[0], widths))
     ]
     for _ in range(sum(widths) + len(_SPACE) * (len(widths) - 1) - room):
-        spare = [(width, at) for at, width in enumerate(widths) if width > least[at]]
+        spare = [(width, at) for at, width in enumerate(widths) if width > lowest[at]]
         if not spare:
             break
         widths[max(spare)[1]] -= 1

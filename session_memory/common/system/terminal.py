@@ -390,15 +390,15 @@ class Terminal:
         """Print rows in columns, the first row as headings; the columns in `numbers` are aligned on
         the right.
 
-        On a terminal, cells that have no room end after a word, and the rows below the headings end
-        with bars for `shares`."""
+        On a terminal, cells that have no room are cut, and the rows below the headings end with
+        bars for `shares`, unless that would cut the cells to less than a bar's length."""
         from .tables import HeadedRows
 
         room = columns() if self.is_interactive else None
         table = HeadedRows(rows, numbers)
         lines = table.lines(room)
         if room is not None and shares:
-            narrow = table.lines(room - _BAR)
+            narrow = table.lines(room - _BAR, 2 * _BAR)
             barred = self.with_bars(narrow, [0.0, *shares, *[0.0] * len(rows)])
             lines = lines if barred == narrow else barred
         for index, line in enumerate(lines):

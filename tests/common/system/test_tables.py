@@ -1,4 +1,4 @@
-"""Columns are aligned on a terminal, whatever the width of characters; no word is cut."""
+"""Columns are aligned on a terminal, whatever the width of characters; no short cell is cut."""
 
 from __future__ import annotations
 
@@ -47,9 +47,19 @@ def test_the_widest_cells_end_after_a_word_until_a_row_fits() -> None:
         assert second == "22  12,000  plain"
 
 
-def test_what_cannot_be_broken_stays_whole() -> None:
-    rows = [("ID", "PATH"), ("1", "/srv/" + "long" * 30)]
-    assert HeadedRows(rows).lines(40) == ["ID  PATH", "1   /srv/" + "long" * 30]
+def test_ids_numbers_and_short_cells_stay_whole() -> None:
+    rows = [
+        ("ID", "PROJECT", "LINES", "AGE", "TITLE"),
+        ("x" * 36, "y" * 30, "9" * 13, "just now", "Show me how the cart works"),
+    ]
+    [head, row] = HeadedRows(rows, [2]).lines(90)
+    assert row == f"{'x' * 36}  {'y' * 12}…  {'9' * 13}  just now  Show me how…"
+    assert width_of(head) <= 90
+
+
+def test_the_end_of_a_long_path_is_left() -> None:
+    rows = [("ID", "PATH"), ("1", "/srv/" + "long/" * 30 + "shop"), ("2", "~/shop")]
+    assert HeadedRows(rows).lines(20) == ["ID  PATH", "1   …/long/long/shop", "2   ~/shop"]
 
 
 @pytest.mark.parametrize("shares", [[1.0, 0.5], [0.001, 0.0]])
