@@ -78,7 +78,7 @@ class _Followed:
             return
         last_at = max(
             (entry.timestamp for entry in entries if entry.timestamp is not None),
-            default=session.modified,
+            default=session.last_at,
         )
         self.directory = next((entry.cwd for entry in reversed(entries) if entry.cwd), "")
         runtime = session.runtime.name
@@ -250,4 +250,4 @@ class SessionReader:
 
 def _shown_without_entries(session: FoundSession) -> ActiveSession:
     name = for_people(session.name)
-    return ActiveSession(session.id, name, session.runtime.name, "", "", session.modified)
+    return ActiveSession(session.id, name, session.runtime.name, "", "", session.last_at)

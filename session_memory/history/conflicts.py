@@ -166,7 +166,7 @@ class Clash(NamedTuple):
         path, name, runtime, branch = quotable(
             [self.conflict.path, name, runtime, self.other_branch]
         )
-        at = min(now, _changed_at(other, self.conflict.path, other.sessions[0].modified))
+        at = min(now, _changed_at(other, self.conflict.path, other.sessions[0].last_at))
         sessions = [session.id for session in other.sessions]
         name = f'"{name}"' if name else ""
         return KeptConflict(path, at, name=name, runtime=runtime, branch=branch, sessions=sessions)
@@ -217,16 +217,17 @@ def keep_in_upkeep(run: "Run") -> None:
 
 def live_sessions(path: str | None, environ: Mapping[str, str], now: float) -> list[FoundSession]:
     """Return the last day's sessions that may be shown completely, the latest first."""
+    since = now - LIVE_SECONDS
     bare = {
         key: value
         for key, value in environ.items()
         if key not in {r.OWN_ID_VARIABLE for r in all_runtimes()}
     }
     try:
-        sessions = find_sessions(path, True, bare, since=now - LIVE_SECONDS, most=MOST_SESSIONS)
+        sessions = find_sessions(path, True, bare, since=since, most=MOST_SESSIONS)
     except UnknownSessionError:  # for example in a home whose first session has just begun
         return []
-    return [session for session in sessions if session.has_text]
+    return [session for session in sessions if session.has_text and session.last_at >= since]
 
 
 class Unjudged(NamedTuple):
@@ -399,7 +400,7 @@ def sides_of(listed: list[FoundSession], user_dir: str) -> list[Side]:
             continue
         head = head_of(worktree.git_dir)
         branch = "" if is_commit(head) else head
-        then = branches.checked_out(cwd, session.modified)
+        then = branches.checked_out(cwd, session.last_at)
         is_left = bool(then) and then != branch  # the worktree is on another branch since
         key = (worktree.common_dir, then) if is_left else (worktree.root, "")
         new = Side(worktree.common_dir, None if is_left else worktree, then if is_left else branch)
@@ -407,7 +408,7 @@ def sides_of(listed: list[FoundSession], user_dir: str) -> list[Side]:
         side.sessions.append(session)
         permitted, since = (
             (session.gate.done if session.gate else None),
-            session.modified - LIVE_SECONDS,
+            session.last_at - LIVE_SECONDS,
         )
         side.calls[session.id] = SessionCalls(
             session.session, session.runtime, entries, permitted, since

@@ -43,24 +43,30 @@ class Person:
     def transcript(self, root: Path, session_id: str) -> Path:
         return self.user.config_dir / "projects" / encode_cwd(str(root)) / f"{session_id}.jsonl"
 
-    def says(self, path: Path, root: Path, request: str, file: str = "cart") -> None:
+    def says(
+        self, path: Path, root: Path, request: str, file: str = "cart", at: float | None = None
+    ) -> None:
         edit = {
             "type": "tool_use",
             "id": "toolu_1",
             "name": "Edit",
             "input": {"file_path": str(root / file)},
         }
-        fields = {"cwd": str(root), "sessionId": path.stem}
+        fields: dict[str, Any] = {"cwd": str(root), "sessionId": path.stem, "at": at}
         records = [user(request, **fields), assistant(edit, **fields), tool_result(**fields)]
         (append if path.exists() else write)(path, *records)
 
     def both_edit(
-        self, ours: str = changed(20, "ours"), theirs: str = changed(20, "theirs")
+        self,
+        ours: str = changed(20, "ours"),
+        theirs: str = changed(20, "theirs"),
+        at: float | None = None,
     ) -> None:
+        """Let both sessions edit the same file, the other one `at` a time."""
         (self.main / "cart").write_text(ours)
         (self.fix / "cart").write_text(theirs)
         self.says(self.own, self.main, "Mend the tax")
-        self.says(self.other, self.fix, "Let people choose a time")
+        self.says(self.other, self.fix, "Let people choose a time", at=at)
 
     def upkeep(self) -> None:
         (self.user.state_dir / "upkeep.lock").unlink(missing_ok=True)
@@ -184,11 +190,10 @@ def test_changes_that_merge_are_told_by_nobody(person: Person) -> None:
 
 
 def test_a_branch_that_its_session_has_left_conflicts_too(person: Person) -> None:
-    person.both_edit()
+    person.both_edit(at=time.time() - 300)
     git(person.fix, "commit", "-qam", "theirs")
     log = person.main / ".git/worktrees/shop-fix/logs/HEAD"
     log.write_text(re.sub(r"> \d+ ", f"> {int(time.time()) - 600} ", log.read_text()))
-    os.utime(person.other, (time.time() - 300,) * 2)
     git(person.fix, "checkout", "-q", "-b", "next", "main")
     _, found = person.conflicts()
     assert [(one["path"], one["branch"]) for one in found["conflicts"]] == [("cart", "fix/login")]

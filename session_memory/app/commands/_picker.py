@@ -62,5 +62,5 @@ def _latest(arguments: argparse.Namespace) -> list[FoundSession]:
 
 
 def _row(session: FoundSession) -> tuple[str, str, str, str]:
-    ago = age(time.time() - session.modified)
+    ago = age(time.time() - session.last_at)
     return session.title(TITLE_CHARACTERS), session.runtime.TITLE, session.project, ago

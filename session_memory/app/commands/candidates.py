@@ -90,12 +90,12 @@ def _titles_and_ids(sessions: list[FoundSession]) -> Iterator[Candidate]:
     shared = Counter(session.name.casefold() for session in sessions)
     for session in sessions:
         if shared[session.name.casefold()] == 1 and session.name != session.id:
-            yield session.name, f"{session.runtime.TITLE}, {age(time.time() - session.modified)}"
+            yield session.name, f"{session.runtime.TITLE}, {age(time.time() - session.last_at)}"
         yield session.id, _about(session)
 
 
 def _about(session: FoundSession) -> str:
-    return f"{session.name} ({session.runtime.TITLE}, {age(time.time() - session.modified)})"
+    return f"{session.name} ({session.runtime.TITLE}, {age(time.time() - session.last_at)})"
 
 
 def _projects(word: str, home: str | None) -> Iterable[Candidate]:

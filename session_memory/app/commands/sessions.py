@@ -200,7 +200,7 @@ class ListedSessions(Result):
             runtime = (
                 f"{session.runtime.name}{' (this one)' if is_own(session, self.environ) else ''}"
             )
-            when = age(time.time() - session.modified)
+            when = age(time.time() - session.last_at)
             title = shorten_both(for_people(session.name), later, TITLE_CHARACTERS)
             rows.append((session.id[:length], session.project, runtime, number, when, title))
         terminal.table(rows, [3])
@@ -231,6 +231,7 @@ def _as_json(session: FoundSession, count: int, later_request: str) -> dict[str,
         "runtime": session.runtime.name,
         "project": session.start if session.has_text else None,
         "messages": count,
+        "last_message_at": iso_time(session.last_at),
         "modified": iso_time(session.modified),
         "at_work": session.is_at_work(time.time()),
         "bytes": session.size,

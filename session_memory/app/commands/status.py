@@ -46,10 +46,10 @@ _MODES = {
 DAY_SECONDS = 24 * 3600
 LISTED = 20  # sessions, for the overview
 _NEXT_STEPS = (
-    ("page", "show your agents in the browser, with their work and their last and next updates"),
+    ("page", "show agents, work and updates in the browser"),
     ("search WORDS", "find messages of any session"),
     ("sessions", "list the sessions; `read WORD` shows one"),
-    ("doctor", "check everything, and show how to fix problems"),
+    ("doctor", "find problems, and how to fix them"),
     ("help all", "all commands"),
 )
 
@@ -211,9 +211,7 @@ def _show_next(terminal: Terminal, state: StoreState | None, *, is_installed: bo
     )
     soon = sum(deletion.soon for deletion in state.deletions) if state else 0
     if state and soon and state.kept.form in ("text", "none"):
-        steps += [
-            ("config keep whole", f"keep {counted(soon, 'session')} that runtimes delete in 7 days")
-        ]
+        steps += [("config keep whole", f"keep {counted(soon, 'session')}, else deleted in 7 days")]
     steps += _NEXT_STEPS[: len(_NEXT_STEPS) - len(steps)]
     width = max(len(words) for words, _ in steps)
     terminal.heading("Next")
@@ -232,30 +230,26 @@ def _statuses(location: StoreLocation) -> dict[str, os.stat_result]:
 def _show_now(
     terminal: Terminal, statuses: dict[str, os.stat_result], *, of_all_projects: bool
 ) -> None:
-    """Print the sessions of the last day, and the latest collision that a session will get."""
+    """Print the sessions of the last day, else the latest ones, and the latest collision that a
+    session will get."""
     now = time.time()
     try:
-        listed = find_sessions(
-            None,
-            of_all_projects,
-            os.environ,
-            since=now - DAY_SECONDS,
-            most=LISTED,
-            statuses=statuses,
-        )
+        sessions = find_sessions(None, of_all_projects, os.environ, most=LISTED, statuses=statuses)
     except UnknownSessionError:
-        listed = []
+        sessions = []
+    listed = [session for session in sessions if session.last_at >= now - DAY_SECONDS]
+    none = f"no session in the last day{'. The latest:' if sessions else ''}"
     more = (
         f"{'at least ' if len(listed) == LISTED else ''}{counted(len(listed), 'session')} in "
         f"the last day"
     )
-    terminal.heading(f"Now: {more if listed else 'no session in the last day'}")
+    terminal.heading(f"Now: {more if listed else none}")
     rows = [
         (
-            (age(now - session.modified), session.runtime.TITLE, session.project),
+            (age(now - session.last_at), session.runtime.TITLE, session.project),
             partial(fitted, session.title(terminal.width)),
         )
-        for session in listed[:SHOWN]
+        for session in (listed or sessions)[:SHOWN]
     ]
     for line in AlignedRows(rows).lines(terminal.width - 2):
         terminal.line(f"  {line}")

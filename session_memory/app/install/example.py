@@ -187,6 +187,6 @@ def _meetings(sessions: list[FoundSession]) -> Iterator[tuple[FoundSession, floa
             if (
                 session.runtime.PROMPT_EVENT
                 and session.start == other.start
-                and (other.began or other.modified) <= session.modified + _DAY_SECONDS
+                and (other.began or other.last_at) <= session.last_at + _DAY_SECONDS
             ):
-                yield session, other.modified + _PAUSE_SECONDS
+                yield session, other.last_at + _PAUSE_SECONDS

@@ -182,7 +182,7 @@ def _listed(session: FoundSession, own_id: str, own_runtime: str) -> ListedSessi
         session.id,
         session.name,
         session.id,
-        session.modified,
+        session.last_at,
         session.id == own_id,
         runtime=runtime,
     )

@@ -5,10 +5,12 @@ A session is chosen by its name or id."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from itertools import islice
 
 from ...common.errors import SessionMemoryError
-from ...common.system.files import is_regular, status_at, user_dir
+from ...common.system.files import Opened, is_regular, status_at, user_dir
 from ...common.text.format import has_words, one_line, shorten_both
 from ...common.text.sanitize import beginning, for_people, name_for_people, shortened
 from ...common.text.timestamps import local_time
@@ -20,19 +22,23 @@ from ..settings.privacy import Privacy
 from ..settings.registry import agent_home
 from .entries import Entry, Session
 from .gate import TITLE_CHARACTERS, Described, Family, Gate, Unruled, describe
+from .lines import first_line
 from .log import has_entries, last_entries
 from .project_folders import project_folders
 from .projects import is_of_namesake
 from .reader import (
     FIRST_PROMPT_RANK,
+    HEAD_BYTES,
     USER_RANK,
     Title,
+    TranscriptReader,
     later_request,
     title_by_time,
 )
 from .turns import is_at_work
 
 Candidate = tuple[Session, Runtime, Home]
+_Written = tuple[float, os.stat_result]  # the time of the last message, and of the file
 
 CANDIDATES = 12
 _REQUEST_CHARACTERS = 2000  # it may begin with a pasted text
@@ -49,19 +55,20 @@ class AmbiguousSessionError(UnknownSessionError):
 
 
 class FoundSession:
-    """A session with its runtime and home; `modified` in seconds since 1970, `size` in bytes.
+    """A session with its runtime and home; `size` in bytes.
 
-    `gate` decides what may be shown; None for a participant of the session, who may see all.
-    `described` is its transcript's description. `title` is the visible part of the title, with its
-    rank. `former` is its latest former name that no other session has; a session without a name is
-    called by it."""
+    `last_at` is the time of its last message. `modified` is its transcript's time, which is later
+    in a copied home. Both are in seconds since 1970. `gate` decides what may be shown; None for a
+    participant of the session, who may see all. `described` is its transcript's description.
+    `title` is the visible part of the title, with its rank. `former` is its latest former name that
+    no other session has; a session without a name is called by it."""
 
     def __init__(
         self,
         session: Session,
         runtime: Runtime,
         home: Home,
-        status: os.stat_result,
+        written: _Written,
         described: Described,
         gate: Gate | None = None,
         title: Title = (USER_RANK, ""),
@@ -70,6 +77,7 @@ class FoundSession:
         self.session = session
         self.runtime = runtime
         self.home = home
+        self.last_at, status = written
         self.modified = status.st_mtime
         self.size = status.st_size
         self.id = runtime.session_id_of(session.path)
@@ -134,7 +142,7 @@ class FoundSession:
 
     def described(self) -> str:
         """Return a line that identifies it: its id, when and where it was at work, and its name."""
-        when = local_time(self.modified)
+        when = local_time(self.last_at)
         id, project, name = map(name_for_people, (self.id, self.project, self.name))
         return f"{id}  {when}  {project}  {self.runtime.TITLE}  {name}"
 
@@ -153,8 +161,8 @@ def find_sessions(
 ) -> list[FoundSession]:
     """Return the sessions of the home `path`, else of the current one.
 
-    The current home's sessions are an agent home's, the project's, or all. The latest come first,
-    and with `most` no others are read. Excluded sessions are omitted unless a person asks
+    The current home's sessions are an agent home's, the project's, or all. Those with the latest
+    messages come first, and with `most` hardly any others are read. Excluded sessions are omitted unless a person asks
     `with_private`, and so are sessions that wrote nothing `since` (seconds since 1970). The session
     with `own_id`, or the one that the environment names, is the caller's, which may see all of
     itself. `former_names` returns the former names of a home's sessions, by id, with which saved
@@ -199,7 +207,7 @@ def _find(
     families = _Families(environ, _names(candidates, former), wanted)
     start = "" if all_projects else _start(path, environ)
 
-    def show(batch: list[tuple[os.stat_result, Candidate]]) -> Iterator[FoundSession]:
+    def show(batch: list[tuple[_Written, Candidate]]) -> Iterator[FoundSession]:
         return _shown(batch, families, environ, names_taken, former)
 
     listed, are_others = _of_project(latest, wanted.most, show, start)
@@ -223,8 +231,11 @@ def _names(
     return names
 
 
-def _latest(candidates: list[Candidate], wanted: _Wanted) -> list[tuple[os.stat_result, Candidate]]:
-    """Return the candidates with a transcript written since the wanted time, the latest first."""
+def _latest(candidates: list[Candidate], wanted: _Wanted) -> Iterator[tuple[_Written, Candidate]]:
+    """Yield the candidates with a transcript written since the wanted time.
+
+    The one with the latest message comes first. No message is later than its file, so only the
+    files written after that message are read before it is yielded."""
     statuses = [
         (
             wanted.statuses.get(candidate[0].path)
@@ -233,18 +244,47 @@ def _latest(candidates: list[Candidate], wanted: _Wanted) -> list[tuple[os.stat_
         )
         for candidate in candidates
     ]
-    latest = [
+    written = [
         (status, candidate)
         for status, candidate in statuses
         if status and is_regular(status) and status.st_mtime >= wanted.since
     ]
-    return sorted(latest, key=lambda pair: -pair[0].st_mtime)
+    written.sort(key=lambda pair: -pair[0].st_mtime)
+    read: list[tuple[float, int]] = []  # by the time of the last message
+    for number, (status, (session, runtime, _)) in enumerate(written):
+        while read and -read[0][0] >= status.st_mtime:
+            yield _taken(read, written)
+        heappush(read, (-_last_message_at(runtime, session.path, status), number))
+    while read:
+        yield _taken(read, written)
+
+
+def _taken(
+    read: list[tuple[float, int]], written: list[tuple[os.stat_result, Candidate]]
+) -> tuple[_Written, Candidate]:
+    """Take the candidate with the latest message."""
+    negative, number = heappop(read)
+    status, candidate = written[number]
+    return (-negative, status), candidate
+
+
+def _last_message_at(runtime: Runtime, path: str, status: os.stat_result) -> float:
+    """Return the time of the last message near the end of a transcript, else when it was written.
+
+    An unreadable one is reported when somebody asks for the session."""
+    try:
+        with Opened(path) as descriptor:
+            reader = TranscriptReader(runtime, first_line(descriptor))
+            times = (entry.timestamp for entry in reader.from_end(descriptor, HEAD_BYTES))
+            return next((at for at in times if at is not None), status.st_mtime)
+    except Exception:
+        return status.st_mtime
 
 
 def _of_project(
-    latest: list[tuple[os.stat_result, Candidate]],
+    latest: Iterable[tuple[_Written, Candidate]],
     most: int | None,
-    show: Callable[[list[tuple[os.stat_result, Candidate]]], Iterator[FoundSession]],
+    show: Callable[[list[tuple[_Written, Candidate]]], Iterator[FoundSession]],
     start: str,
 ) -> tuple[list[FoundSession], bool]:
     """Return the `most` latest sessions of the project at `start`, or of all if it is ''.
@@ -252,13 +292,13 @@ def _of_project(
     Also return whether another project shares its folder."""
     listed: list[FoundSession] = []
     are_others = False
-    for at in range(0, len(latest), most or len(latest) or 1):
-        if most is None or len(listed) < most:
-            for each in show(latest[at : at + (most or len(latest))]):
-                if start and _is_of_namesake(each, start):
-                    are_others = True
-                else:
-                    listed.append(each)
+    waiting = iter(latest)
+    while (most is None or len(listed) < most) and (batch := list(islice(waiting, most))):
+        for each in show(batch):
+            if start and _is_of_namesake(each, start):
+                are_others = True
+            else:
+                listed.append(each)
     return listed[:most], are_others
 
 
@@ -271,7 +311,7 @@ def _is_of_namesake(each: FoundSession, start: str) -> bool:
 
 
 def _shown(
-    latest: list[tuple[os.stat_result, Candidate]],
+    latest: list[tuple[_Written, Candidate]],
     families: _Families,
     environ: Mapping[str, str],
     names_taken: set[str],
@@ -282,13 +322,13 @@ def _shown(
     All are described first, because one may be a fork of another."""
     present, runtimes = [], {runtime for _, (_, runtime, _) in latest}
     callers = {runtime: runtime.own_session_id(environ) for runtime in runtimes}
-    for status, (session, runtime, home) in latest:
+    for written, (session, runtime, home) in latest:
         sees_all = runtime.session_id_of(session.path) in (families.own_id, callers[runtime])
         described = families.described(session, runtime, home)
         is_empty = described is not None and described.is_empty and not (sees_all or session.name)
         if described is not None and not described.is_of_subagent and not is_empty:
-            present.append((session, runtime, home, status, described, sees_all))
-    for session, runtime, home, status, described, sees_all in present:
+            present.append((session, runtime, home, written, described, sees_all))
+    for session, runtime, home, written, described, sees_all in present:
         gate = families.gate((session, runtime, home), described, sees_all=sees_all)
         title: Title = described.rank, described.title
         if gate is not None:
@@ -303,7 +343,7 @@ def _shown(
             if name not in names_taken
         ]
         had = free[-1] if free else ""
-        yield FoundSession(session, runtime, home, status, described, gate, title, had)
+        yield FoundSession(session, runtime, home, written, described, gate, title, had)
 
 
 class _Families:

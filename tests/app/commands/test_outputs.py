@@ -40,6 +40,7 @@ OUTPUTS = {
     "dead_ends": "team\nhost\ngraph search x\nserch\nread\nsearch ''\nconversations --project nowhere",
 }
 VARYING = (
+    (r"AGE +TITLE", "AGE    TITLE"),
     (r"\d+[smhdwy] ago", "N ago"),
     (r"just now", "N ago"),
     (r"\d[\d.]* (kB|MB|bytes|s\b)", "N \\1"),

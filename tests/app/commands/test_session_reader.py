@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 from markdown_snapshot import MarkdownSnapshot
@@ -57,25 +58,25 @@ def read_by_the_script(*arguments, cwd, **environment):
     )
 
 
-def conversation():
+def conversation(start=MONDAY):
     return [
-        user("how do I deploy this?\n\nIt is urgent.", at=MONDAY),
+        user("how do I deploy this?\n\nIt is urgent.", at=start),
         assistant(
             {"type": "thinking", "thinking": "hidden", "signature": "x"},
             message_id="m1",
-            at=MONDAY + 5,
+            at=start + 5,
         ),
-        assistant("Let me look.", message_id="m1", at=MONDAY + 5),
+        assistant("Let me look.", message_id="m1", at=start + 5),
         assistant(
-            ("Read", {"file_path": "/srv/agent/docs/deploy.md"}), message_id="m1", at=MONDAY + 6
+            ("Read", {"file_path": "/srv/agent/docs/deploy.md"}), message_id="m1", at=start + 6
         ),
-        tool_result("the content of the file", at=MONDAY + 7),
+        tool_result("the content of the file", at=start + 7),
         assistant(
             ("Edit", {"file_path": "/etc/hosts"}),
             ("Bash", {"command": "npm test &&\n  npm run deploy"}),
-            at=MONDAY + 60,
+            at=start + 60,
         ),
-        assistant("Deployed: <b>all</b> is \x1b[32mgreen\x1b[0m.", at=MONDAY + 90),
+        assistant("Deployed: <b>all</b> is \x1b[32mgreen\x1b[0m.", at=start + 90),
     ]
 
 
@@ -134,8 +135,7 @@ def test_the_script_shows_a_named_session_from_anywhere_below_its_home(home):
 
 def test_the_script_lists_named_sessions_the_latest_first(home):
     for age, name in ((7200, "email"), (120, "discord")):
-        path = home.session(name, *conversation())
-        os.utime(path, (path.stat().st_atime, path.stat().st_mtime - age))
+        home.session(name, *conversation(time.time() - age - 90))
     done = read(
         "--list",
         "--home",

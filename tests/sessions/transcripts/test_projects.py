@@ -196,6 +196,28 @@ class TestForReaders:
         assert [one.name for one in everything[:3]] == [one.name for one in found]
         assert len(everything) == 11
 
+    def test_in_a_copied_home_the_latest_messages_come_first(self, person):
+        """All files have the time of the copy."""
+        now = time.time()
+        paths = [
+            person.session(person.app, f"{days} days", at=now - days * 86_400) for days in range(9)
+        ]
+        for number, path in enumerate(paths):
+            os.utime(path, (now - 9 + number,) * 2)
+        environ = {"HOME": str(person.root), "SESSION_MEMORY_HOME": str(person.app)}
+        for most in (2, None):
+            found = find_sessions(None, False, environ, most=most)
+            assert [one.name for one in found] == [f"{days} days" for days in range(most or 9)]
+            assert [round((now - one.last_at) / 86_400) for one in found] == [*range(most or 9)]
+
+    def test_a_session_without_times_has_the_time_of_its_file(self, person):
+        path = person.session(person.app, "no times")
+        path.write_text(path.read_text().replace('"timestamp"', '"at"'))
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+        environ = {"HOME": str(person.root), "SESSION_MEMORY_HOME": str(person.app)}
+        [found] = find_sessions(None, False, environ)
+        assert found.last_at == 1_000_000_000
+
 
 def test_folders_of_pi_are_found_below_a_directory(tmp_path):
     for name in ("--srv-app--", "--srv-app-src--", "--srv-apple--"):

@@ -72,7 +72,7 @@ def _branch(side: Side) -> dict[str, Any]:
         "label": _label(side),
         "root": for_people(side.root),
         "sessions": sessions,
-        "at": side.sessions[0].modified,
+        "at": side.sessions[0].last_at,
     }
 
 
