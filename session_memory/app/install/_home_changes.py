@@ -8,14 +8,12 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ...awareness.install.formats import settings_at
 from ...awareness.install.ledger import HomeRecord, InstallLedger
 from ...awareness.install.plan import HookPlan, InstalledPaths
-from ...awareness.install.settings_file import SettingsFileError
 from ...common.errors import SessionMemoryError
 from ...common.system.file_changes import FileChange, checksum, read_if_there
 from ...common.system.git import find_worktree
@@ -280,8 +278,7 @@ def plan_uninstall(root: str, record: HomeRecord, is_ours: Callable[[str], bool]
     if record.status_line and record.status_line["file"] != record.settings_file:
         plan.files.append(own_content.without_status_line(record, is_ours))
     if record.server:
-        with suppress(SettingsFileError):  # then it is named as left
-            plan.server = own_content.without_server(record)
+        plan.server = own_content.without_server(record)
     settings = Path(record.settings_file)
     plan.restore(record, own_content.stripper(settings, record, is_ours))
     for name, known in record.identity.items():

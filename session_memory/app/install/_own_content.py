@@ -62,9 +62,12 @@ def without_server(record: HomeRecord) -> FileChange:
 
     Raises SettingsFileError."""
     path, install = Path(record.server["file"]), _install_of(record)
-    return record.restored(
-        path, record.server, lambda content: server_stripped(content, path, record, install)
-    )
+
+    def strip(content: bytes) -> bytes:
+        is_ours = may_be_ours(content)
+        return server_stripped(content, path, record, install) if is_ours else content
+
+    return record.restored(path, record.server, strip)
 
 
 def server_stripped(

@@ -25,6 +25,7 @@ from ...common.system.file_changes import checksum, read_if_there, remove_if_emp
 from ...common.system.files import expanded
 from ...common.system.json import as_object
 from ...extension_points import LEFTOVERS
+from ...sessions.runtimes.base import Runtime
 from ...sessions.runtimes.install import text_of
 from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.homes import home_at, person_home, private_beside
@@ -145,15 +146,16 @@ def _foreseen(
 
 def _plans(
     records: Mapping[str, HomeRecord],
-    unreadable: list[SessionMemoryError],
+    unreadable: Mapping[str, SessionMemoryError],
     is_ours: Callable[[str], bool],
 ) -> tuple[list[home_changes.HomePlan], list[SessionMemoryError]]:
     """Return the plan for each home, and the errors of homes that cannot be changed safely.
 
-    `unreadable` are the errors of homes without a record. Raises SessionMemoryError if no home can
-    be changed."""
+    Skills that they share with others stay. `unreadable` are the errors of homes without a record,
+    by the names of their runtimes. Raises SessionMemoryError if no home can be changed."""
     plans: list[home_changes.HomePlan] = []
-    refused = [*unreadable]
+    refused = [*unreadable.values()]
+    left_out = [*unreadable]
     for root, record in records.items():
         try:
             plan = home_changes.plan_uninstall(root, record, is_ours)
@@ -161,11 +163,25 @@ def _plans(
                 change.check()
         except SessionMemoryError as error:
             refused.append(error)
+            left_out.append(record.runtime)
         else:
             plans.append(plan)
-    if refused and not plans:
+    users = [runtime for name in left_out if (runtime := _user_of_shared_skills(name))]
+    going = [plan for plan in plans if not (users and plan.runtime == SHARED_SKILLS_FOLDER)]
+    if refused and not going:
         raise refused[0]
-    return plans, refused
+    refused += [
+        SessionMemoryError(f"{plan.root}: {users[0].TITLE} still uses the skills there")
+        for plan in plans
+        if plan not in going
+    ]
+    return going, refused
+
+
+def _user_of_shared_skills(name: str) -> Runtime | None:
+    """Return the runtime with a name if it uses skills that several runtimes share, else None."""
+    runtime = runtime_called(name)
+    return runtime if runtime and not runtime.install.SKILLS_FOLDER else None
 
 
 def _with_all_of(place: str, purgeable: Mapping[str, str]) -> dict[str, str]:
@@ -198,17 +214,16 @@ def _sort_out_data(
 
 def _records(
     roots: list[str], ledger: InstallLedger, environ: Mapping[str, str]
-) -> tuple[dict[str, HomeRecord], list[SessionMemoryError]]:
+) -> tuple[dict[str, HomeRecord], dict[str, SessionMemoryError]]:
     """Return the records of the homes to uninstall from, and errors of homes without a record.
 
-    Without a ledger, search the homes of the person's runtimes. Skills that several runtimes share
-    are removed with the last of these runtimes."""
-    unreadable: list[SessionMemoryError] = []
+    The errors are by the names of the runtimes. Without a ledger, search the homes of the person's
+    runtimes. Skills that several runtimes share are removed with the last of these runtimes."""
+    unreadable: dict[str, SessionMemoryError] = {}
     if roots:
         named = dict(_record_of(path, ledger, environ) for path in roots)
         left = {root: record for root, record in ledger.records.items() if root not in named}
-        runtimes = [runtime_called(record.runtime) for record in left.values()]
-        if all(runtime is None or runtime.install.SKILLS_FOLDER for runtime in runtimes):
+        if not any(_user_of_shared_skills(record.runtime) for record in left.values()):
             named.update(
                 {
                     root: record
@@ -227,7 +242,7 @@ def _records(
             try:
                 record = _record_by_content(target, ledger.recogniser())
             except SessionMemoryError as error:
-                unreadable.append(error)
+                unreadable[target.runtime.name] = error
             else:
                 ledger.records[target.root] = record or _empty_record(target)
     return dict(ledger.records), unreadable

@@ -193,6 +193,8 @@ def test_settings_that_cannot_be_read_keep_only_their_home_and_the_program(
     if not has_ledger:  # it knows that there was no file
         (machine.program_dir / "installed.json").unlink()
         before["settings.json"] = (0o100600, b"{}\n")
+    skills = machine.home / ".agents"
+    with_skills = tree(skills)
     whole = gemini.read_text()
     gemini.write_text(whole.replace(":", "", 1))
     planned, done = machine.install("--uninstall", "--dry-run"), machine.install("--uninstall")
@@ -200,7 +202,9 @@ def test_settings_that_cannot_be_read_keep_only_their_home_and_the_program(
         assert said.returncode == 1
         assert "Not uninstalled: ~/.gemini/settings.json:2:" in " ".join(said.stdout.split())
         assert "correct it and run this command again" in " ".join(said.stdout.split())
+        assert "~/.agents: Gemini CLI still uses the skills there" in " ".join(said.stdout.split())
         assert "The program stays" in said.stdout
+    assert tree(skills) == with_skills != {}
     assert gemini.read_text() == whole.replace(":", "", 1)
     assert tree(machine.claude) == before
     assert machine.program_dir.exists()
@@ -209,6 +213,26 @@ def test_settings_that_cannot_be_read_keep_only_their_home_and_the_program(
     assert "correct it and run this command again" in alone.stderr
     gemini.write_text(whole)
     assert uninstalled(machine)["refused"] == []
+    assert not machine.program_dir.exists()
+    assert not skills.exists()
+
+
+def test_a_broken_list_of_servers_that_names_the_program_keeps_its_home_and_the_program(
+    machine: Machine,
+) -> None:
+    servers = machine.home / ".copilot/mcp-config.json"
+    servers.parent.mkdir()
+    machine.installed()
+    whole = servers.read_text()
+    servers.write_text(whole.replace(":", "", 1))
+    done = machine.install("--uninstall")
+    assert done.returncode == 1
+    assert "Not uninstalled: ~/.copilot/mcp-config.json:" in " ".join(done.stdout.split())
+    assert "The program stays" in done.stdout
+    assert machine.program_dir.exists()
+    servers.write_text("{broken")
+    assert uninstalled(machine)["refused"] == []
+    assert servers.read_text() == "{broken"
     assert not machine.program_dir.exists()
 
 
