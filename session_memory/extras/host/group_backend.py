@@ -13,6 +13,7 @@ from ...app.tools.backend import Backend
 from ...app.tools.values import ListedSession, RefusedError
 from ...common.text.paths import is_name
 from ...common.text.timestamps import epoch_seconds
+from ...history.archives.list import is_private_path
 from ...sessions.confined_files import OutsideGroupError, directory_below, pinned
 from ...sessions.settings.host_layout import GLOBAL, MAIN
 from ...sessions.settings.privacy import Privacy
@@ -213,5 +214,7 @@ class GroupBackend(Backend):
 
 
 def _archived(kept: SavedSession) -> str:
-    """Return the archive's path as the group's agent sees it."""
-    return f", all of it in conversations/{os.path.basename(kept.archive)}" if kept.archive else ""
+    """Return the archive's path as the group's agent sees it; '' for one that a rule hides."""
+    if not kept.archive or is_private_path(kept.archive):
+        return ""
+    return f", all of it in conversations/{os.path.basename(kept.archive)}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ...common.errors import SessionMemoryError, described
 from ...common.system.leftover_files import remove_old_files
 from ...sessions.settings.homes import private_beside
-from ...sessions.settings.host_layout import Layout
+from ...sessions.settings.host_layout import Layout, held
 from ...sessions.settings.privacy import Privacy
 from .due import archived_elsewhere, due_archives, history, write_due
 from .list import KnownArchives, given_title, settle
@@ -64,13 +64,16 @@ def _write_history(run: Run, known: KnownArchives) -> list[str]:
 
 
 def follow_rules(run: Run) -> None:
-    """Move archives that rules exclude to private folders, and others back.
-
-    A host does this for the archives of its groups."""
+    """Move archives that rules exclude to private folders, and others back."""
+    location = run.location
     try:
-        for archives in run.location.archives:
-            if not archives.confined_to and os.path.isdir(archives.directory):
-                settle(archives.directory, Privacy(run.location.environ, run.location.home))
+        for archives in location.archives:
+            if os.path.isdir(archives.directory) and not archives.home:
+                settle(archives.directory, Privacy(location.environ, location.home))
+            elif os.path.isdir(archives.directory):
+                group = Layout(location.home.root).group(archives.home)
+                with held(group) as place:
+                    settle(place.conversations_dir, Privacy(location.environ, group.memory_home))
     except (SessionMemoryError, OSError) as error:
         run.note(f"some archives that rules exclude could not be moved: {described(error)}")
 

@@ -12,6 +12,7 @@ import pytest
 from clients.claude import activity
 from fakes.loopback import Request
 from host_scene import HostMachine, Told, about
+from own_process import run_here
 
 from session_memory.extras.host._agent import WITHOUT
 from session_memory.extras.host._audiences import tools_of_group
@@ -68,6 +69,42 @@ class TestSessions:
         host.api.replies = [call("search_sessions", query="zinnias"), "Found."]
         assert host.ask(group, "where do they go? m-where-2") == "Found."
         assert "the zinnias go beside m-shed-1" in results(host.api.prompts()[-1])
+
+    def test_a_rule_hides_a_cleared_session_and_its_archive_from_its_group_until_it_is_removed(
+        self, host: HostMachine, group: str
+    ) -> None:
+        place = host.group(group)
+        settings = Path(place.memory_home.config_file)
+        settings.parent.mkdir(exist_ok=True)
+
+        def archived(directory: str) -> str:
+            return "".join([path.read_text() for path in Path(directory).glob("*.md")])
+
+        def answered(tool: str, token: str, **arguments: object) -> str:
+            host.api.replies = [call(tool, **arguments), "Looked."]
+            host.ask(group, f"look {token}")
+            return results(host.api.prompts()[-1]).rpartition("\n")[2]
+
+        host.ask(group, "plan the cellar m-bed-1")
+        host.api.replies = [call("clear_session", name="beans"), "Kept."]
+        host.ask(group, "begin anew")
+        private = f"{place.root}/.private-conversations"
+        assert "the cellar" in archived(place.conversations_dir)
+        assert "the cellar" in answered("search_sessions", "m-one-1", query="cellar")
+        for rules, shown, hidden in (
+            ("sessions: {beans: {ignore: true}}\n", private, place.conversations_dir),
+            ("", place.conversations_dir, private),
+        ):
+            settings.write_text(rules)
+            done = run_here(
+                ["ingest", "--home", str(host.layout.root)], host.environment, host.root
+            )
+            assert done.returncode == 0, done.stdout + done.stderr
+            assert "the cellar" in archived(shown)
+            assert archived(hidden) == ""
+            found = answered("search_sessions", f"m-two-{len(rules)}", query="cellar")
+            listed = answered("list_sessions", f"m-three-{len(rules)}")
+            assert ("plan the cellar" in found, "beans" in listed) == (not rules, not rules)
 
     @pytest.mark.slow
     def test_a_session_goes_on_after_a_restart(self, host: HostMachine, group: str) -> None:
