@@ -58,23 +58,32 @@ def _check_app(paths: ProgramPaths, version: str) -> Finding:
     text = (paths.app / "session_memory" / "__init__.py").read_text(errors="replace")
     match = re.search(r'__version__ = "([^"]+)"', text)
     about = f"version {match[1] if match else 'unknown'} in {paths.app}"
-    modules = list((paths.app / "session_memory").rglob("*.py"))
+    names = {folder: files for folder, _, files in os.walk(paths.app / "session_memory")}
+    modules = [
+        (folder, file.removesuffix(".py"))
+        for folder, files in names.items()
+        for file in files
+        if file.endswith(".py")
+    ]
     # Without an environment the hooks run with another interpreter, so modules compiled for any
     # version count.
-    tag = f"cpython-{minor(version).replace('.', '')}" if version else "*"
-    bare = [
-        path
-        for path in modules
-        if not list((path.parent / "__pycache__").glob(f"{path.stem}.{tag}.pyc"))
-    ]
+    ending = f"cpython-{minor(version).replace('.', '')}.pyc" if version else ".pyc"
+    compiled = {
+        (os.path.dirname(folder), file.partition(".")[0])
+        for folder, files in names.items()
+        if folder.endswith("__pycache__")
+        for file in files
+        if file.partition(".")[2] == ending or (not version and file.endswith(ending))
+    }
+    bare = [folder for folder, module in modules if (folder, module) not in compiled]
     if not bare:
         if version and not has_usable_bundle(paths.app, str(paths.python)):
             text = f"{about}, compiled; {BUNDLE_FILE} is unusable, so prompts take a little longer"
             return Finding(NOTE, "program", text, _REINSTALL)
         return Finding(OK, "program", f"{about}, compiled")
     text = f"{about}: {len(bare)} of {len(modules)} modules are not compiled, which slows down every prompt"
-    if not all(os.access(path.parent, os.W_OK) for path in bare):
-        text += f"; {bare[0].parent} cannot be written to"
+    if not all(os.access(folder, os.W_OK) for folder in bare):
+        text += f"; {bare[0]} cannot be written to"
     return Finding(WRONG, "program", text, _REINSTALL)
 
 
