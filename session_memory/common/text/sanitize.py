@@ -23,6 +23,8 @@ _FIRST_SELECTOR = "\U000e0100"  # of the supplement: no visible character is bey
 # Joiners, which matter in emoji and in several scripts; one is kept after a character beyond ASCII.
 _JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")
 _ASCII = bytes(range(128))
+# all bytes but those of the control characters of ASCII, except line feeds
+_NO_CONTROLS = bytes([10, *range(32, 127), *range(128, 256)])
 QUOTABLE_CHARACTERS = 500  # the rest of a longer text is not quoted
 FEW = 8  # different characters; up to this many, `str.replace` is faster than `str.translate`
 _LONGEST_WORD = 16 * 1024  # a token is not longer, nor is a line of a key
@@ -171,14 +173,18 @@ def _holds_blank(text: str) -> bool:
 
 
 def _without_invisible(text: str) -> str:
-    shown = {character: _shown(character) for character in set(text)}
+    # nearly all characters are of ASCII and visible; a set of all takes five times as long
+    encoded = text.encode("utf-8", "surrogatepass")
+    beyond = set(encoded.translate(None, _ASCII).decode("utf-8", "surrogatepass"))
+    characters = beyond.union(encoded.translate(None, _NO_CONTROLS).decode())
+    shown = {character: _shown(character) for character in characters}
     changed = [character for character in shown if shown[character] != character]
     if len(changed) <= FEW:
         for character in changed:
             text = text.replace(character, shown[character])
     else:
         text = text.translate({ord(character): shown[character] for character in changed})
-    joiners = "".join(_JOINERS.intersection(_beyond_ascii(text)))
+    joiners = "".join(_JOINERS.intersection(beyond))
     return _with_single_joiners(text, joiners) if joiners else text
 
 
