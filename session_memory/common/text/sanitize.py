@@ -23,7 +23,7 @@ _FIRST_SELECTOR = "\U000e0100"  # of the supplement: no visible character is bey
 # Joiners, which matter in emoji and in several scripts; one is kept after a character beyond ASCII.
 _JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")
 _ASCII = bytes(range(128))
-# all bytes but those of the control characters of ASCII, except line feeds
+# all bytes except the control characters of ASCII, but with the line feed
 _NO_CONTROLS = bytes([10, *range(32, 127), *range(128, 256)])
 QUOTABLE_CHARACTERS = 500  # the rest of a longer text is not quoted
 FEW = 8  # different characters; up to this many, `str.replace` is faster than `str.translate`
