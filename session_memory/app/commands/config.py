@@ -15,7 +15,8 @@ from ...common.errors import WrongCallError
 from ...common.system.terminal import Result, Terminal, called_as
 from ...common.text.format import enumerated
 from ...common.text.sanitize import for_people, name_for_people
-from ...history.store.location import find_location
+from ...history.store.location import StoreLocation, find_location
+from ...sessions.runtimes.base import CopiedSessions
 from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.check import FileCheck, as_meant, problem_with, refused
 from ...sessions.settings.compiled import NOTICES_WITHOUT_WATCH, Key, Kind
@@ -110,11 +111,36 @@ def _change(home: Home, name: str, arguments: argparse.Namespace, terminal: Term
     )
     terminal.show(change)
     if at[0] in SECTIONS:
-        # only here: values are shown without the store
-        from ..upkeep.rules import follow_rules
-
-        follow_rules(find_location(arguments.home, os.environ), terminal.note)
+        _follow_rules(find_location(arguments.home, os.environ), terminal)
+        if at[0] == PROJECTS and not arguments.unset and (names := _mirrored_runtimes()):
+            terminal.note(
+                f"sessions that {enumerated(names, 'or')} has deleted are known only by the "
+                "directory where they started"
+            )
     return 0
+
+
+def _follow_rules(location: StoreLocation, terminal: Terminal) -> None:
+    """Apply changed rules at once to mirrors, archives and memories.
+
+    Mirrors note by what a rule hides their sessions, which only the runtime knows, before it deletes
+    them."""
+    from ..upkeep.rules import follow_rules  # only here: values are shown without the store
+
+    for runtime in all_runtimes():
+        runtime.refresh(runtime.config_dir(os.environ), everything=True)
+    follow_rules(location, terminal.note)
+
+
+def _mirrored_runtimes() -> list[str]:
+    """Return the titles of runtimes with mirrors: only these know a session's later directories."""
+    return [
+        runtime.TITLE
+        for runtime in all_runtimes()
+        if isinstance(runtime, CopiedSessions)
+        and runtime.HAS_PROJECT_FOLDERS
+        and os.path.isdir(runtime.copies_root(runtime.config_dir(os.environ)))
+    ]
 
 
 @dataclass(frozen=True)

@@ -335,6 +335,25 @@ def test_a_hidden_session_that_its_program_deletes_stays_hidden_until_its_own_ru
     assert found() == {*texts}
 
 
+def test_a_session_that_is_deleted_right_after_the_command_for_its_rule_stays_hidden(
+    tmp_path: Path,
+) -> None:
+    person, database = StoreUser(tmp_path), HermesDatabase(tmp_path / ".hermes")
+    session = database.session("/srv/app")
+    database.exchange(session, "count the apples", "three apples")
+    database.exchange(database.session("/srv/app"), "paint the fence", "done")
+    person.run("ingest")
+    database.run("UPDATE sessions SET cwd = '/srv/other' WHERE id = ?", session)
+    done = person.run("config", "projects./srv/other.ignore", "true")
+    assert "sessions that Hermes has deleted are known" in " ".join(done.stdout.split())
+    database.delete(session)
+    for _ in range(2):
+        assert "three" not in person.run("search", "apples").stdout
+        assert "fence" in person.run("search", "paint").stdout.replace("*", "")
+    person.run("config", "projects./srv/other.ignore", "--unset")
+    assert "count the apples" in person.run("search", "apples").stdout.replace("*", "")
+
+
 def test_the_rows_that_two_databases_of_hermes_share_are_stored_once_and_all_others_too(
     tmp_path: Path,
 ) -> None:
