@@ -109,29 +109,14 @@ def detach() -> bool:
     nothing = os.open("/dev/null", os.O_RDWR)
     for descriptor in (0, 1, 2):  # before the fork: a runtime waits until nobody has its pipes
         os.dup2(nothing, descriptor)
-    # A runtime may kill the process group as soon as its hook ends.
     try:
         os.setsid()
-    except OSError:  # this process leads the group, so only the other one can leave it
-        return _fork_and_leave()
+    except OSError:  # this process leads its group already
+        pass
     child = os.fork()
     if child:
-        try:  # a runtime may also take this process for the leader of a group
+        try:  # a runtime may kill the process group as soon as its hook ends
             os.setpgid(child, child)
         except OSError:  # its work is done
             pass
     return not child
-
-
-def _fork_and_leave() -> bool:
-    """Fork, wait until the child has left the process group, and return True in the child."""
-    reading, writing = os.pipe()
-    if os.fork():
-        os.close(writing)
-        os.read(reading, 1)
-        os.close(reading)
-        return False
-    os.setsid()
-    os.close(reading)
-    os.close(writing)
-    return True

@@ -189,33 +189,27 @@ class TestSessionEnd:
             os.killpg(hook.pid, 9)
         wait_for(lambda: archives(plain))
 
-    def test_a_hook_ends_only_when_its_work_has_left_the_process_group(self):
-        code = (
-            f"import sys, time; sys.path.insert(0, {str(ROOT)!r})\n"
-            "from session_memory.awareness.events import upkeep_start\n"
-            "leave = upkeep_start.os.setsid\n"
-            "upkeep_start.os.setsid = lambda: (time.sleep(0.3), leave())\n"
-            "upkeep_start.detach()\n"
-        )
-        hook = subprocess.Popen([sys.executable, "-I", "-c", code], start_new_session=True)
-        assert hook.wait(60) == 0
-        with pytest.raises(ProcessLookupError):
-            os.killpg(hook.pid, 9)
-
-    def test_a_hook_that_leads_no_process_group_waits_for_no_other_process(self, tmp_path):
+    @pytest.mark.parametrize("leads", ["nothing", "a group", "a session"])
+    def test_the_work_of_a_hook_has_its_own_process_group_when_the_hook_ends(self, leads, tmp_path):
         groups = tmp_path / "groups"
         code = (
-            f"import os, sys; sys.path.insert(0, {str(ROOT)!r})\n"
+            f"import os, sys, time; sys.path.insert(0, {str(ROOT)!r})\n"
             "from session_memory.awareness.events import upkeep_start\n"
-            "upkeep_start.os.pipe = upkeep_start.os.read = None\n"
+            "fork = upkeep_start.os.fork\n"
+            "upkeep_start.os.fork = lambda: fork() or time.sleep(0.3) or 0\n"
+            "upkeep_start.os.pipe = upkeep_start.os.read = None  # it waits for no other process\n"
             f"if upkeep_start.detach(): open({str(groups)!r}, 'w').write(f'{{os.getpgrp()}}.')\n"
         )
-        hook = subprocess.Popen([sys.executable, "-I", "-c", code])
+        hook = subprocess.Popen(
+            [sys.executable, "-I", "-c", code],
+            start_new_session=leads == "a session",
+            preexec_fn=os.setpgrp if leads == "a group" else None,
+        )
         assert hook.wait(60) == 0
         with pytest.raises(ProcessLookupError):
             os.killpg(hook.pid, 9)
         wait_for(lambda: groups.exists() and groups.read_text().endswith("."))
-        assert groups.read_text() != f"{os.getpgrp()}."
+        assert groups.read_text() not in (f"{os.getpgrp()}.", f"{hook.pid}.")
 
     def test_a_session_that_is_left_for_an_older_one_is_not_archived(self, plain):
         assert plain.run("session_end", reason="resume") == b""
