@@ -27,6 +27,14 @@ CREATE TABLE IF NOT EXISTS messages (
   reasoning_content TEXT, observed INTEGER DEFAULT 0, active INTEGER NOT NULL DEFAULT 1,
   compacted INTEGER NOT NULL DEFAULT 0, api_content TEXT
 );
+CREATE TABLE IF NOT EXISTS session_model_usage (
+  session_id TEXT NOT NULL REFERENCES sessions(id) ON DELETE CASCADE, model TEXT NOT NULL,
+  billing_provider TEXT NOT NULL DEFAULT '', billing_base_url TEXT NOT NULL DEFAULT '',
+  billing_mode TEXT NOT NULL DEFAULT '', task TEXT NOT NULL DEFAULT '',
+  input_tokens INTEGER NOT NULL DEFAULT 0, output_tokens INTEGER NOT NULL DEFAULT 0,
+  cache_read_tokens INTEGER NOT NULL DEFAULT 0, cache_write_tokens INTEGER NOT NULL DEFAULT 0,
+  last_seen REAL, PRIMARY KEY (session_id, model, billing_provider, billing_base_url, billing_mode, task)
+);
 CREATE INDEX IF NOT EXISTS idx_messages_session ON messages(session_id, timestamp);
 CREATE INDEX IF NOT EXISTS idx_messages_session_active ON messages(session_id, active, timestamp);
 """
@@ -86,6 +94,16 @@ class HermesDatabase:
         result = {"output": "ok", "exit_code": 0, "error": None} if name == "terminal" else {}
         text = json.dumps(result or {"success": True, "diff": "+b"})
         self.message(session_id, "tool", text, timestamp=ended, tool_call_id=call_id)
+
+    def uses(self, session_id: str, model: str, *amounts: int, task: str = "") -> None:
+        """Adds to the tokens of a session: read, written, from a cache and into one."""
+        names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+        changes = ", ".join([f"{name} = {name} + excluded.{name}" for name in names])
+        self.run(
+            f"INSERT INTO session_model_usage (session_id, model, task, last_seen, {', '.join(names)})"
+            f" VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET {changes}",
+            *(session_id, model, task, time.time(), *amounts),
+        )
 
     def undo(self, session_id: str, question: str) -> None:
         """Takes back a question, with all that follows."""

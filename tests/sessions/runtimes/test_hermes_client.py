@@ -120,6 +120,8 @@ def test_what_it_did_is_read_found_and_told_to_claude_code(hermes: Hermes) -> No
     [failed] = user.result("errors", "Error: the gate is shut")["seen"]
     assert "the gate is shut" in json.dumps(failed)
     assert any(str(session["id"]) in request for request in hermes.requests())  # commands know it
+    counted = {row["runtime"]: row for row in user.result("costs", "--by", "runtime")["rows"]}
+    assert counted["hermes"]["input_tokens"] > counted["hermes"]["output_tokens"] > 0
     hermes.run("and paint it", "--resume", str(session["id"]))
     assert user.run("ingest").returncode == 0
     assert len(of_hermes(user)) == 1

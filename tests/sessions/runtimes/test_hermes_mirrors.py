@@ -458,8 +458,9 @@ def test_a_session_in_a_copied_database_goes_on_in_each_and_begins_with_the_same
         person.refresh(everything=everything)
         assert person.told(session) == ["one", "first", "two", "second"]
         assert person.told(f"{session}-coder") == ["one", "first", "three", "third"]
-    coder.exchange(session, "four", "fourth")
-    person.database.exchange(session, "four", "fourth")
+    now = time.time()
+    coder.exchange(session, "four", "fourth", at=now)
+    person.database.exchange(session, "four", "fourth", at=now + 0.1)
     assert person.told(session)[4:] == person.told(f"{session}-coder")[4:] == ["four", "fourth"]
     usual, other = ids_in(person, session), ids_in(person, f"{session}-coder")
     assert usual[:2] == other[:2]
@@ -587,6 +588,56 @@ def test_the_id_of_a_mirror_is_a_name_however_long_its_profile_s_is(person: Pers
         assert person.told(own) == ["one", "first", "two", "second"]
     person.mirror(own)
     assert "second" in StoreUser(person.home).run("read", own).stdout
+
+
+def costs(person: Person) -> dict[str, list[int]]:
+    """The tokens that each model took."""
+    rows = StoreUser(person.home).result("costs", "--by", "model")["rows"]
+    names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_written_tokens")
+    return {row["model"]: [row[name] for name in names] for row in rows}
+
+
+def test_the_tokens_since_the_last_totals_are_counted_once(person: Person) -> None:
+    session, database = person.exchange(), person.database
+    database.uses(session, "fake-1", 100, 20, 30, 4)
+    assert costs(person) == {"fake-1": [100, 20, 30, 4]}
+    database.exchange(session, "two", "second")
+    database.uses(session, "fake-1", 10, 2, 3, 0)
+    database.uses(session, "small-1", 7, 1, 0, 0, task="title_generation")
+    for _ in range(2):
+        assert costs(person) == {"fake-1": [110, 22, 33, 4], "small-1": [7, 1, 0, 0]}
+    helper = database.sub_agent(session)
+    database.exchange(helper, "count", "three")
+    database.uses(helper, "fake-1", 5, 5, 0, 0)
+    database.undo(session, "two")
+    database.replace(session)
+    assert costs(person)["fake-1"] == [115, 27, 33, 4]
+    assert person.told(session) == ["one", "first"]
+
+
+def test_tokens_from_before_a_database_was_copied_count_once(person: Person) -> None:
+    session = person.exchange()
+    person.database.uses(session, "fake-1", 100, 20, 0, 0)
+    person.refresh(everything=True)
+    coder = person.database.copy(person.directory / "profiles" / "coder")
+    coder.exchange(session, "two", "second")
+    coder.uses(session, "fake-1", 10, 2, 0, 0)
+    for _ in range(2):
+        assert costs(person)["fake-1"] == [110, 22, 0, 0]
+
+
+def test_tokens_from_before_a_session_was_forgotten_are_not_counted_again(person: Person) -> None:
+    session, database = person.exchange(), person.database
+    database.uses(session, "fake-1", 100, 20, 0, 0)
+    user = StoreUser(person.home)
+    assert user.run("ingest").returncode == 0
+    assert user.run("forget", session, "--yes").returncode == 0
+    database.exchange(session, "two", "second")
+    database.uses(session, "fake-1", 10, 2, 0, 0)
+    person.refresh(everything=True)
+    database.exchange(session, "three", "third")
+    database.uses(session, "fake-1", 1, 1, 0, 0)
+    assert costs(person)["fake-1"] == [1, 1, 0, 0]
 
 
 def test_a_rule_for_a_session_applies_in_each_database(

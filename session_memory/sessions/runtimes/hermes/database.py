@@ -5,7 +5,7 @@ from __future__ import annotations
 from zlib import crc32
 
 from .._database import DatabaseOfSessions, Error
-from .rows import HermesSession
+from .rows import AMOUNTS, HermesSession, HermesUsage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ _FURTHER = {  # columns that some versions lack
         "api_content",
     ),
 }
+
+_USAGE = "session_model_usage"  # some versions lack it
 
 LAST = 2**63 - 1  # the highest number of a row
 
@@ -154,6 +156,13 @@ class HermesDatabase(DatabaseOfSessions):
 
     def message(self, number: int) -> Row:
         return self._row("messages", number)
+
+    def usages(self, session_id: str) -> list[HermesUsage]:
+        """Return the tokens of a session so far, by model and purpose."""
+        if not {"session_id", "model", "last_seen", *AMOUNTS} <= {*self._columns(_USAGE)}:
+            return []
+        rows = self.rows_of(f"SELECT * FROM {_USAGE} WHERE session_id = ?", session_id)
+        return [HermesUsage(session_id, row) for row in rows]
 
     def _row(self, table: str, row_id: object) -> Row:
         """Return the row with an id; empty if there is none."""

@@ -4,7 +4,8 @@ A row never changes. If a person undoes something, Hermes marks rows; a program 
 replace all rows by others with the same content. Then the rows are compared with the mirror, and a
 line takes back those from the first difference on. A branch, or a session after a compaction,
 begins with copies of rows, which are left out. A mark has the last row that was read, where the
-copies are from (the session, the last row copied, the last one that may be), and the last link.
+copies are from (the session, the last row copied, the last one that may be), the last link, and the
+totals of tokens. Each line with tokens has the difference to the totals before.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ....common.system.json import objects_in
 from ....common.text.paths import is_name
 from ....common.text.secrets.redaction import redact
 from ...transcripts.lines import lines_forward
-from ...transcripts.mirror import Mirror
+from ...transcripts.mirror import Mirror, mark_of
 from .._mirrored_database import DatabaseSource, MirroredDatabase
 from ..atif.records import TITLE
 from . import RUNTIME
@@ -23,7 +24,7 @@ from .rows import HermesMessage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from ...transcripts._mirrored_files import Source
@@ -86,7 +87,7 @@ class _Sessions(MirroredDatabase):
             count = len(addition.numbers)
             if not everything and count > PROMPT_ROWS:
                 raise ValueError("its session is too long for now")
-            before = addition.first_lines(own_id)
+            before = addition.first_lines(own_id, _counted_in(path, usual))
             for begin in range(0, max(1, count), PROMPT_ROWS):
                 lines = [*before, *addition.lines(begin, begin + PROMPT_ROWS)]
                 if addition.compares:  # another update could not go on from here
@@ -107,6 +108,13 @@ class _Sessions(MirroredDatabase):
         earlier = f"{root}/{RUNTIME.NO_DIRECTORY}/{name}"
         if earlier != path and is_file(earlier):
             os.unlink(earlier)
+
+
+def _counted_in(path: str, usual: str) -> dict[str, list[int]]:
+    """Return the totals of tokens in the mirror `usual`, if `path` is a second one of its session."""
+    is_second = path.rpartition("/")[2].startswith(usual.rpartition("/")[2].removesuffix(".jsonl"))
+    totals: dict[str, list[int]] = mark_of(usual).get("usage", {})
+    return totals if is_second and path != usual else {}
 
 
 class _Place:
@@ -200,15 +208,29 @@ class _Addition:
         is_same = self.mark.get("files", self._files) == self._files
         return bool(last) and not (is_same and self._database.numbers(self._session.id, last, last))
 
-    def first_lines(self, own_id: str) -> list[Record | bytes]:
-        """Return the first record of a new mirror, which has the id `own_id`, and a new title."""
+    def first_lines(self, own_id: str, counted: Mapping[str, list[int]]) -> list[Record | bytes]:
+        """Return the first record of a new mirror, which has the id `own_id`, and a new title.
+
+        Lines with the tokens follow. `counted` are the totals of the other mirror of a session that
+        is in two databases."""
         lines: list[Record | bytes] = []
         if self._is_new:
             lines.append(self._session.header(own_id, self._place.directory, self._place.parent))
         if self._title != self.mark["title"]:
             lines.append({"type": TITLE, "title": self._title})
         self.mark.update(title=self._title, files=self._files)
-        return lines
+        return [*lines, *self._used(counted if self._is_new else {})]
+
+    def _used(self, counted: Mapping[str, list[int]]) -> Iterator[Record]:
+        """Yield lines with the tokens since the last totals; none if these were forgotten."""
+        totals: dict[str, list[int]] = {**counted, **self.mark.get("usage", {})}
+        for usage in self._database.usages(self._session.id):
+            line = usage.line(totals.get(usage.key, [0] * len(usage.totals)))
+            totals[usage.key] = usage.totals
+            if line is not None and not (self._forgotten and self._is_new):
+                yield line
+        if totals:
+            self.mark["usage"] = totals
 
     def lines(self, begin: int, end: int) -> Iterator[Record]:
         """Yield the lines of these rows, without copies and messages from before `forgotten`."""

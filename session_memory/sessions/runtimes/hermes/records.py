@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
     from ..records import Event, Record
 
-SESSION = "hermes_session"
+SESSION, USAGE = "hermes_session", "usage"
+
+_USAGE = b'{"type": "usage"'
 
 
 class HermesRecords(atif.HeadedRecords):
@@ -22,6 +24,27 @@ class HermesRecords(atif.HeadedRecords):
     without an answer has no next step, because Hermes sends its context no more."""
 
     HEADER = SESSION
+
+    def may_hold(self, line: bytes, wanted: records.Wanted) -> bool:
+        return super().may_hold(line, wanted) or (wanted.usage and line.startswith(_USAGE))
+
+    def usage(self, record: Record) -> Iterable[Event]:
+        """Return the tokens of a model since the line before."""
+        if record.get("type") != USAGE:
+            return ()
+        from ...transcripts.usage import ModelUsage, amount
+
+        usage = record.get("usage")
+        return (
+            ModelUsage(
+                as_string(record.get("id")),
+                as_string(record.get("model")),
+                input=amount(usage, "input_tokens"),
+                output=amount(usage, "output_tokens"),
+                cached=amount(usage, "cache_read_tokens"),
+                written=amount(usage, "cache_write_tokens"),
+            ),
+        )
 
     def links(self, record: Record) -> Iterable[Event]:
         if record.get("type") != atif.STEP or "parent" not in record:

@@ -16,7 +16,7 @@ from ....common.system.json import (
 from ....common.text.timestamps import iso_time
 from ...transcripts.entries import INTRODUCTION
 from ..atif.records import STEP
-from .records import SESSION
+from .records import SESSION, USAGE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +35,41 @@ _WITH_SKILLS = "\nUser instruction: "
 _BEHIND_WORDS = ("\n\n[Runtime note:", "\n\n[Loaded as part of the ")
 _SUMMARIES = ("[CONTEXT COMPACTION", "[CONTEXT SUMMARY]:", "[PRIOR CONTEXT ")
 _NOTE = "[Note: model was just switched "  # before a prompt
+
+
+# the columns with numbers of tokens
+AMOUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+_ROUTE = ("model", "billing_provider", "billing_base_url", "billing_mode", "task")
+
+
+class HermesUsage:
+    """The tokens that a session has used so far, of one model for one purpose.
+
+    The `key` identifies model and purpose. The `totals` are in the order of AMOUNTS."""
+
+    def __init__(self, session_id: str, row: Mapping[str, object]) -> None:
+        self._session_id, self._model = session_id, as_string(row.get("model"))
+        self._seconds = _seconds(row.get("last_seen"))
+        self.key = _checksum([row.get(name) for name in _ROUTE])
+        given = [row.get(name) for name in AMOUNTS]
+        self.totals = [each if isinstance(each, int) and each > 0 else 0 for each in given]
+
+    def line(self, before: list[int]) -> Record | None:
+        """Return the line with the tokens since the totals `before`; None if there are none."""
+        new = [max(0, now - then) for now, then in zip(self.totals, before)]
+        if not any(new):
+            return None
+        return {
+            "type": USAGE,
+            "id": f"{self._session_id}:{self.key}-{_checksum(self.totals)}",
+            "timestamp": iso_time(self._seconds),
+            "model": self._model,
+            "usage": dict(zip(AMOUNTS, new)),
+        }
+
+
+def _checksum(values: list[object] | list[int]) -> str:
+    return f"{crc32(repr(values).encode('utf-8', 'surrogatepass')):08x}"
 
 
 class HermesSession:
