@@ -6,22 +6,34 @@ import { MAY_ACT, answerOf, quiet } from "../entries.mjs";
 const CALLS = { edit: "path", write: "path", apply_patch: "input", exec: "command" };
 const HOUSEKEEPING = ["heartbeat", "memory"]; // turns that nobody asked for: the next prompt is told
 
-/** Whether a session is a sub-agent's, by its key: `agent:<agent>:subagent:<id>`. These are told nothing. */
+/** Whether a session is a sub-agent's, by its key: `agent:<agent>:subagent:<id>`. */
 const isSubAgent = ({ sessionKey }) => typeof sessionKey === "string" && sessionKey.split(":")[2] === "subagent";
 
 // OpenClaw registers the plugin more than once, and runs the hooks of one registration with the results of another.
 const directories = new Map(); // of the sessions that had a prompt
+const sessions = new Map(); // the same sessions by their keys
+const starters = new Map(); // the keys of the sessions that started sub-agents, by the keys of these
 const compacted = new Set(); // the sessions whose next prompt gets their past again
 const told = new Map(); // what goes with the results of calls, by their sessions and ids
 
 /** Names a session: two agents may have sessions with the same id. */
 const nameOf = ({ agentId = "", sessionId }) => `${agentId} ${sessionId}`;
 
-/** What the hook in an entry has to tell on an event of a session; "" for nothing. */
+/** The session that a sub-agent works for; the session itself if it is none; undefined if unknown. */
+const ownerOf = (session) => {
+	let owner = session;
+	while (owner && isSubAgent(owner)) owner = sessions.get(starters.get(owner.sessionKey));
+	return owner;
+};
+
+/** What the hook in an entry has to tell on an event of a session, or of its sub-agent; "" for nothing. */
 const tell = (entry, name, session, fields) => {
 	const cwd = directories.get(nameOf(session));
-	const { agentId: agent, sessionId: session_id } = session;
-	return cwd ? answerOf(entry, { hook_event_name: name, runtime: "openclaw", agent, session_id, cwd, ...fields }) : "";
+	const owner = ownerOf(session);
+	if (!cwd || !owner) return "";
+	const { agentId: agent, sessionId: session_id } = owner;
+	const agent_id = owner === session ? undefined : session.sessionId;
+	return answerOf(entry, { hook_event_name: name, runtime: "openclaw", agent, session_id, agent_id, cwd, ...fields });
 };
 
 export default {
@@ -29,18 +41,25 @@ export default {
 	name: "session-memory",
 	description: "Tells an agent what the other sessions did.",
 	register(api) {
-		const on = (name, handler) => api.on(name, quiet(async (event, ctx) => (isSubAgent(ctx) ? undefined : handler(event, ctx))));
+		const on = (name, handler) => api.on(name, quiet(handler));
 
 		on("before_prompt_build", async ({ prompt, messages }, session) => {
-			const { sessionId, workspaceDir, trigger } = session;
+			const { sessionKey, sessionId, workspaceDir, trigger } = session;
 			if (!sessionId || !workspaceDir) return undefined;
 			directories.set(nameOf(session), workspaceDir);
+			sessions.set(sessionKey, { sessionKey, sessionId, agentId: session.agentId });
 			if (HOUSEKEEPING.includes(trigger)) return undefined;
-			const source = compacted.delete(nameOf(session)) ? "compact" : messages?.length ? "" : "startup";
+			const isFirst = !messages?.length;
+			const isHelper = isSubAgent(session);
+			if (isHelper && !isFirst) return undefined; // it was told with its task
+			const source = compacted.delete(nameOf(session)) ? "compact" : isFirst && !isHelper ? "startup" : "";
 			const start = source && tell("session_start.py", "session_start", session, { source });
 			const update = tell("user_prompt_submit.py", "before_prompt_build", session, { prompt });
 			const text = (await Promise.all([start, update])).filter(Boolean).join("\n\n");
 			return text ? { appendContext: text } : undefined;
+		});
+		on("subagent_spawned", async (_event, { childSessionKey, requesterSessionKey }) => {
+			starters.set(childSessionKey, requesterSessionKey);
 		});
 		on("before_tool_call", async ({ toolName, params, toolCallId }, session) => {
 			const key = CALLS[toolName];
@@ -52,11 +71,12 @@ export default {
 			if (text) told.set(`${nameOf(session)} ${toolCallId}`, text);
 			return undefined;
 		});
-		on("resolve_exec_env", async (_event, { sessionId, agentId }) =>
-			sessionId ? { OPENCLAW_SESSION_ID: sessionId, ...(agentId && { OPENCLAW_SESSION_AGENT: agentId }) } : undefined,
-		);
+		on("resolve_exec_env", async (_event, session) => {
+			const { sessionId, agentId } = ownerOf(session) ?? {};
+			return sessionId ? { OPENCLAW_SESSION_ID: sessionId, ...(agentId && { OPENCLAW_SESSION_AGENT: agentId }) } : undefined;
+		});
 		on("before_compaction", async (_event, session) => {
-			await tell("session_end.py", "before_compaction", session, { reason: "other" });
+			if (!isSubAgent(session)) await tell("session_end.py", "before_compaction", session, { reason: "other" });
 		});
 		on("after_compaction", async (_event, session) => {
 			compacted.add(nameOf(session));

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from clients.everyone import results_in
@@ -19,6 +20,7 @@ from runtimes_scene import EDIT, SHELL, ClaudeReader
 from store_scene import StoreUser
 
 pytestmark = pytest.mark.slow
+TASK = "[Subagent Task]"
 SETTINGS = "// the person's own\n"
 WRITTEN_BY_IT = {"AGENTS.md", "IDENTITY.md", "SOUL.md", "USER.md"}
 
@@ -154,3 +156,47 @@ def test_two_agents_with_one_session_id_hear_of_each_other(claws: InstalledClien
     claws.tested.orders("paint the door", claws.tested.call(SHELL, "echo $OPENCLAW_SESSION_AGENT."))
     assert say("main", "paint the door") == "main."
     assert '3 messages): "paint the door"' in say("work", "and now")
+
+
+def test_a_sub_agent_is_told_with_its_task_and_warned_with_its_edit(
+    claws: InstalledClients,
+) -> None:
+    openclaw, claude = claws.tested.program, claws.users["claude-code"]
+    assert isinstance(openclaw, OpenClaw)
+    named, shared = claws.file("named.txt"), claws.file("shared.txt")
+    edit = {"path": "shared.txt", "edits": [{"oldText": "2", "newText": "3"}]}
+    task = {"task": f"Look at ./named.txt.\nTOOL edit {json.dumps(edit)}"}
+
+    def edits(path: Path) -> None:
+        claws.reads(claude, path)
+        claude.orders(f"mend {path.name}", claude.call(EDIT, str(path), "1", "2"))
+        claude.ask(f"mend {path.name}")
+
+    edits(named)
+    with openclaw.gateway():
+        claws.tested.orders("start a helper", ("sessions_spawn", task))
+        hold = claws.tested.model.hold(TASK, lambda request: is_of_helper(request.body))
+        openclaw.run("one", "start a helper")
+        assert hold.reached.wait(120)
+        edits(shared)
+        hold.released.set()
+        deadline = time.monotonic() + 120
+        while not any("! shared.txt: edited" in each for each in of_the_helper(openclaw)):
+            assert time.monotonic() < deadline, "it was not warned"
+            time.sleep(0.5)
+    assert shared.read_text() == "3\n"
+    first, *_ = of_the_helper(openclaw)
+    assert "! named.txt: edited" in first
+    assert "(Claude Code" in first
+    others = {*openclaw.requests()} - {*of_the_helper(openclaw)}
+    assert not any("! named.txt: edited" in each for each in others)
+
+
+def is_of_helper(body: dict[str, Any]) -> bool:
+    """Return whether a request is the sub-agent's: the prompt of the system has these words too."""
+    return any(TASK in str(each["content"]) for each in body["messages"] if each["role"] == "user")
+
+
+def of_the_helper(openclaw: OpenClaw) -> list[str]:
+    """The requests of the sub-agent."""
+    return [each for each in openclaw.requests() if is_of_helper(json.loads(each))]

@@ -41,7 +41,7 @@ class OpenClaw(MirroredSessions):
     OWN_ID_VARIABLE = "OPENCLAW_SESSION_ID"  # our plugin sets it
     AGENT_VARIABLE = "OPENCLAW_SHELL"
     HAS_BACKUP = True
-    PROMPT_EVENT = "before_prompt_build"
+    PROMPT_EVENT = SUB_AGENT_EVENT = "before_prompt_build"
     START_EVENT = "session_start"
     TOOL_EVENT = "before_tool_call"
     TOOLS = {
@@ -89,8 +89,8 @@ class OpenClaw(MirroredSessions):
             return patch_uses(ToolUse(use.name, as_string(given.get("input")), "edit", use.call_id))
         return (in_directory(use, given.get("workdir")),)
 
-    def sub_agent(self, event: Event) -> str:
-        return ""  # its calls are not asked about
+    def tasks(self, event: Event) -> list[str]:
+        return [self.prompt(event)]
 
     def context_output(self, text: str, event: str = "") -> dict[str, Any]:
         """Return the text that the plugin adds after the prompt, or after a tool's output."""
