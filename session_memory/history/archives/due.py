@@ -7,7 +7,7 @@ import functools
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 
 from ...common.errors import SessionMemoryError
@@ -70,13 +70,24 @@ def _hidden_by_mirror(
         archive = known.find(directory, due[id][0])
         if archive and archive[1].get("is_excluded") != by:
             yield due[id]
-    shared = common_items(store) if hidden else ()
-    for pair in {(item, of) for item, of in shared if not (item & NUMBERS or of & NUMBERS)}:
-        files = [id for id in (item >> ITEM_BITS for item in pair) if id in due]
-        folders = {os.path.dirname(due[id][1]) for id in files}
-        if len(files) == 2 and len(folders) == 1 and not hidden.keys().isdisjoint(files):
-            open_ones = [id for id in files if id not in hidden]
-            yield from [due[id] for id in open_ones if known.find(directory, due[id][0])]
+    for id in _copies_of(hidden, due, store) if hidden else ():
+        if known.find(directory, due[id][0]):
+            yield due[id]
+
+
+def _copies_of(
+    hidden: Container[int], due: Mapping[int, DueArchive], store: SqliteStore
+) -> Iterator[int]:
+    """Yield the files that begin with the messages of a hidden one in their folder."""
+    shared = {
+        (item, of) for item, of in common_items(store) if not (item & NUMBERS or of & NUMBERS)
+    }
+    for item, of in shared:
+        pair = [id for id in (item >> ITEM_BITS, of >> ITEM_BITS) if id in due]
+        folders = {os.path.dirname(due[id][1]) for id in pair}
+        shown = [id for id in pair if id not in hidden]
+        if len(pair) == 2 and len(folders) == len(shown) == 1:
+            yield from shown
 
 
 def archived_elsewhere(location: StoreLocation) -> Callable[[str], bool]:
