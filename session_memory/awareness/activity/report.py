@@ -603,6 +603,8 @@ def _gate(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
     if gate.rule.ignore or (gate.hides_forgotten and not gate.done(new.entries)):
         new.cursor.drop_titles()
     # The title may quote hidden entries, or may come from a forgotten session.
+    gate.told(new.entries)
+    gate.had_hidden_part = new.cursor.own_title is not None and rules.has_project_rules(start)
     may_show_hidden = gate.hides_forgotten or (gate.hides_some and new.title[0] < USER_RANK)
     if may_show_hidden and not new.cursor.own_title:  # it never changes after that
         requests = [

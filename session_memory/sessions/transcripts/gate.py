@@ -61,6 +61,7 @@ class Described:
     begins with a compaction."""
 
     is_empty = False  # the transcript has no message and no title
+    directories: frozenset[str] = frozenset()  # of the entries at its end
 
     def __init__(
         self,
@@ -90,8 +91,7 @@ def describe(runtime: Runtime, path: str, rules: Rules | None = None) -> Describ
         size = os.fstat(descriptor).st_size
         owner = TitleOwner(runtime.session_id_of(path), descriptor)
         reader = TranscriptReader(runtime, first_line(descriptor), owner=owner)
-        for _ in reader.from_end(descriptor, HEAD_BYTES):
-            pass
+        directories = {entry.cwd for entry in reader.from_end(descriptor, HEAD_BYTES)}
         head = TranscriptHead(runtime, descriptor, owner)
         if rules is not None and rules.has_name_rules(head.cwd):
             reader.take_titles(descriptor, 0, size)
@@ -106,6 +106,7 @@ def describe(runtime: Runtime, path: str, rules: Rules | None = None) -> Describ
         head.first_id,
         head.begins_compacted,
     )
+    described.directories = frozenset(directories)
     is_unread = reader.unreadable > 0 or size > HEAD_BYTES
     described.is_empty = not (
         title or head.first_id or head.first_time or head.begins_compacted or is_unread
@@ -142,6 +143,7 @@ class Gate:
         self.until = rules.forgotten_until(session_id, start)
         self._forgotten = rules.forgotten(start)
         self.repeats_forgotten = False
+        self.had_hidden_part = False  # as an earlier look found
 
     def look_at(self, runtime: Runtime, path: str) -> Gate:
         """Note if the session's transcript at `path` begins with a forgotten message.
@@ -171,22 +173,27 @@ class Gate:
 
     @property
     def hides_some(self) -> bool:
-        """Return whether a part of the session is forgotten or is a copy that must stay hidden."""
-        return self.hides_forgotten or bool(self._copied)
+        """Return whether a part of the session is forgotten or hidden, as far as it was judged."""
+        hides_place = any([rule.is_private for rule in self._directories.values()])
+        is_hidden = hides_place or self.had_hidden_part
+        return is_hidden or self.hides_forgotten or bool(self._copied)
 
     def rule_of(self, entry: Entry) -> Rule:
         """Return the rule for an entry; it is ignored if it was forgotten."""
         if self.rule.ignore or self.is_forgotten(entry):
             return Rule(ignore=True)
-        cwd = entry.cwd
-        if cwd not in self._directories:
-            self._directories[cwd] = stricter(self.rule, self._rules.of_directory(cwd, self._start))
-        rule = self._directories[cwd]
+        rule = self.rule_of_directory(entry.cwd)
         if entry.origin and entry.origin != self._session_id and self._family is not None:
             rule = stricter(rule, self._family.rule_of_id(entry.origin))
         return (
             stricter(rule, self._copied[_key_of(entry)]) if _key_of(entry) in self._copied else rule
         )
+
+    def rule_of_directory(self, cwd: str) -> Rule:
+        """Return the rule for entries from a directory."""
+        if cwd not in self._directories:
+            self._directories[cwd] = stricter(self.rule, self._rules.of_directory(cwd, self._start))
+        return self._directories[cwd]
 
     def is_forgotten(self, entry: Entry) -> bool:
         return self.is_of_forgotten_time(entry) or self._forgotten.holds(entry, self._session_id)
@@ -306,6 +313,8 @@ class Family:
             )
         copied = self.copied(self.kin(path, described.first_id, described.is_compacted))
         gate = Gate(self._rules, session_id, described.start, known, self, copied)
+        for directory in described.directories:
+            gate.rule_of_directory(directory)
         return gate.look_at(self._runtime, path)
 
     def kin(self, path: str, first_id: str, is_compacted: bool) -> list[str]:

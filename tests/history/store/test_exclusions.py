@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from hermes_scene import HermesDatabase
-from records import exchange
+from hooks_scene import PlainUser
+from records import append, exchange
 from store_scene import EVERYTHING, MONDAY, START, Scene, StoreUser, put, said, state, tool
 
 from session_memory.history.archives.format import render_trailer
@@ -352,6 +353,24 @@ def test_a_session_that_is_deleted_right_after_the_command_for_its_rule_stays_hi
         assert "fence" in person.run("search", "paint").stdout.replace("*", "")
     person.run("config", "projects./srv/other.ignore", "--unset")
     assert "count the apples" in person.run("search", "apples").stdout.replace("*", "")
+
+
+def test_a_title_that_may_quote_messages_from_an_excluded_directory_is_not_shown(
+    tmp_path: Path,
+) -> None:
+    person = PlainUser(tmp_path)
+    person.config(f"projects: {{{PRIVATE}: {{ignore: true}}}}\n")
+    hidden = exchange("count the apples", "three apples", cwd=PRIVATE)
+    title = {"type": "ai-title", "aiTitle": "Counting apples", "sessionId": "s"}
+    path = person.session(*exchange("paint the fence", "done"), *hidden, title)
+    for text in ("paint the fence", "clean the brush"):
+        told = person.run().decode()
+        assert text in told
+        assert "apples" not in told.lower()
+        append(path, *exchange("clean the brush", "cleaned"))
+    listed = StoreUser(tmp_path).run("sessions", "--all").stdout
+    assert "paint the fence" in listed
+    assert "apples" not in listed.lower()
 
 
 def test_the_rows_that_two_databases_of_hermes_share_are_stored_once_and_all_others_too(
