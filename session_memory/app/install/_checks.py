@@ -12,7 +12,7 @@ from typing import Any
 from ... import NAME
 from ...awareness.events.log import missed_too_often, notices
 from ...awareness.install.formats import settings_at
-from ...awareness.install.ledger import InstallLedger
+from ...awareness.install.ledger import HomeRecord, InstallLedger
 from ...awareness.install.plan import NOTICE_HOOKS, InstalledPaths
 from ...awareness.install.settings_file import SettingsFileError
 from ...common.errors import SessionMemoryError
@@ -72,15 +72,15 @@ def check_home(
             findings += check_starts(target, hooks, environ)
             trial = try_hook(target, hook.command, environ, is_timed=True)
             findings.append(check_trial(trial))
+    record = ledger.records.get(target.root)
     findings += [
         *_check_status_line(target, ledger),
         *_check_plugins(target, hooks),
-        *_check_tools(target),
-        *check_disabled(target),
+        *_check_tools(target, record),
+        *check_disabled(target, record),
         *kept,
         *_check_transcripts(target),
     ]
-    record = ledger.records.get(target.root)
     if record is not None and (hook is not None or extension_names(target)):
         findings += _check_served(target, record.installed_at, environ, now)
     return [*findings, *last], trial
@@ -129,14 +129,15 @@ def check_trial(trial: Trial) -> Finding:
     return Finding(OK, "hook", text)
 
 
-def check_disabled(target: Target) -> list[Finding]:
+def check_disabled(target: Target, record: HomeRecord | None = None) -> list[Finding]:
     """Report settings that switch hooks off: the home's, the administrator's or the project's.
 
-    The project is the current directory's."""
+    The project is the current directory's. `record` is the ledger's of the home."""
     install = target.runtime.install
     managed = install.MANAGED_SETTINGS.get(sys.platform, "")
     findings = []
-    for path in _switch_files(target, managed):
+    noted = _noted_servers(target, record)
+    for path in [noted.get(path, path) for path in _switch_files(target, managed)]:
         try:
             values = _values(path, install)
         except SessionMemoryError as error:
@@ -342,12 +343,23 @@ def _check_plugins(target: Target, hooks: list[Hook]) -> list[Finding]:
     return [Finding(NOTE, "plugin", text, "one of the two is enough")]
 
 
-def _check_tools(target: Target) -> list[Finding]:
+def _noted_servers(target: Target, record: HomeRecord | None) -> dict[Path, Path]:
+    """Return the usual list of servers with the one that an install changed instead, if any.
+
+    A variable named it then. Another variable counts more than the record."""
+    install = target.runtime.install
+    path, noted = servers_file(install, target.settings_dir), record.server if record else {}
+    is_usual = path is not None and path == Path(target.settings_dir, install.MCP_FILES[0])
+    return {path: Path(noted["file"])} if path and is_usual and "file" in noted else {}
+
+
+def _check_tools(target: Target, record: HomeRecord | None) -> list[Finding]:
     """Check that the runtime lists our MCP server, unless a plugin of ours is there."""
     install = target.runtime.install
     path = servers_file(install, target.settings_dir) if target.kind == "runtime" else None
     if path is None or target.plugins:
         return []
+    path = _noted_servers(target, record).get(path, path)
     try:
         if has_server(path, install):
             return [Finding(OK, "tools", f"served by {NAME} mcp, in {path}")]

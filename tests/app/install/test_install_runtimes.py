@@ -445,6 +445,10 @@ def test_the_settings_of_openclaw_are_the_file_that_its_user_named(
     named.write_text(named.read_text().replace('"enabled": true', '"enabled": false'))
     said = machine.run_doctor("hooks", **variables).stdout
     assert "plugins.entries.session-memory.enabled is not true" in said
+    named.write_text(named.read_text().replace('"enabled": false', '"enabled": true'))
+    said = " ".join(machine.run_doctor("hooks").stdout.split())  # the install has noted the file
+    assert f"served by session-memory mcp, in {named}" in said
+    assert "wrong" not in said
     assert machine.install("--uninstall", **variables).returncode == 0
     assert named.read_text() == "{ // mine\n}\n"
     assert not (plugins / "extensions").exists()
