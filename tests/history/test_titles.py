@@ -50,6 +50,13 @@ def test_a_single_request_is_not_repeated(scene: Scene) -> None:
     assert shown(scene, *exchange(FIRST, "Like this."), *exchange("go on", "Done.")) == [FIRST]
 
 
+def test_a_pasted_screen_with_wide_gaps_is_not_repeated(scene: Scene) -> None:
+    screen = f"Why does this fail{' ' * 300}│ npm test{' ' * 300}│ Exit code 1 {'again ' * 20}"
+    [title] = shown(scene, *exchange(screen, "Like this."))
+    assert title.startswith("Why does this fail │ npm test │ Exit code 1 again")
+    assert "→" not in title
+
+
 def test_a_request_that_begins_like_the_first_one_is_another(scene: Scene) -> None:
     more = f"{FIRST}, and why it is empty after a reload"
     [title] = shown(scene, *exchange(FIRST, "Like this."), *exchange(more, "So."))

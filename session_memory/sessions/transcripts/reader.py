@@ -531,7 +531,7 @@ def later_request(title: str, texts: Iterable[str]) -> str:
 def is_title_of(title: str, request: str) -> bool:
     """Check if a title is this request, perhaps shortened or without its last punctuation."""
     start = title.rstrip(ELLIPSIS)
-    words = one_line(request[: 2 * len(start) + 1])
+    words = one_line(request)
     if start == title and any([character.isalnum() for character in words[len(start) :]]):
         return False
     return words.startswith(start)

@@ -24,7 +24,7 @@ from .exclusions import HIDDEN_MESSAGES, LISTED, item_shown, title_shown, unless
 
 CONVERSATIONS = "memory_conversations AS c JOIN memory_file_states AS f ON f.id = c.file_id"
 TITLE_CHARACTERS = 80
-SAID_CHARACTERS = 400  # of a first message, in which a plan may have its heading
+SAID_CHARACTERS = 2000  # of a first message: it may begin with a plan or a pasted text
 _TIMES = ("c.first_message_at", "c.last_message_at")
 _SAID = "\x01"  # before a title that is the user's first words
 
