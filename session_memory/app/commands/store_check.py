@@ -121,6 +121,9 @@ class StoreCheck(CheckResult):
         statuses = [f"{number} {status}" for status, number in sorted(counts.conversations.items())]
         size, text_size = byte_size(counts.database_bytes), byte_size(counts.text_bytes)
         only_here = f"{counted(lonely, 'session')}: no transcript or archive has them"
+        watched = [terminal.short(root) for root in self.watched if os.path.isdir(root)]
+        if absent := len(self.watched) - len(watched):
+            watched.append(f"{absent} {'more ' if watched else ''}not there yet")
         return [
             ("store", f"{terminal.short(self.path)}, {size}, whole"),
             ("transcripts", ", ".join([counted(counts.files, "file"), *notes])),
@@ -128,10 +131,7 @@ class StoreCheck(CheckResult):
             ("conversations", ", ".join(statuses) or "none yet"),
             ("watch", f"runs, process {self.watcher}" if self.watcher else "does not run"),
             *([("only here", only_here)] if lonely else []),
-            *(
-                ("watched", terminal.short(root) + ("" if os.path.isdir(root) else " (not there)"))
-                for root in self.watched
-            ),
+            *(("" if number else "watched", root) for number, root in enumerate(watched)),
         ]
 
     def _show_problems(self, terminal: Terminal) -> None:

@@ -206,6 +206,8 @@ class TestHealth:
         assert "5 entries, 1 tool use" in shown
         assert "1 record could not be read" in shown
         assert "watch          does not run" in shown
+        assert "  watched        ~/.claude/projects\n" in shown
+        assert "more not there yet\n" in shown
 
 
 class TestProgress:
