@@ -145,7 +145,7 @@ class Costs(Result):
         if self.told:
             total = self.total
             share = share_of(self.told, total.input + total.output + total.cached + total.written)
-            terminal.line(
+            terminal.paragraph(
                 f"Updates took {counted(self.told, 'token')}, {share} of these; session-memory "
                 "proof shows what agents did after them."
             )

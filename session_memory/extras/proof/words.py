@@ -69,9 +69,9 @@ def told_lines(proof: Proof) -> list[str]:
     )
     if sums.lines[FILE]:
         lines.append(
-            f"Of {counted(sums.lines[FILE], 'line')} about files, {sums.known:,} name an edit "
-            f"that another transcript "
-            f"here shows; in {sums.both:,} both sessions edited the file."
+            f"Of {counted(sums.lines[FILE], 'line')} about files, {sums.known:,} "
+            f"{'names' if sums.known == 1 else 'name'} an edit that another transcript here shows; "
+            f"in {sums.both:,} both sessions edited the file."
         )
     if sums.lines[CONFLICT]:
         lines.append(
