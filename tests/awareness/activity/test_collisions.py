@@ -265,6 +265,13 @@ def test_an_edit_that_no_other_session_has_taken_is_not_told_as_taken(pair, happ
     assert not [line for line in collisions(pair.main.prompt()) if "not committed" in line]
 
 
+@pytest.mark.parametrize("who", ["main", "discord", "telegram"])
+def test_a_stash_of_a_command_s_edit_is_not_told_after_it_was_applied(pair: Pair, who: str) -> None:
+    steps = ["main $ sed -i 1d src/app.py", "later 1", "discord $ git stash -q", "later 1"]
+    play(pair, [*steps, f"{who} $ git stash apply -q"])
+    assert not [line for line in collisions(pair.main.prompt()) if "not committed" in line]
+
+
 def test_an_edit_that_this_session_stashed_and_took_back_can_be_taken_again(pair: Pair) -> None:
     play(pair, ["main edit", "main $ git stash -q", "main prompt", "main $ git stash pop -q"])
     play(pair, ["main prompt", "later 1", "discord $ git reset -q --hard"])

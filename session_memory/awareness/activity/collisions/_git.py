@@ -219,6 +219,7 @@ def first_to_take(
 
     A fact about an edit names the first command that discarded it, even if later work on the file
     has hidden the proof of that."""
+    facts = [fact for fact in facts if not _may_be_back(fact, others, working_set, evidence)]
     first: dict[str, Fact] = {}
     for fact in facts:
         if fact.kind == TAKEN:
@@ -234,6 +235,29 @@ def first_to_take(
         or fact is first[fact.path]
         or not (first[fact.path].is_overwritten or evidence.modified(fact.path) is None)
     ] + [fact for fact in first.values() if not any([fact is known for known in facts])]
+
+
+def _may_be_back(
+    fact: Fact,
+    others: Mapping[str, list[FileAction]],
+    working_set: WorkingSet,
+    evidence: Evidence,
+) -> bool:
+    """Check if a stash that took the edit of a command may have been applied since.
+
+    No text in the transcript can show that the file has the edit."""
+    edit = working_set.last(fact.path, evidence, (EDIT,)) if fact.words[:1] == ("stash",) else None
+    if fact.kind != TAKEN or edit is None or not edit.is_command:
+        return False
+    modified = evidence.modified_until(fact.path)
+    return any(
+        _gives_back(action)
+        and fact.time < action.time <= modified + SLACK_SECONDS
+        and evidence.is_done(session, action)
+        for session, actions in [("", working_set.discards), *others.items()]
+        for action in actions
+        if action.kind == GIT
+    )
 
 
 def _certain_commands(
