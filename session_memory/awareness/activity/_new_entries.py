@@ -16,6 +16,7 @@ from ...sessions.transcripts.read_cursor import ReadCursor, ReadCursors
 from ...sessions.transcripts.reader import (
     BRIEF_OWNER_BYTES,
     FIRST_PROMPT_RANK,
+    FURTHER_BYTES,
     USER_RANK,
     TitleOwner,
     TranscriptHead,
@@ -347,6 +348,8 @@ class _Reader:
                 )
                 if is_enough or reader.decoded >= min(budget.decoded, budget.of_one):
                     break
+        if entries and lowest:
+            reader.begin_at(descriptor, lowest, FURTHER_BYTES)
         budget.decoded -= reader.decoded
         budget.read -= end - lowest
         new.bytes_read += end - lowest

@@ -208,6 +208,14 @@ class Branch:
     # the id of the session to which the sub-agent belongs, if only this file names it
     of_session = ""
     title: tuple[int, str] = NO_TITLE  # with its rank, if the first lines have it
+    # entries that were read backward, whose directory is in an earlier line; the last ones first
+    unsettled: list[Entry] | tuple[Entry, ...] = ()
+    # whether a record names the directory of the records after it
+    names_directories = False
+
+    def directory_in(self, line: bytes) -> str:
+        """Return the directory that a line names for the records after it; '' if it names none."""
+        return ""
 
     def holds(self, line: bytes) -> bool:
         """Tell whether `line` counts. Call this for every line, from the last to the first."""

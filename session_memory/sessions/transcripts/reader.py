@@ -187,11 +187,35 @@ class TranscriptReader:
 
     def from_end(self, descriptor: int, limit: int | None = None) -> Iterator[Entry]:
         """Yield the entries of a transcript from the last to the first, within its last `limit`
-        bytes."""
+        bytes.
+
+        An entry whose directory is in an earlier line waits for that line."""
         size = os.fstat(descriptor).st_size
         end = last_line_end(descriptor, 0, size, size if limit is None else limit) or 0
+        waiting: list[Entry] = []
         for lines in windows_backward(descriptor, 0, end, limit):
-            yield from self.backward(reversed(lines))
+            for entry in self.backward(reversed(lines)):
+                waiting.append(entry)
+                unsettled = self._branch.unsettled if self._branch is not None else ()
+                while waiting and not (unsettled and waiting[0] is unsettled[0]):
+                    yield waiting.pop(0)
+        yield from waiting
+
+    def begin_at(self, descriptor: int, offset: int, limit: int | None = None) -> None:
+        """Note the directory that the `limit` bytes before `offset` name for the records after it.
+
+        Raises OSError."""
+        branch = self._branch
+        if branch is None or not branch.names_directories:
+            return
+        for lines in windows_backward(descriptor, 0, offset, limit):
+            for _, line in reversed(lines):
+                if directory := branch.directory_in(line):
+                    branch.directory = directory
+                    for entry in branch.unsettled:
+                        entry.cwd = directory
+                    branch.unsettled = []
+                    return
 
     def forward(
         self,

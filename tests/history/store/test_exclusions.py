@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hermes_scene import HermesDatabase
 from hooks_scene import PlainUser
-from records import append, exchange
+from records import append, codex_exchange, codex_line, exchange, write
 from store_scene import EVERYTHING, MONDAY, START, Scene, StoreUser, put, said, state, tool
 
 from session_memory.history.archives.format import render_trailer
@@ -427,3 +427,27 @@ def test_a_session_that_a_rule_hides_in_one_of_two_databases_shows_its_own_messa
     assert "fence" in shown()
     assert "three apples" not in shown()
     assert "Counting" not in shown()
+
+
+def test_a_turn_of_codex_in_an_excluded_directory_is_hidden_wherever_it_is_read(
+    tmp_path: Path,
+) -> None:
+    """Only the line at the beginning of a turn names its directory."""
+    person = PlainUser(tmp_path)
+    person.config(f"projects: {{{PRIVATE}: {{ignore: true}}}}\n")
+    session_id = "01a1fb3f-0000-7000-8000-000000000001"
+    path = tmp_path / ".codex" / "sessions" / "2026" / "11" / "30" / f"rollout-{session_id}.jsonl"
+    header = {"id": session_id, "session_id": session_id, "cwd": AGENT, "thread_source": "user"}
+    hidden = codex_exchange("count the apples", "three apples", cwd=PRIVATE)
+    begun = [codex_line("session_meta", header), *codex_exchange("plan it", "yes", cwd=AGENT)]
+    write(path, *begun, *hidden[:3])
+    store = StoreUser(tmp_path)
+    outputs = [person.run().decode(), store.run("search", "apples").stdout]
+    append(path, *hidden[3:])
+    outputs += [person.run().decode(), store.run("search", "apples").stdout]
+    append(path, *codex_exchange("go on", "done", cwd=AGENT))
+    outputs.append(store.run("read", session_id).stdout)
+    assert "plan it" in outputs[0]
+    assert "plan it" in outputs[-1]
+    assert "go on" in outputs[-1]
+    assert not [output for output in outputs if "apples" in output.replace("for apples", "")]

@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from records import assistant, droid_exchange, droid_message, droid_start, user, write
+from records import (
+    assistant,
+    codex_exchange,
+    codex_line,
+    droid_exchange,
+    droid_message,
+    droid_start,
+    lines,
+    user,
+    write,
+)
 from store_scene import PROJECT, Scene
 
 from session_memory.history.store.ingest import ingestion
@@ -107,4 +117,18 @@ def test_a_patch_of_several_files_is_stored_the_same(tmp_path: Path, *, has_fail
     begun = [*droid_exchange("change all", "I will."), droid_message("assistant", call)]
     after = [droid_message("user", result), *droid_exchange("next", "done")]
     write(root / PROJECT / "a.jsonl", droid_start("a", "/srv"), *begun, *after)
+    is_same(tmp_path, root)
+
+
+def test_the_turns_of_a_session_in_several_directories_are_stored_the_same(tmp_path: Path) -> None:
+    root = tmp_path / "transcripts"
+    header = {"id": "a", "session_id": "a", "cwd": "/srv/app", "thread_source": "user"}
+    turns = [
+        record
+        for directory in ("/srv/app", "/srv/private", "/srv/app")
+        for record in codex_exchange("count", f"in {directory}", cwd=directory)
+    ]
+    path = root / PROJECT / "a.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(lines(codex_line("session_meta", header), *turns))
     is_same(tmp_path, root)

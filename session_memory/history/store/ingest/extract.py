@@ -145,6 +145,8 @@ class Extractor:
     def read(self, start: int, end: int, limit: int) -> Extract:
         """Read the records that begin in the `limit` bytes from `start` and end before `end`."""
         reader = self._reader()
+        if start:
+            reader.begin_at(self._descriptor, start)
         stop = start + limit
         part = self._part(reader, start, end, stop)
         reached = max(start, reader.reached)

@@ -290,6 +290,7 @@ class CodexRollout(records.Branch):
     """
 
     copies_keep_ids = False
+    names_directories = True
 
     def __init__(self, header: Record, line: Record) -> None:
         source = header.get("source")
@@ -309,34 +310,40 @@ class CodexRollout(records.Branch):
         is_copied = bool(header.get("forked_from_id")) and "history_base" not in header
         self._began = epoch_seconds(line.get("timestamp"))
         self.copied_until = self._began + 1.0 if is_copied and self._began is not None else None
-        self._without_turn: list[Entry] = []
+        self.unsettled: list[Entry] = []  # their turn was not read yet
 
     def holds(self, line: bytes) -> bool:
+        directory = self.directory_in(line)
+        if directory:
+            for entry in self.unsettled:
+                entry.cwd = directory
+            self.unsettled = []
+        return not self.is_of_subagent
+
+    def directory_in(self, line: bytes) -> str:
         is_rewritten = not line.startswith(CodexRecords.BEGINNINGS)
         is_old = (
             is_rewritten or line.startswith(b'{"type":"message"')
         ) and b"<environment_context>" in line
         if is_old or line.find(b'"turn_context"', 0, len(line) if is_rewritten else HEAD_BYTES) > 0:
-            for record in objects_in(line):
-                directory = _directory_of(record)
-                if directory:
-                    for entry in self._without_turn:
-                        entry.cwd = directory
-                    self._without_turn = []
-        return not self.is_of_subagent
+            named = [
+                directory for record in objects_in(line) if (directory := _directory_of(record))
+            ]
+            return named[-1] if named else ""
+        return ""
 
     def note(self, record: Record) -> None:
         directory = _directory_of(record)
         if directory:
             self.directory = directory
-            self._without_turn = []
+            self.unsettled = []
 
     def complete(self, entry: Entry) -> None:
         """Add the directory, unless a command named one; mark a copy; add a missing time."""
         if entry.timestamp is None:
             entry.timestamp = self._began
         if not entry.cwd:
-            self._without_turn.append(entry)
+            self.unsettled.append(entry)
         super().complete(entry)
 
 
