@@ -199,7 +199,10 @@ class TranscriptReader:
                 unsettled = self._branch.unsettled if self._branch is not None else ()
                 while waiting and not (unsettled and waiting[0] is unsettled[0]):
                     yield waiting.pop(0)
-        yield from waiting
+            if waiting:
+                self.begin_at(descriptor, lines[0][0])
+            yield from waiting
+            waiting = []
 
     def begin_at(self, descriptor: int, offset: int, limit: int | None = None) -> None:
         """Note the directory that the `limit` bytes before `offset` name for the records after it.

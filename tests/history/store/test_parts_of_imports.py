@@ -13,6 +13,8 @@ from records import (
     assistant,
     codex_exchange,
     codex_line,
+    copilot_exchange,
+    copilot_start,
     droid_exchange,
     droid_message,
     droid_start,
@@ -22,9 +24,12 @@ from records import (
 )
 from store_scene import PROJECT, Scene
 
+from session_memory.common.system.files import Opened
 from session_memory.history.store.ingest import ingestion
 from session_memory.history.store.sqlite.written_lines import KEY_BYTES
-from session_memory.sessions.runtimes.table import all_runtimes
+from session_memory.sessions.runtimes.table import all_runtimes, runtime
+from session_memory.sessions.transcripts.lines import first_line
+from session_memory.sessions.transcripts.reader import TranscriptReader
 
 FIXTURES = Path(__file__).parents[2] / "sessions" / "runtimes" / "fixtures"
 EDIT = {"file_path": "/srv/agent/a.py", "content": "apples = 3\npears = 4\n"}
@@ -132,3 +137,23 @@ def test_the_turns_of_a_session_in_several_directories_are_stored_the_same(tmp_p
     path.parent.mkdir(parents=True)
     path.write_bytes(lines(codex_line("session_meta", header), *turns))
     is_same(tmp_path, root)
+
+
+def test_the_messages_of_a_copilot_session_that_moves_are_stored_the_same(tmp_path: Path) -> None:
+    root = tmp_path / "transcripts"
+    moves = [
+        {"type": "session.context_changed", "id": directory, "data": {"cwd": directory}}
+        for directory in ("/srv/private", "/srv/app")
+    ]
+    records = [copilot_start("a", "/srv/app", at=1.8e9), *copilot_exchange("one", "first")]
+    for move in moves:
+        records += [move, *copilot_exchange("count", f"in {move['id']}")]
+    path = root / PROJECT / "a.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(lines(*records))
+    is_same(tmp_path, root)
+    with Opened(str(path)) as descriptor:
+        reader = TranscriptReader(runtime("copilot"), first_line(descriptor))
+        read = [(entry.text, entry.cwd) for entry in reader.from_end(descriptor)]
+    assert ("in /srv/private", "/srv/private") in read
+    assert ("in /srv/app", "/srv/app") in read

@@ -196,28 +196,33 @@ class CopilotSession(records.Branch):
 
     A fork begins with all earlier messages, which are older than the session itself."""
 
+    names_directories = True
+
     def __init__(self, start: Record) -> None:
         data = start.get("data")
         self.copied_until = epoch_seconds(data.get("startTime")) if isinstance(data, dict) else None
         self.session_id = as_string(as_object(data).get("sessionId"))
         self.directory = _directory_of(start)
-        self._before_move: list[Entry] | None = None
+        self.unsettled: list[Entry] = []  # before these, no move was read yet
+        self._is_backward = False
 
     def holds(self, line: bytes) -> bool:
-        if self._before_move is None:
-            self._before_move = []
+        directory = self.directory_in(line)
+        for entry in self.unsettled if directory else ():
+            entry.cwd = directory
+        self.unsettled = [] if directory else self.unsettled
+        # from the first line on, everything is read forward
+        self._is_backward = not (directory and b'"session.start"' in line)
+        return True
+
+    def directory_in(self, line: bytes) -> str:
         is_rewritten = not line.startswith(_START)
         if line.startswith(_TELLS_DIRECTORY) or (is_rewritten and b'"session.' in line):
-            for record in objects_in(line):
-                directory = _directory_of(record)
-                if record.get("type") == "session.start":
-                    # this is the first line; everything from here on is read forward
-                    self._before_move = None
-                elif directory:
-                    for entry in self._before_move or ():
-                        entry.cwd = directory
-                    self._before_move = []
-        return True
+            named = [
+                directory for record in objects_in(line) if (directory := _directory_of(record))
+            ]
+            return named[-1] if named else ""
+        return ""
 
     def note(self, record: Record) -> None:
         """Note the directory in a record; it applies to the records after it."""
@@ -229,8 +234,8 @@ class CopilotSession(records.Branch):
         When reading backward, use the directory at the session's start until the record of a move
         is reached."""
         super().complete(entry)
-        if self._before_move is not None:
-            self._before_move.append(entry)
+        if self._is_backward:
+            self.unsettled.append(entry)
 
 
 def _entry(kind: str, data: Record, record: Record, offset: int) -> Entry | None:
