@@ -70,6 +70,13 @@ def tool_result(content: Any = "done", **fields: Any) -> dict[str, Any]:
     return user([{"tool_use_id": "toolu_1", "type": "tool_result", "content": content}], **fields)
 
 
+def as_written(value: dict[str, Any]) -> dict[str, Any]:
+    """A record of Claude Code with its keys in the CLI's order, by which results are recognised."""
+    last = ("type", "message", "uuid", "timestamp", "toolUseResult")
+    first = {key: value[key] for key in value if key not in last}
+    return {**first, **{key: value[key] for key in last if key in value}}
+
+
 def line(value: dict[str, Any]) -> bytes:
     """A line as its runtime writes it; that of a mirror as we do, with spaces."""
     is_mirrored = value.get("type") in ("part", "step")

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from git_scene import git, repository
-from records import assistant, user
+from records import as_written, assistant, user
 from store_scene import StoreUser
 
 LINE = "total = price * (1 + tax_rate)"
@@ -36,6 +36,18 @@ class Work:
         return assistant(
             ("Edit", given), sessionId=session, cwd=str(self.root), at=self.began + 60 * minute
         )
+
+    def part_edit(self, before: str, after: str, *lines: str) -> list[dict[str, object]]:
+        """An edit of session `a` that replaces a part of a line, and its result with whole lines."""
+        path = f"{self.root}/cart.py"
+        given = {"file_path": path, "old_string": before, "new_string": after}
+        block = {"type": "tool_use", "id": f"part_{after}", "name": "Edit", "input": given}
+        patch = [{"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": lines}]
+        result = {"type": "tool_result", "tool_use_id": block["id"], "content": "updated"}
+        fields = {"sessionId": "a", "cwd": str(self.root), "at": self.began + 60}
+        whole = {"filePath": path, "structuredPatch": patch}
+        written = as_written(user([result], toolUseResult=whole, **fields))
+        return [assistant(block, **fields), written]
 
     def session(self, name: str, *records: dict[str, object]) -> None:
         self.user.session(name, *records)

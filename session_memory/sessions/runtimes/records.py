@@ -254,6 +254,7 @@ class Records:
     BEGINNINGS: tuple[bytes, ...] = ()
     HEADER = ""  # the type of a mirror's first record, if members of a family differ in it
     THINKING = b'"thinking":'  # is in each line with the model's thinking
+    HUNKS = b""  # is in each line of results with the hunks of an edit, if `edited_path` names one
 
     def recognises(self, line: bytes) -> bool:
         """Return whether the first line of a transcript identifies this runtime; it may be cut."""
@@ -405,6 +406,10 @@ class Records:
     def hunks(self, record: Record, call_id: str) -> list[Hunk]:
         """Return the hunks of a call's edit in the file; [] if the record does not have them."""
         return []
+
+    def edited_path(self, record: Record) -> str:
+        """Return the file whose `hunks` a result has; '' if only the call shows written lines."""
+        return ""
 
     def time(self, record: Record) -> float | None:
         """Return when the record was written, in seconds since 1970; None if it does not say."""

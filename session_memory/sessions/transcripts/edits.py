@@ -120,8 +120,12 @@ def patch_edits(patch: str, number: int) -> list[Edit]:
 
 def diff_edits(diff: str) -> list[Edit]:
     """Return the edits of a unified diff, one for each hunk."""
+    return _edits_in(diff.splitlines())
+
+
+def _edits_in(diff: list[str]) -> list[Edit]:
     hunks: list[tuple[list[str], list[str]]] = []
-    for line in diff.splitlines():
+    for line in diff:
         if line.startswith(("--- ", "+++ ")) and not hunks:
             continue
         if line.startswith("@@") or not hunks:
@@ -156,6 +160,7 @@ def structured_hunks(patch: object) -> list[Hunk]:
     for hunk in objects_of(patch):
         lines = hunk.get("lines")
         if isinstance(lines, list) and all([isinstance(line, str) for line in lines]):
-            place = f"@@ -{hunk.get('oldStart')} +{hunk.get('newStart')} @@"
-            hunks += diff_hunks("\n".join([place, *lines]))
+            before, after = hunk.get("oldStart"), hunk.get("newStart")
+            if isinstance(before, int) and isinstance(after, int):
+                hunks += [(*edit, before, after) for edit in _edits_in(["@@", *lines])]
     return hunks

@@ -120,7 +120,7 @@ class TranscriptReader:
 
     `title` is the best title found; of equal ones, the last in the file. `unreadable` counts
     records that could not be decoded, `decoded` the bytes of decoded lines. `reached` is the offset
-    after the last line read forward, `record` the last record."""
+    after the last line read forward, `record` the last record; {} if it has results without hunks."""
 
     def __init__(
         self,
@@ -242,6 +242,8 @@ class TranscriptReader:
                 continue
             results = meaning.results_in(line, self._decode) if with_results else None
             if results is not None:
+                values = self._decode(line)[0] if meaning.HUNKS and meaning.HUNKS in line else ()
+                self.record = next((value for value in values if isinstance(value, dict)), {})
                 yield from results if offset not in left_out else ()
                 continue
             for index, record in enumerate(self.records(line)):

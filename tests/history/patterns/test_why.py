@@ -38,6 +38,15 @@ def test_a_committed_line_names_its_request_and_its_commit(work):
     assert " read 1 --around 2" in said
 
 
+def test_a_line_of_which_an_edit_replaced_a_part_names_its_request(work):
+    line = "export const price = 3"
+    asked = "change the price to three"
+    edits = work.part_edit("= 2", "= 3", f"-{line[:-1]}2", f"+{line}")
+    work.session("a", work.said(asked, "a"), *edits)
+    work.write(f"{line}\n")
+    assert f"cart.py:1 (not committed)\n  asked: “{asked}”" in work.why("cart.py:1")
+
+
 def test_a_line_that_is_not_committed_is_found_too(work):
     work.write(f"price = 1\n{LINE}\n")
     assert f"cart.py:2 (not committed)\n  asked: “{REQUEST}”" in work.why("cart.py:2")
@@ -126,6 +135,19 @@ def test_a_short_line_of_a_sub_agent_is_its_sessions_in_a_file_of_that_name(work
     [reason] = work.reasons("cart.py:1")
     assert (reason["asked"]["session"], reason["asked"]["words"]) == ("a", REQUEST)
     work.reasons("other.py:1", code=1)
+
+
+def test_a_line_of_which_a_sub_agent_replaced_a_part_is_its_sessions(work):
+    line = "export const price = 3"
+    edits = work.part_edit("= 2", "= 3", "-export const price = 2", f"+{line}")
+    records = [{**record, "isSidechain": True} for record in edits]
+    write(work.user.projects / "-srv-agent" / "a" / "subagents" / "agent-1.jsonl", *records)
+    started = assistant(("Agent", {}), sessionId="a", cwd=str(work.root), at=work.began + 30)
+    work.session("a", work.said(REQUEST, "a"), started)
+    work.write(f"{line}\n")
+    work.user.run("ingest")
+    [reason] = work.reasons("cart.py:1")
+    assert (reason["asked"]["session"], reason["asked"]["words"]) == ("a", REQUEST)
 
 
 def test_an_unknown_line_says_so_and_marks_the_guess_by_time(work):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from records import (
+    as_written,
     assistant,
     codex_exchange,
     codex_line,
@@ -104,6 +106,22 @@ def test_calls_whose_results_come_later_are_stored_the_same(
     for record in records[:2]:
         del record["cwd"]
     write(root / PROJECT / "a.jsonl", *records, user("next"), assistant("done"))
+    is_same(tmp_path, root)
+
+
+@pytest.mark.parametrize("order", [as_written, dict])
+def test_whole_lines_of_a_result_that_comes_later_are_stored_the_same(
+    tmp_path: Path, order: Callable[[dict[str, Any]], dict[str, Any]]
+) -> None:
+    root = tmp_path / "transcripts"
+    given = {"file_path": "/srv/agent/a.py", "old_string": "= 2", "new_string": "= the_sum_of(3)"}
+    call = {"type": "tool_use", "id": "edit", "name": "Edit", "input": given}
+    lines = [" import apples", "-apples = 2", "+apples = the_sum_of(3)", "+x = 1"]
+    patch = [{"oldStart": 1, "oldLines": 2, "newStart": 1, "newLines": 3, "lines": lines}]
+    result = ended("edit", "updated")
+    result["toolUseResult"] = {"filePath": given["file_path"], "structuredPatch": patch}
+    records = user("write it"), assistant(call), order(result), user("next")
+    write(root / PROJECT / "a.jsonl", *records)
     is_same(tmp_path, root)
 
 

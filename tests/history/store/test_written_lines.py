@@ -10,7 +10,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from records import append, user, write
+from records import append, as_written, user, write
 from store_scene import Scene
 
 from session_memory.common.text.written_lines import (
@@ -51,6 +51,17 @@ def edit(call: str = "c1", before: str = "total = price", after: str = LINE) -> 
     return wrote("Edit", call, file_path="/srv/agent/cart.py", old_string=before, new_string=after)
 
 
+def changed(call: str, *hunks: tuple[int, list[str]]) -> dict[str, object]:
+    """The result of an edit as Claude Code 2.1.332 writes it: with each changed line whole."""
+    patch = [
+        {"oldStart": at, "oldLines": 3, "newStart": at, "newLines": 3, "lines": lines}
+        for at, lines in hunks
+    ]
+    result = {"filePath": "/srv/agent/cart.py", "structuredPatch": patch, "userModified": False}
+    block = {"type": "tool_result", "tool_use_id": call, "content": "The file has been updated."}
+    return as_written(user([block], session="a", toolUseResult=result))
+
+
 def found(scene: Scene, line: str = LINE) -> list[str]:
     hashes = line_hashes([line], known_key(str(scene.database)))
     return [one.argument for one in writers(scene.store, hashes)]
@@ -62,6 +73,64 @@ def test_lines_that_an_edit_adds_are_found_whatever_their_indentation(scene):
     )
     scene.ingest()
     assert found(scene) == ["/srv/agent/cart.py"]
+
+
+def test_an_edit_of_a_part_of_a_line_wrote_the_whole_line(scene):
+    hunks = (
+        (1, [" import taxes", "-total = price * tax_rate", f"+{LINE}", " x = 1"]),
+        (9, ["-y = tax_rate", "+y = 2", " x = 1"]),
+    )
+    scene.write("a", edit(before="tax_rate", after="(1 + tax_rate)"), changed("c1", *hunks))
+    scene.ingest()
+    assert found(scene) == found(scene, line_in("cart.py", "y = 2")) == ["/srv/agent/cart.py"]
+    for line in ("(1 + tax_rate)", "import taxes", line_in("cart.py", "x = 1")):
+        assert found(scene, line) == []
+
+
+def test_a_file_that_is_written_again_wrote_only_the_lines_that_changed(scene):
+    content = f"import all_the_taxes\n{LINE}\n"
+    scene.write(
+        "a",
+        wrote("Write", "c1", file_path="/srv/agent/cart.py", content=content),
+        changed("c1", (1, [" import all_the_taxes", f"+{LINE}"])),
+    )
+    scene.ingest()
+    assert found(scene) == ["/srv/agent/cart.py"]
+    assert found(scene, "import all_the_taxes") == []
+
+
+def test_the_lines_of_a_new_file_are_those_of_its_call_whose_result_has_no_patch(scene):
+    given = {"file_path": "/srv/agent/cart.py", "content": f"{LINE}\n"}
+    scene.write("a", wrote("Write", "c1", **given), changed("c1"))
+    scene.ingest()
+    assert found(scene) == ["/srv/agent/cart.py"]
+
+
+def test_a_result_that_comes_later_has_the_whole_line(scene):
+    path = scene.write("a", edit(before="tax_rate", after="(1 + tax_rate)"))
+    scene.ingest()
+    assert found(scene, "(1 + tax_rate)") == ["/srv/agent/cart.py"]
+    append(path, changed("c1", (1, [f"+{LINE}"])))
+    scene.ingest()
+    assert found(scene) == ["/srv/agent/cart.py"]
+    assert found(scene, "(1 + tax_rate)") == []
+
+
+def test_a_store_with_parts_of_lines_gets_the_whole_lines(scene):
+    part = edit(before="tax_rate", after="(1 + tax_rate)")
+    scene.write("a", part, changed("c1", (1, [f"+{LINE}"])))
+    scene.ingest()
+    scene.store.connection.execute("""
+        DELETE FROM memory_written_lines;
+        DELETE FROM memory_unread_lines;
+        DELETE FROM migrations WHERE name = 'read_whole_lines';
+    """)
+    scene.store.close()
+    store = SqliteStore(str(scene.database))
+    add_missing(store, 10)
+    hashes = line_hashes([LINE], known_key(str(scene.database)))
+    assert [line.argument for line in writers(store, hashes)] == ["/srv/agent/cart.py"]
+    store.close()
 
 
 def test_lines_of_a_written_file_and_of_a_here_document_are_found(scene):

@@ -3,7 +3,7 @@
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from ....sessions.runtimes.base import Runtime
 from ....sessions.runtimes.detection import source_of
 from ....sessions.runtimes.records import NO_TITLE, CallResult
 from ....sessions.settings.forgotten import ForgottenSessions
+from ....sessions.transcripts.edits import Edit
 from ....sessions.transcripts.entries import Entry, ToolUse
 from ....sessions.transcripts.lines import (
     BLOCK_BYTES,
@@ -53,8 +54,9 @@ class Extract(NamedTuple):
     """The content of some bytes of a file.
 
     `reached` is the offset at which to continue, unless it `is_last`. `outcomes` belong to tool
-    uses in an earlier extract, by the key of the call. So do `commits`, the hashes of commits that
-    they made. `inode` and `size` (bytes) are the file's at the time of reading. `title` comes with
+    uses in an earlier extract, by the key of the call. So do `lines`, the hashes of commits that
+    they made and of lines that they wrote, instead of the stored ones if `whole` has the call.
+    `inode` and `size` (bytes) are the file's at the time of reading. `title` comes with
     its rank; `unreadable` counts records."""
 
     inode: int
@@ -66,7 +68,8 @@ class Extract(NamedTuple):
     cwd: str
     unreadable: int
     is_last: bool
-    commits: tuple[tuple[int, int], ...] = ()
+    lines: tuple[tuple[int, int], ...] = ()
+    whole: tuple[int, ...] = ()
 
 
 def result_text(content: object) -> str:
@@ -90,14 +93,16 @@ class _Part:
     """A part of a transcript as it was read.
 
     `written` and `ended` have the hashes of lines and the outcome of each call, by the number of
-    its entry and its id. `outcomes` and `commits` are of calls before this part, by `key_of`."""
+    its entry and its id. `outcomes`, `lines` and `whole` are of calls before this part, by
+    `key_of`."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.written: dict[tuple[int, str], tuple[int, ...]] = {}
         self.ended: dict[tuple[int, str], ToolOutcome] = {}
         self.outcomes: list[tuple[int, ToolOutcome]] = []
-        self.commits: list[tuple[int, int]] = []
+        self.lines: list[tuple[int, int]] = []
+        self.whole: list[int] = []
 
 
 def _ids_before(result: CallResult) -> Iterator[str]:
@@ -163,8 +168,11 @@ class Extractor:
         ]
         inode = os.fstat(self._descriptor).st_ino
         is_last = reached < stop or reached == end
-        of_file = self._safe(directory), reader.unreadable, is_last, tuple(part.commits)
-        return Extract(inode, end, reached, entries, outcomes, (rank, self._safe(title)), *of_file)
+        of_file = self._safe(directory), reader.unreadable, is_last
+        of_calls = tuple(part.lines), tuple(part.whole)
+        return Extract(
+            inode, end, reached, entries, outcomes, (rank, self._safe(title)), *of_file, *of_calls
+        )
 
     def _part(self, reader: TranscriptReader, start: int, end: int, stop: int) -> _Part:
         """Return what the lines say, with the hashes of the lines that their calls write."""
@@ -184,11 +192,11 @@ class Extractor:
             elif isinstance(event, CallResult):
                 output = result_text(event.content)
                 result = _outcome(event.has_failed, output)
-                made = [] if event.has_failed else self._commits_in(output)
+                made, whole = self._shown_by(event, output, reader.record)
                 if event.call_id in called:
                     call = called.pop(event.call_id), event.call_id
                     part.ended[call] = result
-                    part.written[call] = (*part.written.get(call, ()), *made)
+                    part.written[call] = (*(whole or part.written.get(call, ())), *made)
                     # unless the other files of a patch get results of their own
                     for other in islice(event.part_ids(), 1, None) if called else ():
                         if called.get(other) != call[0]:
@@ -196,7 +204,8 @@ class Extractor:
                         part.ended[call[0], other] = result
                 else:
                     part.outcomes += [(key_of(id), result) for id in _ids_before(event)]
-                    part.commits += [(key_of(event.call_id), line) for line in made]
+                    part.lines += [(key_of(event.call_id), line) for line in (*whole, *made)]
+                    part.whole += [key_of(event.call_id)] if whole else []
         return part
 
     def _clean(self, texts: list[str]) -> None:
@@ -209,10 +218,15 @@ class Extractor:
         text = outcome.error
         return outcome._replace(error=_error_line(self._safe(text))) if text else outcome
 
-    def _commits_in(self, output: str) -> list[int]:
-        """Return the hashes of the commits that a call made, according to its output."""
-        made = made_commits(output) if self._line_key else []
-        return line_hashes(made, self._line_key) if made else []
+    def _shown_by(
+        self, result: CallResult, output: str, record: dict[str, Any]
+    ) -> tuple[list[int], list[int]]:
+        """Return the hashes of the commits and whole lines that a call made, by its result."""
+        if result.has_failed or not self._line_key:
+            return [], []
+        texts = made_commits(output), whole_lines(self._runtime, result.call_id, record)
+        made, whole = [line_hashes(each, self._line_key) if each else [] for each in texts]
+        return made, whole
 
     def _shown_title(self, title: tuple[int, str]) -> tuple[int, str]:
         """Return a title, or none if it may quote a forgotten message in the transcript."""
@@ -325,17 +339,33 @@ def written_by(runtime: Runtime, tool: ToolUse, record: dict[str, Any]) -> list[
     """Return the normalised lines that a call writes into files, each once.
 
     Short lines include the name of the file."""
-    lines: dict[str, None] = {}
     if tool.kind == "edit":
-        name = tool.argument.rpartition("/")[2]
-        edits = [edit_lines(*edit) for edit in runtime.records.edits(record, tool.call_id)]
-        for added, _ in edits:
-            lines.update(dict.fromkeys(added))
-        for _, short in edits:
-            lines.update(dict.fromkeys([line_in(name, line) for line in short]))
-    elif tool.kind == "command":
+        return _lines_in(tool.argument, runtime.records.edits(record, tool.call_id))
+    lines: dict[str, None] = {}
+    if tool.kind == "command":
         for text in here_documents(tool.argument):
             lines.update(dict.fromkeys(added_lines("", text)))
+    return list(lines)
+
+
+def whole_lines(runtime: Runtime, call_id: str, record: dict[str, Any]) -> list[str]:
+    """Return the lines that an edit wrote as its result has them, like `written_by`.
+
+    An edit may name only parts of lines, or a whole file of which few lines changed. Return [] if
+    the record of the result does not have them."""
+    path = runtime.records.edited_path(record)
+    hunks = runtime.records.hunks(record, call_id) if path else []
+    return _lines_in(path, [hunk[:2] for hunk in hunks])
+
+
+def _lines_in(path: str, edits: Iterable[Edit]) -> list[str]:
+    lines: dict[str, None] = {}
+    name = path.rpartition("/")[2]
+    parts = [edit_lines(*edit) for edit in edits]
+    for added, _ in parts:
+        lines.update(dict.fromkeys(added))
+    for _, short in parts:
+        lines.update(dict.fromkeys([line_in(name, line) for line in short]))
     return list(lines)
 
 

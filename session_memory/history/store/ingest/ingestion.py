@@ -292,7 +292,8 @@ class Ingestion:
             answers.check(runtime.name)
             if not extract.is_last:
                 after = after._replace(status="ingesting")
-            batch = Batch(before, after, extract.entries, extract.outcomes, extract.commits)
+            of_calls = extract.outcomes, extract.lines, extract.whole
+            batch = Batch(before, after, extract.entries, *of_calls)
             # a state without an id is the one that the batch before leaves
             state = before = after._replace(id=0)
             if self._take_extract(file, batch, extract, extract.reached - start):

@@ -112,11 +112,12 @@ class Batch(NamedTuple):
 
     They are stored only if the file's state is still `before`: None for a new file, without an id
     the `after` of the batch before, whatever ids its items got. `outcomes` are
-    (call, outcome) for tool uses stored earlier, and `commits` are (call, hash) for commits that
-    these made."""
+    (call, outcome) for tool uses stored earlier, and `lines` are (call, hash) for commits that
+    these made and lines that they wrote. Those of the calls in `whole` replace the stored ones."""
 
     before: FileState | None
     after: FileState
     entries: list[NewEntry]
     outcomes: list[tuple[int, ToolOutcome]]
-    commits: tuple[tuple[int, int], ...] = ()
+    lines: tuple[tuple[int, int], ...] = ()
+    whole: tuple[int, ...] = ()

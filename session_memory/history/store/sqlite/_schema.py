@@ -161,6 +161,14 @@ def add_advisors(connection: Connection) -> None:
         connection.execute("DELETE FROM memory_counted_files")
 
 
+def read_whole_lines(connection: Connection) -> None:
+    """Have the lines of Claude Code's edits read again, because parts of lines were stored."""
+    connection.execute(
+        "INSERT OR REPLACE INTO memory_unread_lines SELECT id, NULL FROM memory_file_states "
+        "WHERE source = 'claude-code'"
+    )
+
+
 # Each runs once, in one transaction with its record.
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     create_store,
@@ -182,6 +190,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     widen_view_of_entries,
     adding("add_counted_files", "memory_counted_files", "memory_counted_answers"),
     add_advisors,
+    read_whole_lines,
 )
 
 

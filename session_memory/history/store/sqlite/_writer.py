@@ -69,10 +69,11 @@ def write(
     file_id = before.id if before else connection.last_insert_rowid()
     first = file_id << ITEM_BITS | (before.next_ordinal if before else 0)
     rows = _Rows(connection, batch, file_id, first)
-    lines += rows.insert(connection)
-    if rows.failed:
-        lines[:] = [line for line in lines if line[1] not in rows.failed]
-        _remove_failed(connection, rows.failed)
+    new_lines = rows.insert(connection)
+    if rows.rewritten:
+        lines[:] = [line for line in lines if line[1] not in rows.rewritten]
+        _remove_lines(connection, rows.rewritten)
+    lines += new_lines
     ordinal = (first & NUMBERS) + len(rows.items)
     state = after._replace(id=file_id, next_ordinal=ordinal)
     add_items(connection, state, rows.items, gap, is_new=not before)
@@ -212,8 +213,10 @@ class _Rows:
         self.items: list[TimedItem] = []
         # items that were excluded: their earlier and present texts, and the outcome
         self.told: dict[int, tuple[Any, ...]] = {}
-        self._outcomes, self._commits = batch.outcomes, batch.commits
-        self.failed: set[int] = set()  # items of earlier parts
+        self._outcomes, self._lines_of_calls = batch.outcomes, batch.lines
+        self._whole = batch.whole
+        # items of earlier parts that failed, or whose results have the whole lines
+        self.rewritten: set[int] = set()
         self._is_shared: set[int] = set()
         self._own_keys: dict[int, int] = {}  # of items whose key another file has for another text
         self._file_id = file_id
@@ -340,13 +343,15 @@ class _Rows:
             reindex(connection, item, before, text)
         waits = bool(self.lines) and self._is_known and is_without_lines(connection, self._file_id)
         lines = [] if waits else self.lines
-        for call, line in self._commits:
+        for call in self._whole:
+            self.rewritten.update(self._open_calls(connection, call))
+        for call, line in self._lines_of_calls:
             lines += [(line, item) for item in self._open_calls(connection, call)]
         for call, ended in self._outcomes:
             for item in self._open_calls(connection, call):
                 connection.execute(_END, (*ended, item))
                 if ended.outcome == "error":
-                    self.failed.add(item)
+                    self.rewritten.add(item)
         return lines
 
     def _open_calls(self, connection: Connection, call: int) -> list[int]:
@@ -355,8 +360,8 @@ class _Rows:
         return [item for (item,) in rows if item]
 
 
-def _remove_failed(connection: Connection, items: Iterable[int]) -> None:
-    """Remove the lines of calls that proved to have failed after they were stored.
+def _remove_lines(connection: Connection, items: Iterable[int]) -> None:
+    """Remove the lines of calls that were stored before their results.
 
     The table is only scanned if one of the calls may have written lines."""
     sql = (

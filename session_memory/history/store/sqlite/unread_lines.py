@@ -33,6 +33,7 @@ from ..ingest.extract import (
     SECRET_CHARACTERS,
     Extractor,
     result_text,
+    whole_lines,
     written_by,
 )
 from ..ingest.values import NewEntry
@@ -226,10 +227,11 @@ def _edits(
             if isinstance(event, CallResult) and event.call_id in edits:
                 edit = edits[event.call_id]
                 outcome = "error" if event.has_failed else "ok"
+                written = whole_lines(runtime, event.call_id, reader.record) or edit.lines
                 lines = (
                     []
                     if event.has_failed
-                    else [*edit.lines, *made_commits(result_text(event.content))]
+                    else [*written, *made_commits(result_text(event.content))]
                 )
                 edits[event.call_id] = edit._replace(
                     lines=lines, call=edit.call._replace(outcome=outcome)

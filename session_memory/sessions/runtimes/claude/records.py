@@ -111,6 +111,7 @@ class ClaudeCodeRecords(records.Records):
 
     TITLE_MARKS = (b'"custom-title"', b'"agent-name"', b'"ai-title"', b'"summary"')
     CALL_MARK = b'tool_use"'
+    HUNKS = b'"structuredPatch":[{'
     BEGINNINGS = (b'{"parentUuid":"', b'{"parentUuid":n', b'{"type":"')
 
     def recognises(self, line: bytes) -> bool:
@@ -250,6 +251,9 @@ class ClaudeCodeRecords(records.Records):
         if call_id not in [block.get("tool_use_id") for block in blocks]:
             return []
         return structured_hunks(as_object(record.get("toolUseResult")).get("structuredPatch"))
+
+    def edited_path(self, record: Record) -> str:
+        return as_string(as_object(record.get("toolUseResult")).get("filePath"))
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:
