@@ -91,8 +91,10 @@ def describe(runtime: Runtime, path: str, rules: Rules | None = None) -> Describ
         size = os.fstat(descriptor).st_size
         owner = TitleOwner(runtime.session_id_of(path), descriptor)
         reader = TranscriptReader(runtime, first_line(descriptor), owner=owner)
-        directories = {entry.cwd for entry in reader.from_end(descriptor, HEAD_BYTES)}
         head = TranscriptHead(runtime, descriptor, owner)
+        has_rules = rules is not None and rules.has_rules(head.cwd)
+        last = reader.from_end(descriptor, HEAD_BYTES, with_directories=has_rules)
+        directories = {entry.cwd for entry in last}
         if rules is not None and rules.has_name_rules(head.cwd):
             reader.take_titles(descriptor, 0, size)
     given = runtime.given_name(path)

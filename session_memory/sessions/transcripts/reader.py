@@ -145,6 +145,8 @@ class TranscriptReader:
         self._owner = owner
         self._of_sub_agents = of_sub_agents
         self._branch = runtime.records.open_transcript(first_line)
+        # where a line names a directory, up to where no other line does, and the directory
+        self._named = 0, 0, ""
         rank, text = self._branch.title if self._branch is not None else NO_TITLE
         self._title = (rank, 0), text  # 0, or the number of the title that was noted
         self._noted = 0
@@ -185,15 +187,21 @@ class TranscriptReader:
                         yield event
         self._settle_title()
 
-    def from_end(self, descriptor: int, limit: int | None = None) -> Iterator[Entry]:
+    def from_end(
+        self, descriptor: int, limit: int | None = None, *, with_directories: bool = True
+    ) -> Iterator[Entry]:
         """Yield the entries of a transcript from the last to the first, within its last `limit`
         bytes.
 
-        An entry whose directory is in an earlier line waits for that line."""
+        An entry whose directory is in an earlier line waits for that line, which may be before
+        these bytes. Without directories, it does not wait."""
         size = os.fstat(descriptor).st_size
         end = last_line_end(descriptor, 0, size, size if limit is None else limit) or 0
         waiting: list[Entry] = []
         for lines in windows_backward(descriptor, 0, end, limit):
+            if not with_directories:
+                yield from self.backward(reversed(lines))
+                continue
             for entry in self.backward(reversed(lines)):
                 waiting.append(entry)
                 unsettled = self._branch.unsettled if self._branch is not None else ()
@@ -211,14 +219,19 @@ class TranscriptReader:
         branch = self._branch
         if branch is None or not branch.names_directories:
             return
-        for lines in windows_backward(descriptor, 0, offset, limit):
-            for _, line in reversed(lines):
-                if directory := branch.directory_in(line):
-                    branch.directory = directory
-                    for entry in branch.unsettled:
-                        entry.cwd = directory
-                    branch.unsettled = []
-                    return
+        # the windows of a long turn have one directory, which is searched for once
+        start, end, directory = self._named
+        if not start < offset <= end:
+            windows = windows_backward(descriptor, 0, offset, limit)
+            lines = (line for window in windows for line in reversed(window))
+            naming = ((at, name) for at, line in lines if (name := branch.directory_in(line)))
+            start, directory = next(naming, (-1 if limit is None else offset, ""))
+            self._named = start, offset, directory
+        if directory:
+            branch.directory = directory
+            for entry in branch.unsettled:
+                entry.cwd = directory
+            branch.unsettled = []
 
     def forward(
         self,

@@ -28,7 +28,7 @@ from .project_folders import project_folders
 from .projects import is_of_namesake
 from .reader import (
     FIRST_PROMPT_RANK,
-    HEAD_BYTES,
+    FURTHER_BYTES,
     USER_RANK,
     Title,
     TranscriptReader,
@@ -162,12 +162,12 @@ def find_sessions(
     """Return the sessions of the home `path`, else of the current one.
 
     The current home's sessions are an agent home's, the project's, or all. Those with the latest
-    messages come first, and with `most` hardly any others are read. Excluded sessions are omitted unless a person asks
-    `with_private`, and so are sessions that wrote nothing `since` (seconds since 1970). The session
-    with `own_id`, or the one that the environment names, is the caller's, which may see all of
-    itself. `former_names` returns the former names of a home's sessions, by id, with which saved
-    sessions are found. `statuses` are known statuses of transcripts, by path. Raises
-    UnknownSessionError without a home with sessions."""
+    messages come first, and with `most` hardly any others are read. Excluded sessions are omitted
+    unless a person asks `with_private`, and so are sessions that wrote nothing `since` (seconds
+    since 1970). The session with `own_id`, or the one that the environment names, is the caller's,
+    which may see all of itself. `former_names` returns the former names of a home's sessions, by
+    id, with which saved sessions are found. `statuses` are known statuses of transcripts, by path.
+    Raises UnknownSessionError without a home with sessions."""
     wanted = _Wanted(own_id, since, most, former_names, with_private=with_private)
     wanted.statuses = statuses or {}
     return _find(path, all_projects, environ, wanted)
@@ -271,12 +271,15 @@ def _taken(
 def _last_message_at(runtime: Runtime, path: str, status: os.stat_result) -> float:
     """Return the time of the last message near the end of a transcript, else when it was written.
 
-    An unreadable one is reported when somebody asks for the session."""
+    A message that is later than its file was written by a wrong clock, so the file's time counts.
+    An unreadable transcript is reported when somebody asks for the session."""
     try:
         with Opened(path) as descriptor:
             reader = TranscriptReader(runtime, first_line(descriptor))
-            times = (entry.timestamp for entry in reader.from_end(descriptor, HEAD_BYTES))
-            return next((at for at in times if at is not None), status.st_mtime)
+            last = reader.from_end(descriptor, FURTHER_BYTES, with_directories=False)
+            times = (entry.timestamp for entry in last)
+            at = next((at for at in times if at is not None), status.st_mtime)
+            return min(at, status.st_mtime)
     except Exception:
         return status.st_mtime
 

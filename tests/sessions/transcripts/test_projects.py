@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 from git_scene import git, repository
 from hooks_scene import run, told
-from records import exchange, new_id, write
+from records import (
+    append,
+    codex_exchange,
+    codex_line,
+    exchange,
+    new_id,
+    tool_result,
+    write,
+)
 
 from session_memory.common.system.deadline import DeadlineError
 from session_memory.common.system.files import os as plain_os
@@ -18,6 +26,7 @@ from session_memory.sessions.runtimes.claude import encode_cwd
 from session_memory.sessions.runtimes.pi import RUNTIME as PI
 from session_memory.sessions.runtimes.table import runtime
 from session_memory.sessions.transcripts import project_folders, sessions
+from session_memory.sessions.transcripts.reader import HEAD_BYTES, TranscriptReader
 from session_memory.sessions.transcripts.sessions import find_sessions
 
 
@@ -217,6 +226,50 @@ class TestForReaders:
         environ = {"HOME": str(person.root), "SESSION_MEMORY_HOME": str(person.app)}
         [found] = find_sessions(None, False, environ)
         assert found.last_at == 1_000_000_000
+
+    def test_long_results_at_the_end_do_not_hide_the_time_of_the_last_message(self, person):
+        asked_at = round(time.time() - 86_400)
+        path = person.session(person.app, "long", at=asked_at)
+        append(path, *[tool_result("x" * (HEAD_BYTES - 1000), at=asked_at)] * 2)
+        environ = {"HOME": str(person.root), "SESSION_MEMORY_HOME": str(person.app)}
+        [found] = find_sessions(None, False, environ)
+        assert found.last_at == asked_at
+
+    def test_a_message_from_the_future_makes_no_session_the_latest(self, person):
+        """A clock was wrong."""
+        now = round(time.time())
+        ahead = person.session(person.app, "my clock is wrong", at=now + 9 * 86_400)
+        os.utime(ahead, (now - 86_400,) * 2)
+        person.session(person.app, "my clock is right")
+        environ = {"HOME": str(person.root), "SESSION_MEMORY_HOME": str(person.app)}
+        found = find_sessions(None, False, environ)
+        assert [one.name for one in found] == ["my clock is right", "my clock is wrong"]
+        assert found[1].last_at == now - 86_400
+
+    def test_the_beginning_of_a_long_turn_is_only_searched_for_if_there_are_rules(
+        self, person, monkeypatch
+    ):
+        searched = []
+        begin_at = TranscriptReader.begin_at
+
+        def noted(reader, descriptor, offset, limit=None):
+            searched.append(offset)
+            begin_at(reader, descriptor, offset, limit)
+
+        monkeypatch.setattr(TranscriptReader, "begin_at", noted)
+        id, app = "01a1fb3f-0000-7000-8000-000000000001", str(person.app)
+        path = person.root / ".codex" / "sessions" / "2026" / "11" / "30" / f"rollout-{id}.jsonl"
+        start = codex_line("session_meta", {"id": id, "cwd": app, "thread_source": "user"})
+        turn = codex_exchange("go", "I go on. " * 200, cwd=app)
+        write(path, start, *turn, *turn[3:] * 50)
+        environ = {"HOME": str(person.root), "SESSION_MEMORY_HOME": str(person.app)}
+        assert find_sessions(None, False, environ)
+        assert not searched
+        config = person.root / ".session-memory" / "config.yaml"
+        config.parent.mkdir()
+        config.write_text("projects: {/srv/private: {ignore: true}}\n")
+        assert find_sessions(None, False, environ)
+        assert searched
 
 
 def test_folders_of_pi_are_found_below_a_directory(tmp_path):

@@ -11,10 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from records import PiSession, assistant, exchange, line, lines, tool_result, user
+from records import (
+    PiSession,
+    assistant,
+    codex_exchange,
+    codex_line,
+    exchange,
+    line,
+    lines,
+    tool_result,
+    user,
+    write,
+)
 
 from bench.corpus import Author, texts_of, write_session
 from session_memory.common.system.json import decode_line
+from session_memory.sessions.runtimes.codex.records import CodexRollout
 from session_memory.sessions.runtimes.records import CALLS, MESSAGES, NO_TITLE
 from session_memory.sessions.runtimes.table import runtime as runtime_of
 from session_memory.sessions.transcripts import lines as lines_of_files
@@ -401,3 +413,25 @@ def test_the_last_own_title_of_the_best_kind_counts_in_every_direction(
             if takes_all_again:
                 backward.take_titles(file.fileno(), 0, path.stat().st_size)
             assert backward.title == (best[0], best[2])
+
+
+def test_the_beginning_of_a_long_turn_is_searched_for_once(tmp_path: Path, monkeypatch) -> None:
+    """Only the first line of a turn of Codex names its directory."""
+    asked: list[bytes] = []
+    directory_in = CodexRollout.directory_in
+
+    def noted(branch: CodexRollout, content: bytes) -> str:
+        asked.append(content)
+        return directory_in(branch, content)
+
+    monkeypatch.setattr(CodexRollout, "directory_in", noted)
+    start = codex_line("session_meta", {"id": "a", "cwd": "/srv/app", "thread_source": "user"})
+    turn = codex_exchange("go", "I go on. " * 200, cwd="/srv/other")
+    records = [start, *turn, *turn[3:] * 1000]
+    path = write(tmp_path / "a.jsonl", *records)
+    with path.open("rb") as file:
+        reader = TranscriptReader(runtime_of("codex"), first_line(file.fileno()))
+        entries = list(reader.from_end(file.fileno()))
+    assert len(entries) > 1000
+    assert {entry.cwd for entry in entries} == {"/srv/other"}
+    assert len(asked) <= 2 * len(records)
