@@ -265,6 +265,84 @@ def test_an_edit_that_no_other_session_has_taken_is_not_told_as_taken(pair, happ
     assert not [line for line in collisions(pair.main.prompt()) if "not committed" in line]
 
 
+# What happens until telegram commits an edit that no earlier command has discarded.
+NOT_DISCARDED = {
+    "new": ["main $ cp Makefile src/new.py", "discord $ git reset -q --hard"],
+    "new_and_edited": [
+        "main $ cp Makefile src/new.py",
+        "discord $ git reset -q --hard",
+        "telegram edit src/new.py",
+    ],
+    "new_and_overwritten": [
+        "main write src/new.py",
+        "discord $ git checkout -q -f",
+        "telegram write src/new.py",
+    ],
+    "given_back": [
+        "main $ sed -i 1d src/app.py",
+        "discord $ git stash -q && git reset -q --hard && git stash pop -q",
+        "telegram edit",
+    ],
+    "given_back_as_a_branch": [
+        "main $ sed -i 1d src/app.py",
+        "discord $ git stash -q && git reset -q --hard",
+        "discord $ git stash branch -q other",
+        "telegram edit",
+    ],
+    "staged_by_itself": [
+        "main $ sed -i 1d src/app.py && git add src/app.py",
+        "discord $ git checkout -q -- .",
+        "telegram edit",
+    ],
+    "staged_by_another": [
+        "main edit",
+        "discord $ git add .",
+        "discord $ git restore .",
+        "telegram write",
+    ],
+    "a_branch_with_the_name_of_a_folder": [
+        "main $ sed -i 1d src/app.py",
+        "discord $ git checkout -q -b src",
+        "telegram edit",
+    ],
+    "the_index_only": [
+        "main $ sed -i 1d src/app.py",
+        "discord $ git restore -qS .",
+        "telegram edit",
+    ],
+    "asked_for_each_change": [
+        "main $ sed -i 1d src/app.py",
+        "discord $ yes n | git restore -p .",
+        "telegram edit",
+    ],
+    "failed": ["main $ sed -i 1d src/app.py", "discord $ git reset -q --hard none || true"],
+}
+
+
+@pytest.mark.parametrize("happens", NOT_DISCARDED)
+def test_a_commit_of_an_edit_is_told_although_a_command_before_it_discards_edits(
+    pair: Pair, happens: str
+) -> None:
+    steps = [step for each in NOT_DISCARDED[happens] for step in (each, "later 1")]
+    play(pair, [*steps, "telegram $ git add -A", "telegram $ git commit -qm all"])
+    lines = [line for line in collisions(pair.main.prompt()) if "not committed" in line]
+    assert lines
+    assert not [line for line in lines if not re.search("`git (add|commit) ", line)]
+
+
+def test_an_edit_of_a_command_was_lost_before_an_edit_of_a_third_session(pair: Pair) -> None:
+    steps = ["main $ sed -i 1d src/app.py", "later 1", "discord $ git reset -q --hard", "later 1"]
+    play(pair, [*steps, "telegram edit", "telegram $ git commit -qam all"])
+    [line] = [line for line in collisions(pair.main.prompt()) if "not committed" in line]
+    assert line.startswith("! src/app.py: `git reset -q --hard` run ")
+
+
+def test_an_edit_can_be_taken_after_this_session_stashed_another_file(pair: Pair) -> None:
+    play(pair, ["main edit", "main edit src/db.py", "main $ git stash push -qm app src/db.py"])
+    play(pair, ["later 1", "discord $ git reset -q --hard"])
+    assert [line for line in collisions(pair.main.prompt()) if "not committed" in line]
+
+
 @pytest.mark.parametrize("who", ["main", "discord", "telegram"])
 def test_a_stash_of_a_command_s_edit_is_not_told_after_it_was_applied(pair: Pair, who: str) -> None:
     steps = ["main $ sed -i 1d src/app.py", "later 1", "discord $ git stash -q", "later 1"]

@@ -277,6 +277,13 @@ class Evidence:
         """Check if git may track a file, or one below a directory, in the index or HEAD."""
         return bool(self._object(self._head_commit(), path) != "" or self.in_index(path) != "")
 
+    def was_committed(self, path: str, time: float) -> bool:
+        """Check if the commit that was checked out at a time has a file; False if unknown."""
+        moves = self.moves()
+        before = [move.after for move in moves if move.time < int(time)]
+        first = moves[0].before if moves else self._head_commit()
+        return bool(self._object(before[-1] if before else first, path))
+
     def is_staged(self, path: str) -> bool:
         """Check if the index may have other content of a file than the current commit."""
         committed, staged = self._object(self._head_commit(), path), self.in_index(path)

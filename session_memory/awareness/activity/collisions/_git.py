@@ -62,7 +62,9 @@ _COMMIT_VALUES = (
     "--reedit-message",
     "--template",
 )
+_NOT_FROM_INDEX = ("--force", "--source", "--staged")
 _NO_STASH = ("list", "show", "drop", "pop", "apply", "branch", "clear", "create", "store")
+_APPLYING = (("pop",), ("apply",), ("branch",))
 MOVES = ("switch", "rebase", "pull", "merge")
 _OVERWRITE = (*MOVES, "restore", "checkout")
 # moves of a branch that need no mention
@@ -178,7 +180,7 @@ class _Run:
 
         With `--keep-index`, the file may not have been touched."""
         words, until = self.action.words, self.end + GIT_SLACK_SECONDS
-        is_kept = any([has_flag(word, "k") or word == "--keep-index" for word in words])
+        is_kept = _has_option(words, "k", "--keep-index")
         return words[0] == "stash" and not is_kept and evidence.is_stashed(path, self.began, until)
 
 
@@ -224,10 +226,10 @@ def first_to_take(
     for fact in facts:
         if fact.kind == TAKEN:
             first[fact.path] = min(fact, first.get(fact.path, fact), key=lambda each: each.time)
-    earlier = _certain_commands(others, evidence) if first else []
+    discards = _DiscardSearch(others, working_set, evidence) if first else None
     for path, fact in first.items():
-        if not _is_kept(working_set, path, evidence):
-            first[path] = _discarded_before(fact, earlier, evidence) or fact
+        if discards and not _is_kept(working_set, path, evidence):
+            first[path] = discards.before(fact) or fact
     return [
         fact
         for fact in facts
@@ -260,29 +262,81 @@ def _may_be_back(
     )
 
 
-def _certain_commands(
-    others: Mapping[str, list[FileAction]], evidence: Evidence
-) -> list[tuple[str, FileAction]]:
-    """Return the git commands of other sessions that surely ran, in order, with their sessions."""
-    commands = [
-        (session, action)
-        for session, actions in others.items()
-        for action in actions
-        if action.kind == GIT and action.words and not action.is_doubtful
-        if evidence.is_done(session, action) and not evidence.end(session, action)[1]
-    ]
-    return sorted(commands, key=lambda command: command[1].time)
+class _DiscardSearch:
+    """A search for the first command of another session that discarded an edit."""
 
+    __slots__ = ("_evidence", "_others", "_working_set")
 
-def _discarded_before(
-    fact: Fact, earlier: list[tuple[str, FileAction]], evidence: Evidence
-) -> Fact | None:
-    """Return the fact that an earlier command had discarded the edit; None if there is none."""
-    for session, action in earlier:
-        is_between = fact.own_time < action.time < fact.time
-        if is_between and _discards(action, fact.path) and evidence.is_in_worktree(action.path):
-            return _taken_fact(session, action, fact.path, fact.own_time)
-    return None
+    def __init__(
+        self, others: Mapping[str, list[FileAction]], working_set: WorkingSet, evidence: Evidence
+    ) -> None:
+        done = [
+            (session, action)
+            for session, actions in others.items()
+            for action in actions
+            if evidence.is_done(session, action)
+        ]
+        self._others = sorted(done, key=lambda pair: pair[1].time)
+        self._working_set, self._evidence = working_set, evidence
+
+    def before(self, fact: Fact) -> Fact | None:
+        """Return the fact that an earlier command than for `fact` had discarded the edit.
+
+        Return None if there is none."""
+        for session, action in self._others:
+            is_between = fact.own_time < action.time < fact.time
+            if not is_between or action.kind != GIT or not action.words or action.is_doubtful:
+                continue
+            has_failed = self._evidence.end(session, action)[1]
+            if not has_failed and self._has_discarded(action, fact):
+                return _taken_fact(session, action, fact.path, fact.own_time)
+        return None
+
+    def _has_discarded(self, action: FileAction, fact: Fact) -> bool:
+        """Check if a git command has discarded the edit, although a later command took the file.
+
+        If a command made the edit, only a later edit shows that the file was clean in between."""
+        path, evidence = fact.path, self._evidence
+        if not (_discards(action, path) and evidence.is_in_worktree(action.path)):
+            return False
+        if not evidence.was_committed(path, action.time):
+            return False
+        if self._is_from_index(action, fact) or self._was_given_back(action, fact):
+            return False
+        edit = self._working_set.last(path, evidence, (EDIT,))
+        return (edit is not None and not edit.is_command) or any(
+            later.kind == EDIT
+            and later.path == path
+            and not later.copy
+            and action.time < later.time < fact.time
+            for _, later in self._others
+        )
+
+    def _is_from_index(self, action: FileAction, fact: Fact) -> bool:
+        """Check if a git command may have copied the edit from the index."""
+        if action.words[0] not in ("checkout", "restore") or any(
+            [has_flag(word, "fsS") or word.startswith(_NOT_FROM_INDEX) for word in action.words]
+        ):
+            return False
+        by_itself = [("", command) for command in self._working_set.commands]
+        return any(
+            command.kind == GIT
+            and fact.own_time <= command.time < action.time
+            and stages(command, fact.path)
+            and self._evidence.is_done(session, command)
+            for session, command in [*by_itself, *self._others]
+        )
+
+    def _was_given_back(self, action: FileAction, fact: Fact) -> bool:
+        """Check if a stash with the edit may have been applied after a git command."""
+        by_itself = [("", command) for command in self._working_set.discards]
+        return any(
+            command.kind == GIT
+            and _gives_back(command)
+            and action.time <= command.time <= fact.time
+            and self._evidence.is_done(session, command)
+            for session, command in [*by_itself, *self._others]
+        )
 
 
 def head_fact(
@@ -442,7 +496,7 @@ def _may_take(action: FileAction, path: str, evidence: Evidence) -> bool:
 
 def _gives_back(action: FileAction) -> bool:
     """Check if a git command applies a stash."""
-    return action.words[:2] in (("stash", "pop"), ("stash", "apply"))
+    return action.words[:1] == ("stash",) and action.words[1:2] in _APPLYING
 
 
 def _committed_from(
@@ -591,8 +645,10 @@ def stages(action: FileAction, path: str) -> bool | None:
 
 
 def options_of(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """Return the options of an add or a commit, without values apart from them, and its paths."""
-    is_commit, is_value = words[0] == "commit", False
+    """Return the options of an add, commit or push to the stash, and its paths.
+
+    Options come without values apart from them."""
+    has_values, is_value = words[0] in ("commit", "push"), False
     options: list[str] = []
     named: list[str] = []
     for word in words[1:]:
@@ -601,7 +657,7 @@ def options_of(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
         elif word.startswith("-") and word != "--":
             is_long = word.startswith("--")
             options.append(word)
-            is_value = is_commit and (
+            is_value = has_values and (
                 word in _COMMIT_VALUES or (not is_long and word[-1] in "mFCct")
             )
         elif word != "--":
@@ -612,9 +668,11 @@ def options_of(words: tuple[str, ...]) -> tuple[list[str], list[str]]:
 def _names(action: FileAction, path: str) -> bool:
     """Check if an overwriting git command may affect the file at `path`.
 
-    It does not if it names only other files after `--`."""
+    It does not if it names only other files: after `--`, or after `stash push`."""
     words = action.words
     named = words[words.index("--") + 1 :] if "--" in words else ()
+    if words[:2] == ("stash", "push"):
+        named = tuple(options_of(words[1:])[1])
     places = [
         resolved(word, action.path)
         for word in named
@@ -637,6 +695,11 @@ def has_flag(word: str, letters: str) -> bool:
         if letter in "mFCctuS":  # its value follows in the same word
             return False
     return False
+
+
+def _has_option(words: tuple[str, ...], letters: str, name: str) -> bool:
+    """Check if a command has an option, by one of its letters or by its name."""
+    return any([has_flag(word, letters) or word == name for word in words])
 
 
 def commits_or_stages(words: tuple[str, ...]) -> bool:
@@ -673,17 +736,22 @@ def _discards(action: FileAction, path: str) -> bool:
         return "--hard" in words
     if words[0] == "read-tree":
         return overwrites(words)
-    is_forced = any([has_flag(word, "f") or word == "--force" for word in words])
+    is_forced = _has_option(words, "f", "--force")
     if words[0] == "switch":
         return is_forced or "--discard-changes" in words
     if words[0] not in ("checkout", "restore"):
         return False
     if words[0] == "checkout" and is_forced:
         return True
-    is_index_only = {"-S", "--staged"} & set(words) and not {"-W", "--worktree"} & set(words)
+    if _has_option(words, "p", "--patch"):
+        return False  # perhaps only other changes
+    if words[0] == "checkout":
+        if _has_option(words, "bB", "--orphan"):  # the other words are names of branches
+            return False
+    elif _has_option(words, "S", "--staged") and not _has_option(words, "W", "--worktree"):
+        return False
     named = [resolved(word, action.path) for word in words[1:] if word and word[0] not in "-:"]
-    is_named = any([f"{path}/".startswith(f"{at.rstrip('/')}/") for at in named])
-    return is_named and not is_index_only
+    return any([f"{path}/".startswith(f"{at.rstrip('/')}/") for at in named])
 
 
 def overwrites(words: tuple[str, ...]) -> bool:
@@ -693,12 +761,12 @@ def overwrites(words: tuple[str, ...]) -> bool:
     if words[0] == "reset":
         return bool({"--hard", "--merge", "--keep"} & set(words))
     if words[0] == "clean":
-        is_forced = any([has_flag(word, "f") or word == "--force" for word in words])
-        return is_forced and not any([has_flag(word, "n") or word == "--dry-run" for word in words])
+        is_forced = _has_option(words, "f", "--force")
+        return is_forced and not _has_option(words, "n", "--dry-run")
     if words[0] == "read-tree":
         return {"-u", "--reset"} <= set(words)
     if words[0] == "checkout-index":
-        return any([has_flag(word, "f") or word == "--force" for word in words])
+        return _has_option(words, "f", "--force")
     if words[0] == "apply":  # forwards it only adds
-        return any([has_flag(word, "R") or word == "--reverse" for word in words])
+        return _has_option(words, "R", "--reverse")
     return words[0] in _OVERWRITE
