@@ -20,10 +20,10 @@ const told = new Map(); // what goes with the results of calls, by their session
 const nameOf = ({ agentId = "", sessionId }) => `${agentId} ${sessionId}`;
 
 /** The session that a sub-agent works for; the session itself if it is none; undefined if unknown. */
-const ownerOf = (session) => {
-	let owner = session;
-	while (owner && isSubAgent(owner)) owner = sessions.get(starters.get(owner.sessionKey));
-	return owner;
+const ownerOf = (session, passed = []) => {
+	if (!session || !isSubAgent(session)) return session;
+	const starter = starters.get(session.sessionKey);
+	return passed.includes(starter) ? undefined : ownerOf(sessions.get(starter), [...passed, starter]);
 };
 
 /** What the hook in an entry has to tell on an event of a session, or of its sub-agent; "" for nothing. */
@@ -47,7 +47,7 @@ export default {
 			const { sessionKey, sessionId, workspaceDir, trigger } = session;
 			if (!sessionId || !workspaceDir) return undefined;
 			directories.set(nameOf(session), workspaceDir);
-			sessions.set(sessionKey, { sessionKey, sessionId, agentId: session.agentId });
+			if (sessionKey) sessions.set(sessionKey, { sessionKey, sessionId, agentId: session.agentId });
 			if (HOUSEKEEPING.includes(trigger)) return undefined;
 			const isFirst = !messages?.length;
 			const isHelper = isSubAgent(session);
