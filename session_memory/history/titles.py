@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING
 
-from ..common.text.format import one_line, shorten_both
+from ..common.text.format import one_line, shorten, shorten_both
 from ..common.text.sanitize import for_people
+from ..sessions.transcripts.reader import says_enough
 
 if TYPE_CHECKING:
     from .store.sqlite.engine import SqliteStore
     from .store.values import Conversation
 
 TITLE_CHARACTERS = 80
+
+
+def titles_of_sessions(
+    store: SqliteStore,
+    conversations: Iterable[Conversation],
+    ids: Container[str],
+    limit: int = TITLE_CHARACTERS,
+) -> dict[str, str]:
+    """Return the titles of sessions by id, as `Titles.of_session` makes them.
+
+    `conversations` begin with the latest; the first one has the session's name."""
+    latest: dict[str, Conversation] = {}
+    for conversation in conversations:
+        if conversation.session_id in ids:
+            last = latest.get(conversation.session_id, conversation)
+            latest[conversation.session_id] = last._replace(title=conversation.title)
+    titles = Titles(store, latest.values())
+    return {id: titles.of_session(conversation, limit) for id, conversation in latest.items()}
 
 
 class Titles:
@@ -28,6 +47,14 @@ class Titles:
         return shorten_both(
             one_line(for_people(conversation.title)), self.later(conversation), limit
         )
+
+    def of_session(self, conversation: Conversation, limit: int = TITLE_CHARACTERS) -> str:
+        """Return the title of the whole session of its last conversation, which has its title.
+
+        Of a session that began with little, such as `/mode`, only the last request is shown."""
+        later = self.later(conversation)
+        is_first = not later or says_enough(conversation.title)
+        return self.of(conversation, limit) if is_first else shorten(later, limit)
 
     def later(self, conversation: Conversation) -> str:
         """Return the last request for people; '' if there is none, or the title says more."""

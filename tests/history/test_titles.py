@@ -13,7 +13,7 @@ from page_scene import ServedPage
 from records import assistant, exchange, user
 from store_scene import Scene, StoreUser
 
-from session_memory.history.titles import Titles
+from session_memory.history.titles import Titles, titles_of_sessions
 
 FIRST, LAST = "Show me how the cart works", "Add a factor for large orders"
 BOTH = f"{FIRST} → {LAST}"
@@ -39,6 +39,15 @@ def shown(scene: Scene, *records: dict[str, Any], limit: int = 80) -> list[str]:
 def test_the_last_request_that_says_something_follows_the_first_one(scene: Scene) -> None:
     talk = [*exchange(FIRST, "Like this."), *exchange(LAST, "Done."), *exchange("thanks", "Sure.")]
     assert shown(scene, *talk) == [BOTH]
+
+
+@pytest.mark.parametrize("first", ["/mode", "fix it"])
+def test_a_later_request_replaces_one_that_says_little_about_a_session(
+    scene: Scene, first: str
+) -> None:
+    asked = [*exchange(first, "Done."), *exchange(LAST, "Done.")]
+    assert shown(scene, *asked) == [f"{first} → {LAST}"]
+    assert titles_of_sessions(scene.store, scene.conversations(), {"s1"}) == {"s1": LAST}
 
 
 def test_of_both_requests_a_part_fits(scene: Scene) -> None:

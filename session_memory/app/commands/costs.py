@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...common.system.garbage import without_collection
@@ -17,6 +17,7 @@ from ...history.prices import SOURCE, Prices, all_prices, update_prices
 from ...history.store.sqlite.counted_files import CountedFiles
 from ...history.store.sqlite.queue_file import UnreadableQueueError
 from ...history.store.values import Filter
+from ...history.titles import TITLE_CHARACTERS, titles_of_sessions
 from ...history.told import told_tokens
 from .arguments import add_common
 from .opened_store import OpenStore, check_names, on_store, refresh, wanted_of
@@ -98,10 +99,12 @@ def _show_counted(opened: OpenStore, arguments: argparse.Namespace) -> int:
     )
     memories = _memory_costs(opened, wanted, prices) if is_of_all else []
     is_limited = wanted._replace(limit=0) != Filter(limit=0)
+    named = {row.name for row in rows[: wanted.limit]} if arguments.by == "session" else set()
     opened.terminal.show(
         Costs(
             by=arguments.by,
             rows=rows,
+            titles=titles_of_sessions(opened.store, sessions.conversations, named),
             uses=uses,
             limit=wanted.limit,
             total=total,
@@ -127,11 +130,13 @@ def _memory_costs(opened: OpenStore, wanted: Filter, prices: Prices) -> list[Cos
 class Costs(Result):
     """The costs of sessions, by day or another property, at most `limit` of them shown, and by use.
 
-    `told` are the tokens of updates, `missing` counts sessions without a transcript, `memories`
-    are the costs of memories by model. `is_limited` means that a filter applies."""
+    `titles` are the shown titles of sessions by id. `told` are the tokens of updates, `missing`
+    counts sessions without a transcript, `memories` are the costs of memories by model.
+    `is_limited` means that a filter applies."""
 
     by: str
     rows: list[CostSum]
+    titles: dict[str, str]
     uses: list[CostSum]
     limit: int
     total: CostSum
@@ -162,7 +167,10 @@ class Costs(Result):
             reason = "try fewer options" if self.is_limited else "not every runtime records tokens"
             terminal.line(f"No transcript contains costs: {reason}.")
             return
-        named = [(row, self._name(row, terminal)) for row in self.rows[: self.limit]]
+        named = [
+            (replace(row, title=self.titles.get(row.name, row.title)), self._name(row, terminal))
+            for row in self.rows[: self.limit]
+        ]
         others = [use for use in self.uses if self.by != "use" and not use.is_by_main_agent]
         _show_table(terminal, self.by.upper(), named, self.total, others)
         if len(self.rows) > self.limit:
@@ -245,7 +253,7 @@ def _cells(costs: CostSum, name: str) -> tuple[str, ...]:
         name,
         *(f"{number:,}" for number in tokens),
         dollars,
-        brief(costs.title, NAME_CHARACTERS),
+        brief(costs.title, TITLE_CHARACTERS),
     )
 
 

@@ -93,6 +93,16 @@ def test_a_person_reads_a_table_with_a_sum_and_the_model_that_has_no_price(machi
     assert rows(machine, "model")["rye-1"] == (7, 3, 7.0)
 
 
+def test_a_session_that_began_with_a_command_is_shown_with_its_telling_request(machine):
+    asked = "Count the rolls of the whole week"
+    reply = answer("m4", input_tokens=5, output_tokens=1)
+    machine.session("c", user("/mode", at=MONDAY), reply, user(asked, at=MONDAY + 60))
+    said = [machine.run("costs", "--by", "session", "--session", "c"), machine.run("sessions")]
+    for shown in said:
+        [line] = [line for line in shown.stdout.splitlines() if line.startswith("c ")]
+        assert line.endswith(f"  {asked}")
+
+
 def test_days_with_another_number_of_hours_and_copied_transcripts_count_once(machine):
     for id, at in (
         ("n1", "2026-10-24T23:30"),
