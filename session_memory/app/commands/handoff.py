@@ -84,8 +84,9 @@ def _hand_over(opened: OpenStore, arguments: argparse.Namespace) -> int:
         )
     calls = [*items, *(call for id in ids for call in opened.store.sub_agent_calls(id))]
     edited = [path for _, path in edits_in(calls, last.cwd)]
+    stood = opened.location.without_rewound(last, items)
     handoff = handed_over(
-        last, items, _conflicts(last, arguments.home), user_dir(os.environ), edited
+        last, stood, _conflicts(last, arguments.home), user_dir(os.environ), edited
     )
     if arguments.is_shared:
         return int(

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...common.errors import SessionMemoryError
-from ...common.system.files import path_text
+from ...common.system.files import Closing, path_text
 from ...common.text.paths import is_name
 from ...sessions.runtimes.base import Runtime
 from ...sessions.runtimes.table import all_runtimes
@@ -26,7 +26,7 @@ from ...sessions.settings.sections import (
 )
 from .ingest.sources import DEEPEST, SourceDirectory, SourceFile
 from .rules import ReadRules
-from .values import Conversation, Visible
+from .values import Conversation, StoredEntry, Visible
 
 if TYPE_CHECKING:
     from .ingest.values import FileState
@@ -101,6 +101,27 @@ class StoreLocation(NamedTuple):
                 if file is not None:
                     return file
         return None
+
+    def without_rewound(
+        self, conversation: Conversation, items: Sequence[StoredEntry]
+    ) -> list[StoredEntry]:
+        """Return the items of a conversation's file that were not taken back by rewinding.
+
+        Only the transcript shows that: without it, all are returned."""
+        from ...sessions.transcripts.lines import first_line
+        from ...sessions.transcripts.reader import TranscriptReader
+
+        runtimes = [each for each in all_runtimes() if each.name == conversation.runtime]
+        try:
+            file = self.transcript_of(conversation)
+            if file is None or not runtimes:
+                return [*items]
+            with Closing(file.open()) as descriptor:
+                reader = TranscriptReader(runtimes[0], first_line(descriptor))
+                rewound = reader.rewound_offsets(descriptor)
+        except (OSError, SessionMemoryError):
+            return [*items]
+        return [item for item in items if item.offset not in rewound]
 
     def known_files(self, store: SqliteStore) -> Iterator[FileState]:
         """Yield the files in the store that the caller may see. Raises DatabaseError."""

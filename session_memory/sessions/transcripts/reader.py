@@ -383,6 +383,12 @@ class TranscriptReader:
             if not branch.holds(line)
         }
 
+    def rewound_offsets(self, descriptor: int) -> set[int]:
+        """Return the offsets of records on the live branch that a person took back by rewinding."""
+        from ._rewound import RecordTree  # imported late: no prompt needs it
+
+        return RecordTree(self._meaning, descriptor).rewound_offsets()
+
 
 def first_entry(runtime: Runtime, descriptor: int) -> Entry | None:
     """Return the first entry of a transcript; None if its beginning has none. Raises OSError."""

@@ -107,6 +107,27 @@ def test_the_requests_between_stand_in_order_without_bare_go_aheads(work):
     assert f"Then:\n> {more[0]}\n>\n> {more[2]}\n\nLast asked:" in text
 
 
+def test_a_rewound_prompt_is_left_out_with_its_turn_but_the_files_it_edited_stay(work):
+    answer = work.said("The cart adds the tax.", "b", "assistant", 1)
+    instead = work.said("keep the old table of carts", "b", minute=4)
+    work.session(
+        "b",
+        work.said(REQUEST, "b"),
+        answer,
+        work.said("delete the old table of carts", "b", minute=2),
+        *ran(work, "drop-table carts", "no such table", failed=True),
+        work.edit("b", LINE, "old.py"),
+        work.said(f"{DECIDED}\n\n{NEXT}", "b", "assistant", 3),
+        {**instead, "parentUuid": answer["uuid"]},
+        work.said("The old table stays.", "b", "assistant", 5),
+    )
+    text = work.user.run("handoff", "b", cwd=work.root).stdout
+    assert f"First asked:\n> {REQUEST}\n\nLast asked:\n> keep the old table of carts" in text
+    for gone in ("delete the old table", "drop-table", DECIDED, NEXT):
+        assert gone not in text
+    assert "- old.py: gone" in text
+
+
 def test_an_open_question_is_no_next_step_and_an_end_without_either_is_called_so(work):
     for name, last in (("b", PROPOSAL), ("c", "The cart adds the tax now.")):
         before = (
