@@ -67,9 +67,8 @@ def decisions(texts: Iterable[str], *, has_reasons: bool) -> tuple[str, ...]:
     for number, text in enumerate(texts):
         for sentence in _SENTENCE.split(text if number else ""):
             plain = one_line(sentence).replace("**", "").strip("-* ")
-            is_whole = 20 <= len(plain) <= 2 * DECISION_CHARACTERS and not _NO_DECISION.search(
-                plain
-            )
-            if is_whole and wanted.search(plain):
+            compared = plain.replace("’", "'")  # as GPT models write it
+            is_whole = 20 <= len(plain) <= 2 * DECISION_CHARACTERS
+            if is_whole and wanted.search(compared) and not _NO_DECISION.search(compared):
                 quotations.append(shorten(plain, DECISION_CHARACTERS))
     return tuple(dict.fromkeys(quotations))[:MOST_DECISIONS]

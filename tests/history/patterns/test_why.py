@@ -411,6 +411,12 @@ def test_decisions_are_sentences_as_they_were_said():
     assert decisions(["", no_decisions], has_reasons=True) == ()
 
 
+def test_a_curly_apostrophe_is_an_apostrophe():
+    announced = "I’ll use a table rather than a list here.\nLet’s see if a list won’t work.\n"
+    rejected = "Please don’t touch the schema of the orders."
+    assert decisions(["", announced + rejected], has_reasons=False) == (rejected,)
+
+
 def test_an_explanation_is_a_reason_but_no_decision():
     said = "The tests fail as expected because the classes don't exist yet.\nWe keep the list because it is sorted.\n"
     chosen = "We keep the list because it is sorted."
