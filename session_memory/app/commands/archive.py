@@ -22,6 +22,7 @@ from .sessions import SessionChoice
 
 SUMMARY = "save conversations as Markdown in the home's conversations/"
 HIDDEN = "a hidden session"  # instead of its name
+NOT_KEPT = "it could not be archived; session-memory config shows the rules that hide sessions"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -163,6 +164,8 @@ def _archive_all(
         with terminal.working(f"{number}/{len(chosen)} {name}"):
             path, problem = _archive(session, privacy, known)
         if problem:
+            # an error may quote a path with the session's id or title
+            problem = problem if session.session.path in names else NOT_KEPT
             terminal.note(f"{name}: {problem}")
         if path and not is_private_path(path):
             terminal.line(f"  {terminal.short(path)}")

@@ -10,6 +10,8 @@ from hooks_scene import PlainUser
 from own_process import plain_environment, run_here
 from records import NamedHome, PiSession, exchange, write
 
+from session_memory.sessions.settings.homes import private_beside
+
 
 def archive(*arguments, home):
     return run_here(["archive", *map(str, arguments)], plain_environment(home), home)
@@ -81,3 +83,16 @@ def test_what_cannot_be_kept_is_said_and_the_rest_is_kept(plain, tmp_path):
     done = archive("--all", home=tmp_path)
     assert done.returncode == 1
     assert "1 conversation kept; 1 could not be kept." in done.stdout
+
+
+def test_the_error_of_a_hidden_session_does_not_name_it(plain, tmp_path):
+    (broken,) = [path for path in plain.project_dir.glob("*.jsonl") if "plan" in path.read_text()]
+    plain.config("sessions: {plan*: {ignore: true}}\n")
+    folder = Path(private_beside(str(plain.place / "conversations")))
+    (folder / f".{broken.stem}.tmp.body").mkdir(parents=True)
+    outputs = [archive("--all", *words, home=tmp_path) for words in ([], ["--json"])]
+    for done in outputs:
+        assert done.returncode == 1
+        assert "a hidden session" in done.stdout + done.stderr
+        assert "plan" not in done.stdout + done.stderr
+        assert broken.stem not in done.stdout + done.stderr
