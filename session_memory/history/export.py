@@ -223,7 +223,8 @@ def as_filtered(
 ) -> Iterator[str]:
     """Yield each conversation in the form that a model reads, by the settings.
 
-    Without a `location`, the form lacks content that only transcripts have."""
+    Without a `location`, the form lacks content that only transcripts have, and has prompts that a
+    person took back by rewinding."""
     for conversation, is_told, batches, _ in exported:
         withheld = "" if is_told else f"{WITHHELD}\n"
         yield f"# {title_of(conversation)}\n\n{withheld}"
@@ -234,8 +235,10 @@ def as_filtered(
                 begun = [item for item in before if item.offset == items[0].offset]
                 read = [*begun, *items]
                 details = RecordedDetails.read(location, filtering, conversation, read)
-            before = items
-            lines = [filtered_entry(item, filtering, details) for item in items]
+            before, stood = items, items
+            if location is not None:
+                stood = location.without_rewound(conversation, items)
+            lines = [filtered_entry(item, filtering, details) for item in stood]
             yield "".join([f"{line}\n" for line in lines if line])
         yield "\n"
 

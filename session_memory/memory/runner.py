@@ -11,6 +11,7 @@ from ..extension_points import STRATEGIES
 from ..history.prices import Prices, all_prices, cost
 from ..history.store.location import StoreLocation
 from ..history.store.sqlite.queue import ConversationPart, Retry, StoredQueue
+from ..history.store.values import StoredEntry
 from ..sessions.settings.homes import ENV_GUARD
 from ..sessions.settings.sections import MemorySettings
 from .entry_points import KIND, noted_strategies
@@ -39,6 +40,18 @@ class PlannedPart(NamedTuple):
     dollars: float | None
 
 
+class _StoodQueue(StoredQueue):
+    """The queue of a store, whose parts lack messages that a person took back by rewinding."""
+
+    def __init__(self, location: StoreLocation) -> None:
+        super().__init__(location.database, location.rules, location.visible)
+        self._location = location
+
+    def entries(self, part: ConversationPart) -> tuple[list[StoredEntry], bool]:
+        entries, is_known = super().entries(part)
+        return self._location.without_rewound(part.conversation, entries), is_known
+
+
 class StrategyRun:
     """The strategies `ids` of a store, with queue and budget; `writer` stores the memories.
 
@@ -46,7 +59,7 @@ class StrategyRun:
 
     def __init__(self, location: StoreLocation, ids: Sequence[str], writer: MemoryWriter) -> None:
         self.settings = location.memory_settings
-        self.work = StoredQueue(location.database, location.rules, location.visible)
+        self.work = _StoodQueue(location)
         self.budget = TokenBudget(
             self.work.accounts,
             self.settings.tokens_per_day,
