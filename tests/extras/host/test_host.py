@@ -75,7 +75,8 @@ class TestSessions:
     ) -> None:
         place = host.group(group)
         settings = Path(place.memory_home.config_file)
-        settings.parent.mkdir(exist_ok=True)
+        settings.parent.mkdir(0o700, exist_ok=True)
+        settings.touch(0o600)
 
         def archived(directory: str) -> str:
             return "".join([path.read_text() for path in Path(directory).glob("*.md")])

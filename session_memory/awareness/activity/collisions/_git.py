@@ -8,15 +8,7 @@ from __future__ import annotations
 from ....common.system.git import USUAL_BRANCHES, HeadMove, Worktree, head_of, is_commit
 from ....common.text.paths import resolved
 from ..actions import COMMAND, EDIT, GIT, FileAction
-from .facts import (
-    BRANCH,
-    HEAD,
-    MOVED,
-    SHORT_COMMIT,
-    SLACK_SECONDS,
-    TAKEN,
-    Fact,
-)
+from .facts import BRANCH, HEAD, MOVED, SHORT_COMMIT, SLACK_SECONDS, TAKEN, Fact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
