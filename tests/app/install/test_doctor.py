@@ -66,7 +66,8 @@ def test_the_json_result_lists_the_findings_of_each_home(machine: Machine) -> No
     assert (None, "program", "ok") in about
     # of all runtimes for which it is the same: those that show what was told, and OpenClaw
     assert [name for _, name, _ in about].count("delivery") == 2
-    assert (str(machine.claude), "hook", "ok") in about
+    # a note says that the hook was slow, as on a busy machine
+    assert {(str(machine.claude), "hook", state) for state in ("ok", "note")} & {*about}
     assert (str(machine.claude), "transcripts", "ok") in about
 
 
