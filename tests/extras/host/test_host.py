@@ -86,7 +86,13 @@ class TestSessions:
             host.ask(group, f"look {token}")
             return results(host.api.prompts()[-1]).rpartition("\n")[2]
 
+        def ingest() -> None:
+            words = ["ingest", "--home", str(host.layout.root)]
+            done = run_here(words, host.environment, host.root)
+            assert done.returncode == 0, done.stdout + done.stderr
+
         host.ask(group, "plan the cellar m-bed-1")
+        ingest()  # so that there is a store
         host.api.replies = [call("clear_session", name="beans"), "Kept."]
         host.ask(group, "begin anew")
         private = f"{place.root}/.private-conversations"
@@ -97,10 +103,7 @@ class TestSessions:
             ("", place.conversations_dir, private),
         ):
             settings.write_text(rules)
-            done = run_here(
-                ["ingest", "--home", str(host.layout.root)], host.environment, host.root
-            )
-            assert done.returncode == 0, done.stdout + done.stderr
+            ingest()
             assert "the cellar" in archived(shown)
             assert archived(hidden) == ""
             found = answered("search_sessions", f"m-two-{len(rules)}", query="cellar")
