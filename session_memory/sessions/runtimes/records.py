@@ -210,8 +210,8 @@ class Branch:
     title: tuple[int, str] = NO_TITLE  # with its rank, if the first lines have it
     # entries that were read backward, whose directory is in an earlier line; the last ones first
     unsettled: list[Entry] | tuple[Entry, ...] = ()
-    # whether a record names the directory of the records after it
-    names_directories = False
+    # what a line has one of that may name the directory of the lines after it, if any does
+    DIRECTORY_MARKS: tuple[bytes, ...] = ()
 
     def directory_in(self, line: bytes) -> str:
         """Return the directory that a line names for the records after it; '' if it names none."""

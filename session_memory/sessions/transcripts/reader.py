@@ -30,6 +30,7 @@ from .lines import (
     is_whole,
     last_line_end,
     lines_forward,
+    lines_with,
     windows_backward,
 )
 
@@ -212,20 +213,19 @@ class TranscriptReader:
             yield from waiting
             waiting = []
 
-    def begin_at(self, descriptor: int, offset: int, limit: int | None = None) -> None:
-        """Note the directory that the `limit` bytes before `offset` name for the records after it.
+    def begin_at(self, descriptor: int, offset: int) -> None:
+        """Note the directory that an earlier line names for the records at `offset`.
 
         Raises OSError."""
         branch = self._branch
-        if branch is None or not branch.names_directories:
+        if branch is None or not branch.DIRECTORY_MARKS:
             return
         # the windows of a long turn have one directory, which is searched for once
         start, end, directory = self._named
         if not start < offset <= end:
-            windows = windows_backward(descriptor, 0, offset, limit)
-            lines = (line for window in windows for line in reversed(window))
+            lines = lines_with(descriptor, offset, branch.DIRECTORY_MARKS)
             naming = ((at, name) for at, line in lines if (name := branch.directory_in(line)))
-            start, directory = next(naming, (-1 if limit is None else offset, ""))
+            start, directory = next(naming, (-1, ""))
             self._named = start, offset, directory
         if directory:
             branch.directory = directory
@@ -253,10 +253,8 @@ class TranscriptReader:
             self.reached = offset + len(line)
             if is_left_out or len(line) < 2 or not meaning.prefilter(line, wanted):
                 continue
-            results = meaning.results_in(line, self._decode) if with_results else None
+            results = self._results_in(line) if with_results else None
             if results is not None:
-                values = self._decode(line)[0] if meaning.HUNKS and meaning.HUNKS in line else ()
-                self.record = next((value for value in values if isinstance(value, dict)), {})
                 yield from results if offset not in left_out else ()
                 continue
             for index, record in enumerate(self.records(line)):
@@ -274,6 +272,16 @@ class TranscriptReader:
                     ):
                         yield event
         self._settle_title()
+
+    def _results_in(self, line: bytes) -> list[CallResult] | None:
+        """Return the results in a line of nothing else, and note its record if that has hunks.
+
+        Return None for a line to decode."""
+        results, hunks = self._meaning.results_in(line, self._decode), self._meaning.HUNKS
+        if results is not None:
+            values = self._decode(line)[0] if hunks and hunks in line else ()
+            self.record = next((value for value in values if isinstance(value, dict)), {})
+        return results
 
     def _wanted(self, *, with_tools: bool, with_results: bool) -> Wanted:
         """Return the kinds of events to yield."""

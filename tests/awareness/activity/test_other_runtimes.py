@@ -13,6 +13,7 @@ from hooks_scene import run
 from opencode_scene import tool
 from records import (
     append,
+    codex_exchange,
     copilot_message,
     gemini_exchange,
     new_id,
@@ -331,6 +332,18 @@ def test_rules_hold_for_every_runtime(person):
     person.rules(f"projects: {{{person.app}: {{ignore: true}}}}\n")
     person.codex_session(person.app, "another secret plan")
     assert person.prompt_in_claude(person.app) == ""
+
+
+@pytest.mark.parametrize("is_excluded", [False, True])
+def test_a_long_turn_of_codex_in_an_excluded_directory_is_not_told(person, is_excluded):
+    """Only the first line of the turn names the directory."""
+    person.rules("projects: {/srv/private: {ignore: true}}\n" if is_excluded else "")
+    path = person.codex_session(person.app, "paint the door")
+    assert "paint the door" in person.prompt_in_claude(person.app)
+    turn = codex_exchange("paint it in secret", "The hinges go on. " * 400, cwd="/srv/private")
+    append(path, *turn, *turn[3:] * 600)
+    told = person.prompt_in_claude(person.app)
+    assert ("The hinges" in told) is not is_excluded
 
 
 def test_a_directory_of_claude_code_of_its_own_knows_no_other_runtime(person):

@@ -16,6 +16,7 @@ from share import some
 
 from session_memory.sessions.transcripts.lines import (
     last_line_end,
+    lines_with,
     windows_backward,
 )
 from session_memory.sessions.transcripts.read_cursor import ReadCursor
@@ -181,6 +182,22 @@ def test_windows_give_every_line_once_whatever_their_sizes(tmp_path):
     ]
     os.close(descriptor)
     assert found == lines
+
+
+def test_the_lines_with_a_mark_are_found_from_last_to_first(tmp_path):
+    path = tmp_path / "t.jsonl"
+    lines = [b"x" * (number * number % 90_001) for number in range(200)]
+    for number in range(0, 200, 7):
+        at = number * 31 % (len(lines[number]) + 1)
+        lines[number] = lines[number][:at] + (b"[one]", b"[other]")[number % 2] + lines[number][at:]
+    path.write_bytes(b"".join(line + b"\n" for line in lines) + b"torn [one]")
+    end = path.stat().st_size - len(b"torn [one]")
+    with path.open("rb") as file:
+        windows = list(windows_backward(file.fileno(), 0, end))
+        expected = [line for window in windows for line in reversed(window) if b"[" in line[1]]
+        found = list(lines_with(file.fileno(), end, (b"[one]", b"[other]")))
+    assert found == expected
+    assert len(found) == 29
 
 
 def test_a_limit_leaves_out_lines_of_which_not_every_byte_is_read(tmp_path):

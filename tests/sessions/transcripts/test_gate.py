@@ -440,6 +440,7 @@ ALLOWED = {
     "session_monitor.py": "asks the gate; lines that a program brings are its own",
     "history/store/ingest/extract.py": "the store keeps all, and judges whoever reads it (exclusions.py)",
     "history/recorded.py": "the call of an item that the store shows",
+    "history/store/location.py": "offsets of what was taken back, and no text",
     "history/store/rules.py": "makes the gate",
     "history/store/sqlite/unread_words.py": "keys of messages, which are only compared",
     "history/store/sqlite/unread_lines.py": "hashes of lines of sessions that the rules show",

@@ -252,9 +252,9 @@ class TestForReaders:
         searched = []
         begin_at = TranscriptReader.begin_at
 
-        def noted(reader, descriptor, offset, limit=None):
+        def noted(reader, descriptor, offset):
             searched.append(offset)
-            begin_at(reader, descriptor, offset, limit)
+            begin_at(reader, descriptor, offset)
 
         monkeypatch.setattr(TranscriptReader, "begin_at", noted)
         id, app = "01a1fb3f-0000-7000-8000-000000000001", str(person.app)

@@ -290,7 +290,7 @@ class CodexRollout(records.Branch):
     """
 
     copies_keep_ids = False
-    names_directories = True
+    DIRECTORY_MARKS = (b'"turn_context"', b"<environment_context>")
 
     def __init__(self, header: Record, line: Record) -> None:
         source = header.get("source")

@@ -196,7 +196,7 @@ class CopilotSession(records.Branch):
 
     A fork begins with all earlier messages, which are older than the session itself."""
 
-    names_directories = True
+    DIRECTORY_MARKS = (b'"session.',)
 
     def __init__(self, start: Record) -> None:
         data = start.get("data")
