@@ -16,29 +16,30 @@ if TYPE_CHECKING:
 TITLE_CHARACTERS = 80
 
 
-def titles_of_sessions(
-    store: SqliteStore,
-    conversations: Iterable[Conversation],
-    ids: Container[str],
-    limit: int = TITLE_CHARACTERS,
-) -> dict[str, str]:
-    """Return the titles of sessions by id, as `Titles.of_session` makes them.
-
-    `conversations` begin with the latest; the first one has the session's name."""
-    latest: dict[str, Conversation] = {}
-    for conversation in conversations:
-        if conversation.session_id in ids:
-            last = latest.get(conversation.session_id, conversation)
-            latest[conversation.session_id] = last._replace(title=conversation.title)
-    titles = Titles(store, latest.values())
-    return {id: titles.of_session(conversation, limit) for id, conversation in latest.items()}
-
-
 class Titles:
     """The titles of `conversations` of a store, or of one that tells no later requests (None)."""
 
     def __init__(self, store: SqliteStore | None, conversations: Iterable[Conversation]) -> None:
         self._later = store.later_requests(conversations) if store else {}
+
+    @classmethod
+    def of_sessions(
+        cls,
+        store: SqliteStore,
+        conversations: Iterable[Conversation],
+        ids: Container[str],
+        limit: int = TITLE_CHARACTERS,
+    ) -> dict[str, str]:
+        """Return the titles of sessions by id, as `of_session` makes them.
+
+        `conversations` begin with the latest; the first one has the session's name."""
+        latest: dict[str, Conversation] = {}
+        for conversation in conversations:
+            if conversation.session_id in ids:
+                last = latest.get(conversation.session_id, conversation)
+                latest[conversation.session_id] = last._replace(title=conversation.title)
+        titles = cls(store, latest.values())
+        return {id: titles.of_session(each, limit) for id, each in latest.items()}
 
     def of(self, conversation: Conversation, limit: int = TITLE_CHARACTERS) -> str:
         """Return a title for people, in at most `limit` characters; '' if there is none.

@@ -13,7 +13,7 @@ from page_scene import ServedPage
 from records import assistant, exchange, user
 from store_scene import Scene, StoreUser
 
-from session_memory.history.titles import Titles, titles_of_sessions
+from session_memory.history.titles import Titles
 
 FIRST, LAST = "Show me how the cart works", "Add a factor for large orders"
 BOTH = f"{FIRST} → {LAST}"
@@ -47,7 +47,7 @@ def test_a_later_request_replaces_one_that_says_little_about_a_session(
 ) -> None:
     asked = [*exchange(first, "Done."), *exchange(LAST, "Done.")]
     assert shown(scene, *asked) == [f"{first} → {LAST}"]
-    assert titles_of_sessions(scene.store, scene.conversations(), {"s1"}) == {"s1": LAST}
+    assert Titles.of_sessions(scene.store, scene.conversations(), {"s1"}) == {"s1": LAST}
 
 
 def test_of_both_requests_a_part_fits(scene: Scene) -> None:

@@ -16,7 +16,6 @@ from ...common.system.terminal import Result, Terminal, called_as
 from ...common.text.format import enumerated
 from ...common.text.sanitize import for_people, name_for_people
 from ...history.store.location import StoreLocation, find_location
-from ...sessions.runtimes.base import CopiedSessions
 from ...sessions.runtimes.table import all_runtimes
 from ...sessions.settings.check import FileCheck, as_meant, problem_with, refused
 from ...sessions.settings.compiled import NOTICES_WITHOUT_WATCH, Key, Kind
@@ -137,9 +136,8 @@ def _mirrored_runtimes() -> list[str]:
     return [
         runtime.TITLE
         for runtime in all_runtimes()
-        if isinstance(runtime, CopiedSessions)
-        and runtime.HAS_PROJECT_FOLDERS
-        and os.path.isdir(runtime.copies_root(runtime.config_dir(os.environ)))
+        if runtime.IS_MIRRORED
+        and os.path.isdir(runtime.transcripts_dir(runtime.config_dir(os.environ)))
     ]
 
 

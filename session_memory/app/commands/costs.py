@@ -17,7 +17,7 @@ from ...history.prices import SOURCE, Prices, all_prices, update_prices
 from ...history.store.sqlite.counted_files import CountedFiles
 from ...history.store.sqlite.queue_file import UnreadableQueueError
 from ...history.store.values import Filter
-from ...history.titles import TITLE_CHARACTERS, titles_of_sessions
+from ...history.titles import TITLE_CHARACTERS, Titles
 from ...history.told import told_tokens
 from .arguments import add_common
 from .opened_store import OpenStore, check_names, on_store, refresh, wanted_of
@@ -104,7 +104,7 @@ def _show_counted(opened: OpenStore, arguments: argparse.Namespace) -> int:
         Costs(
             by=arguments.by,
             rows=rows,
-            titles=titles_of_sessions(opened.store, sessions.conversations, named),
+            titles=Titles.of_sessions(opened.store, sessions.conversations, named),
             uses=uses,
             limit=wanted.limit,
             total=total,

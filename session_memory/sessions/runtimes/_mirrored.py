@@ -27,6 +27,7 @@ class MirroredSessions(CopiedSessions, ProjectFolders):
 
     The mirror is `<directory>/<session>.jsonl`; a sub-agent's mirror is in `<session>/` beside it."""
 
+    IS_MIRRORED = True
     SOURCE = ""  # the file or folder of sessions in the runtime's directory; '' for all of it
     # the folder for mirrors of sessions whose directory is unknown
     NO_DIRECTORY = "unknown"

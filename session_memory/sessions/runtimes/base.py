@@ -52,6 +52,7 @@ class Runtime:
     DEEPEST = 2  # how deep transcripts are in `transcripts_dir`: 2 for `<project>/<session>.jsonl`
     # True if transcripts are in a folder named after the directory where their session started
     HAS_PROJECT_FOLDERS = False
+    IS_MIRRORED = False  # whether its transcripts are mirrors, which we write
     # True if old transcripts in these folders may be left out (see transcripts/old_sessions.py):
     # only the runtime itself writes them, and its hooks run with each prompt
     LISTS_RECENT = False

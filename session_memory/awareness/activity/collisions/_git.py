@@ -213,7 +213,8 @@ def first_to_take(
 
     A fact about an edit names the first command that discarded it, even if later work on the file
     has hidden the proof of that."""
-    facts = [fact for fact in facts if not _may_be_back(fact, others, working_set, evidence)]
+    given_back = _commands_that_give_back(working_set, others)
+    facts = [fact for fact in facts if not _may_be_back(fact, given_back, working_set, evidence)]
     first: dict[str, Fact] = {}
     for fact in facts:
         if fact.kind == TAKEN:
@@ -231,9 +232,21 @@ def first_to_take(
     ] + [fact for fact in first.values() if not any([fact is known for known in facts])]
 
 
+def _commands_that_give_back(
+    working_set: WorkingSet, others: Mapping[str, list[FileAction]]
+) -> list[tuple[str, FileAction]]:
+    """Return all sessions' commands that apply a stash, with their sessions."""
+    return [
+        (session, action)
+        for session, actions in [("", working_set.discards), *others.items()]
+        for action in actions
+        if action.kind == GIT and _gives_back(action)
+    ]
+
+
 def _may_be_back(
     fact: Fact,
-    others: Mapping[str, list[FileAction]],
+    given_back: list[tuple[str, FileAction]],
     working_set: WorkingSet,
     evidence: Evidence,
 ) -> bool:
@@ -245,12 +258,8 @@ def _may_be_back(
         return False
     modified = evidence.modified_until(fact.path)
     return any(
-        _gives_back(action)
-        and fact.time < action.time <= modified + SLACK_SECONDS
-        and evidence.is_done(session, action)
-        for session, actions in [("", working_set.discards), *others.items()]
-        for action in actions
-        if action.kind == GIT
+        fact.time < action.time <= modified + SLACK_SECONDS and evidence.is_done(session, action)
+        for session, action in given_back
     )
 
 

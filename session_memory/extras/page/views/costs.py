@@ -26,7 +26,7 @@ from ....history.prices import all_prices
 from ....history.store.sqlite.counted_files import CountedFiles
 from ....history.store.sqlite.queue_file import UnreadableQueueError
 from ....history.store.values import Conversation, Filter
-from ....history.titles import titles_of_sessions
+from ....history.titles import Titles
 from .._choices import chosen_of, filters, period, places
 from .._labels import shown_runtime
 from .._page_request import PageRequest
@@ -128,7 +128,7 @@ def _titled(
     request: PageRequest, conversations: list[Conversation], sums: list[CostSum]
 ) -> list[CostSum]:
     """Return the sums of sessions with titles; `conversations` begin with the latest."""
-    titles = titles_of_sessions(request.store, conversations, {each.name for each in sums})
+    titles = Titles.of_sessions(request.store, conversations, {each.name for each in sums})
     return [replace(each, title=titles.get(each.name, each.title)) for each in sums]
 
 
