@@ -72,8 +72,7 @@ class NewEntries:
     bytes before `titled` were searched for titles. `is_partial` means that older entries were left
     unread, which the cursor notes for the next time; `is_first_sight` means that there was no
     cursor. `bytes_read` counts the bytes read, `unreadable` the records that could not be
-    decoded. `begun_before` has each part's reader and beginning, before which a line may name the
-    directory of its entries: see `find_directories`."""
+    decoded. `parts` have the reader and the beginning of each part that was read."""
 
     def __init__(self, session: Session, runtime: Runtime) -> None:
         self.session = session
@@ -89,7 +88,14 @@ class NewEntries:
         self.is_first_sight = False
         self.bytes_read = 0
         self.unreadable = 0
-        self.begun_before: list[tuple[TranscriptReader, int]] = []
+        self.parts: list[tuple[TranscriptReader, int]] = []
+
+    def find_directories(self) -> None:
+        """Give the entries the directory that an earlier line names. Raises OSError."""
+        if self.parts:
+            with Opened(self.session.path) as descriptor:
+                for reader, offset in self.parts:
+                    reader.begin_at(descriptor, offset)
 
 
 def read_changed(
@@ -227,14 +233,6 @@ def read_other_titles(new: NewEntries) -> None:
     new.cursor.titled = new.titled
 
 
-def find_directories(new: NewEntries) -> None:
-    """Give the entries the directory that a line before the bytes read names. Raises OSError."""
-    if new.begun_before:
-        with Opened(new.session.path) as descriptor:
-            for reader, offset in new.begun_before:
-                reader.begin_at(descriptor, offset)
-
-
 def kept_title(title: tuple[int, str]) -> tuple[int, str]:
     """Return `title` in the form that cursors store: short, on one line, and without secrets."""
     rank, text = title
@@ -358,7 +356,7 @@ class _Reader:
                 if is_enough or reader.decoded >= min(budget.decoded, budget.of_one):
                     break
         if entries and lowest:
-            new.begun_before.append((reader, lowest))
+            new.parts.append((reader, lowest))
         budget.decoded -= reader.decoded
         budget.read -= end - lowest
         new.bytes_read += end - lowest

@@ -23,7 +23,7 @@ from ...sessions.transcripts.reader import (
     telling_request,
     title_of,
 )
-from ._new_entries import NewEntries, find_directories, kept_title, read_other_titles
+from ._new_entries import NewEntries, kept_title, read_other_titles
 from .viewpoint import Viewpoint
 
 TYPE_CHECKING = False
@@ -596,7 +596,7 @@ def _gate(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
     OSError."""
     from ...sessions.transcripts.gate import Gate
 
-    find_directories(new)
+    new.find_directories()
     session, start = new.session, new.cursor.start or ""
     gate = Gate(rules, session_id, start, (session.name or session.key,))
     if not gate.rule.ignore:

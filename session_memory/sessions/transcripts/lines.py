@@ -78,27 +78,6 @@ def windows_backward(
         line_end, pieces, is_first = begin + len(first), [first], False
 
 
-def lines_with(descriptor: int, end: int, marks: tuple[bytes, ...]) -> Iterator[Line]:
-    """Yield the lines before `end` that contain one of `marks`, from last to first.
-
-    A line ends at `end`. The bytes are searched at memory speed, and only the lines found are cut
-    out."""
-    size = SEARCHED_BYTES
-    while end > 0:
-        begin = max(0, end - size)
-        content = read_at(descriptor, begin, end)
-        first = content.find(b"\n") + 1 if begin else 0
-        if begin and first in (0, len(content)):
-            size *= WINDOW_GROWTH  # the last line is longer
-            continue
-        upto = len(content)
-        found = [mark for mark in marks if mark in content]
-        while (at := max([content.rfind(mark, first, upto) for mark in found], default=-1)) >= 0:
-            upto = max(first, content.rfind(b"\n", 0, at) + 1)
-            yield begin + upto, content[upto : content.index(b"\n", at)]
-        end, size = begin + first, SEARCHED_BYTES
-
-
 def _long_line(descriptor: int, start: int, end: int, may_matter: Callable[[bytes], bool]) -> bytes:
     """Return the line at `[start, end)`, or a part if it does not matter or is too long.
 

@@ -25,12 +25,12 @@ from .entries import FROM_AGENTS, Entry
 from .lines import (
     BLOCK_BYTES,
     SEARCHED_BYTES,
+    WINDOW_GROWTH,
     head_lines,
     holds_bytes,
     is_whole,
     last_line_end,
     lines_forward,
-    lines_with,
     windows_backward,
 )
 
@@ -223,7 +223,7 @@ class TranscriptReader:
         # the windows of a long turn have one directory, which is searched for once
         start, end, directory = self._named
         if not start < offset <= end:
-            lines = lines_with(descriptor, offset, branch.DIRECTORY_MARKS)
+            lines = _marked_lines(descriptor, offset, branch.DIRECTORY_MARKS)
             naming = ((at, name) for at, line in lines if (name := branch.directory_in(line)))
             start, directory = next(naming, (-1, ""))
             self._named = start, offset, directory
@@ -396,6 +396,29 @@ class TranscriptReader:
         from ._rewound import RecordTree  # imported late: no prompt needs it
 
         return RecordTree(self._meaning, descriptor).rewound_offsets()
+
+
+def _marked_lines(descriptor: int, end: int, marks: tuple[bytes, ...]) -> Iterator[Line]:
+    """Yield the lines before `end` that contain one of `marks`, from last to first.
+
+    A line ends at `end`. The bytes are searched at memory speed, and only the lines found are cut
+    out."""
+    size = SEARCHED_BYTES
+    while end > 0:
+        begin = max(0, end - size)
+        content = read_at(descriptor, begin, end)
+        first = content.find(b"\n") + 1 if begin else 0
+        if begin and first in (0, len(content)):
+            size *= WINDOW_GROWTH  # the last line is longer
+            continue
+        upto = len(content)
+        contained = [mark for mark in marks if mark in content]
+        while (
+            at := max([content.rfind(mark, first, upto) for mark in contained], default=-1)
+        ) >= 0:
+            upto = max(first, content.rfind(b"\n", 0, at) + 1)
+            yield begin + upto, content[upto : content.index(b"\n", at)]
+        end, size = begin + first, SEARCHED_BYTES
 
 
 def first_entry(runtime: Runtime, descriptor: int) -> Entry | None:

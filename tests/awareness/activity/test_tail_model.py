@@ -16,10 +16,10 @@ from share import some
 
 from session_memory.sessions.transcripts.lines import (
     last_line_end,
-    lines_with,
     windows_backward,
 )
 from session_memory.sessions.transcripts.read_cursor import ReadCursor
+from session_memory.sessions.transcripts.reader import _marked_lines
 
 LINE = st.integers(0, 3000)
 
@@ -195,7 +195,7 @@ def test_the_lines_with_a_mark_are_found_from_last_to_first(tmp_path):
     with path.open("rb") as file:
         windows = list(windows_backward(file.fileno(), 0, end))
         expected = [line for window in windows for line in reversed(window) if b"[" in line[1]]
-        found = list(lines_with(file.fileno(), end, (b"[one]", b"[other]")))
+        found = list(_marked_lines(file.fileno(), end, (b"[one]", b"[other]")))
     assert found == expected
     assert len(found) == 29
 
