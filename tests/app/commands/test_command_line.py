@@ -195,7 +195,8 @@ class TestWithoutACommand:
     def test_it_says_if_all_is_right_what_happens_and_what_can_be_done(self, machine):
         """The two sessions of MONDAY are in files that were written just now."""
         at = time.time() - 300
-        machine.session("7d20-loaf", *exchange("how long does the loaf rise?", "Two hours.", at=at))
+        loaf = exchange("how long does the loaf rise?", "Two hours.", at=at)
+        os.utime(machine.session("7d20-loaf", *loaf), (at, at))
         first = self.overview(machine)
         assert (
             ": 1 thing to look at\n  ! no agent has the hooks yet\n\nNow: 1 session in the last "
@@ -227,8 +228,9 @@ class TestWithoutACommand:
         """A problem, a collision, and sessions that Claude Code deletes within a week."""
         machine.config("scpoe: all\n")
         self.test_a_collision_that_a_session_will_be_told_of_is_shown(machine)
-        old = machine.session("old", *exchange("how old?", "Very."))
-        os.utime(old, (time.time() - 27 * 24 * 3600,) * 2)
+        machine.session("fresh", *exchange("how fresh?", "Quite."))
+        then = time.time() - 27 * 24 * 3600
+        os.utime(machine.session("old", *exchange("how old?", "Very.", at=then)), (then, then))
         machine.run("ingest")
         said = self.overview(machine)
         assert len(said.splitlines()) == 15
