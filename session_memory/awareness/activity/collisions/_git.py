@@ -219,7 +219,7 @@ def first_to_take(
     for fact in facts:
         if fact.kind == TAKEN:
             first[fact.path] = min(fact, first.get(fact.path, fact), key=lambda each: each.time)
-    discards = _DiscardSearch(others, working_set, evidence) if first else None
+    discards = _DiscardSearch(others, working_set, evidence, given_back) if first else None
     for path, fact in first.items():
         if discards and not _is_kept(working_set, path, evidence):
             first[path] = discards.before(fact) or fact
@@ -266,10 +266,14 @@ def _may_be_back(
 class _DiscardSearch:
     """A search for the first command of another session that discarded an edit."""
 
-    __slots__ = ("_evidence", "_others", "_working_set")
+    __slots__ = ("_evidence", "_given_back", "_others", "_working_set")
 
     def __init__(
-        self, others: Mapping[str, list[FileAction]], working_set: WorkingSet, evidence: Evidence
+        self,
+        others: Mapping[str, list[FileAction]],
+        working_set: WorkingSet,
+        evidence: Evidence,
+        given_back: list[tuple[str, FileAction]],
     ) -> None:
         done = [
             (session, action)
@@ -279,6 +283,7 @@ class _DiscardSearch:
         ]
         self._others = sorted(done, key=lambda pair: pair[1].time)
         self._working_set, self._evidence = working_set, evidence
+        self._given_back = given_back
 
     def before(self, fact: Fact) -> Fact | None:
         """Return the fact that an earlier command than for `fact` had discarded the edit.
@@ -330,13 +335,9 @@ class _DiscardSearch:
 
     def _was_given_back(self, action: FileAction, fact: Fact) -> bool:
         """Check if a stash with the edit may have been applied after a git command."""
-        by_itself = [("", command) for command in self._working_set.discards]
         return any(
-            command.kind == GIT
-            and _gives_back(command)
-            and action.time <= command.time <= fact.time
-            and self._evidence.is_done(session, command)
-            for session, command in [*by_itself, *self._others]
+            action.time <= command.time <= fact.time and self._evidence.is_done(session, command)
+            for session, command in self._given_back
         )
 
 
