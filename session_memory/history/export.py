@@ -227,6 +227,7 @@ def as_filtered(
     person took back by rewinding."""
     for conversation, is_told, batches, _ in exported:
         withheld = "" if is_told else f"{WITHHELD}\n"
+        rewound = location.rewound_offsets(conversation) if location is not None else ()
         yield f"# {title_of(conversation)}\n\n{withheld}"
         before: list[StoredEntry] = []
         for items in batches:
@@ -235,9 +236,8 @@ def as_filtered(
                 begun = [item for item in before if item.offset == items[0].offset]
                 read = [*begun, *items]
                 details = RecordedDetails.read(location, filtering, conversation, read)
-            before, stood = items, items
-            if location is not None:
-                stood = location.without_rewound(conversation, items)
+            before = items
+            stood = [item for item in items if item.offset not in rewound]
             lines = [filtered_entry(item, filtering, details) for item in stood]
             yield "".join([f"{line}\n" for line in lines if line])
         yield "\n"

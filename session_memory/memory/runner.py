@@ -49,7 +49,8 @@ class _StoodQueue(StoredQueue):
 
     def entries(self, part: ConversationPart) -> tuple[list[StoredEntry], bool]:
         entries, is_known = super().entries(part)
-        return self._location.without_rewound(part.conversation, entries), is_known
+        rewound = self._location.rewound_offsets(part.conversation)
+        return [entry for entry in entries if entry.offset not in rewound], is_known
 
 
 class StrategyRun:

@@ -84,7 +84,8 @@ def _hand_over(opened: OpenStore, arguments: argparse.Namespace) -> int:
         )
     calls = [*items, *(call for id in ids for call in opened.store.sub_agent_calls(id))]
     edited = [path for _, path in edits_in(calls, last.cwd)]
-    stood = opened.location.without_rewound(last, items)
+    rewound = opened.location.rewound_offsets(last)
+    stood = [item for item in items if item.offset not in rewound]
     handoff = handed_over(
         last, stood, _conflicts(last, arguments.home), user_dir(os.environ), edited
     )

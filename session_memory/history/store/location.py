@@ -26,7 +26,7 @@ from ...sessions.settings.sections import (
 )
 from .ingest.sources import DEEPEST, SourceDirectory, SourceFile
 from .rules import ReadRules
-from .values import Conversation, StoredEntry, Visible
+from .values import Conversation, Visible
 
 if TYPE_CHECKING:
     from .ingest.values import FileState
@@ -102,12 +102,10 @@ class StoreLocation(NamedTuple):
                     return file
         return None
 
-    def without_rewound(
-        self, conversation: Conversation, items: Sequence[StoredEntry]
-    ) -> list[StoredEntry]:
-        """Return the items of a conversation's file that were not taken back by rewinding.
+    def rewound_offsets(self, conversation: Conversation) -> set[int]:
+        """Return the offsets of items in a conversation's file that were taken back by rewinding.
 
-        Only the transcript shows that: without it, all are returned."""
+        Only the transcript shows that: without it, none are returned."""
         from ...sessions.transcripts.lines import first_line
         from ...sessions.transcripts.reader import TranscriptReader
 
@@ -115,13 +113,12 @@ class StoreLocation(NamedTuple):
         try:
             file = self.transcript_of(conversation)
             if file is None or not runtimes:
-                return [*items]
+                return set()
             with Closing(file.open()) as descriptor:
                 reader = TranscriptReader(runtimes[0], first_line(descriptor))
-                rewound = reader.rewound_offsets(descriptor)
+                return reader.rewound_offsets(descriptor)
         except (OSError, SessionMemoryError):
-            return [*items]
-        return [item for item in items if item.offset not in rewound]
+            return set()
 
     def known_files(self, store: SqliteStore) -> Iterator[FileState]:
         """Yield the files in the store that the caller may see. Raises DatabaseError."""
