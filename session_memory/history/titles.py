@@ -28,7 +28,6 @@ class Titles:
         store: SqliteStore,
         conversations: Iterable[Conversation],
         ids: Container[str],
-        limit: int = TITLE_CHARACTERS,
     ) -> dict[str, str]:
         """Return the titles of sessions by id, as `of_session` makes them.
 
@@ -39,7 +38,7 @@ class Titles:
                 last = latest.get(conversation.session_id, conversation)
                 latest[conversation.session_id] = last._replace(title=conversation.title)
         titles = cls(store, latest.values())
-        return {id: titles.of_session(each, limit) for id, each in latest.items()}
+        return {id: titles.of_session(each) for id, each in latest.items()}
 
     def of(self, conversation: Conversation, limit: int = TITLE_CHARACTERS) -> str:
         """Return a title for people, in at most `limit` characters; '' if there is none.
@@ -49,13 +48,13 @@ class Titles:
             one_line(for_people(conversation.title)), self.later(conversation), limit
         )
 
-    def of_session(self, conversation: Conversation, limit: int = TITLE_CHARACTERS) -> str:
+    def of_session(self, conversation: Conversation) -> str:
         """Return the title of the whole session of its last conversation, which has its title.
 
         Of a session that began with little, such as `/mode`, only the last request is shown."""
         later = self.later(conversation)
         is_first = not later or says_enough(conversation.title)
-        return self.of(conversation, limit) if is_first else shorten(later, limit)
+        return self.of(conversation) if is_first else shorten(later, TITLE_CHARACTERS)
 
     def later(self, conversation: Conversation) -> str:
         """Return the last request for people; '' if there is none, or the title says more."""
