@@ -87,7 +87,7 @@ class _Sessions(MirroredDatabase):
             count = len(addition.numbers)
             if not everything and count > PROMPT_ROWS:
                 raise ValueError("its session is too long for now")
-            before = addition.first_lines(own_id, _counted_in(path, usual))
+            before = addition.first_lines(own_id, _counted_in(path, usual, place))
             for begin in range(0, max(1, count), PROMPT_ROWS):
                 lines = [*before, *addition.lines(begin, begin + PROMPT_ROWS)]
                 if addition.compares:  # another update could not go on from here
@@ -110,11 +110,11 @@ class _Sessions(MirroredDatabase):
             os.unlink(earlier)
 
 
-def _counted_in(path: str, usual: str) -> dict[str, list[int]]:
+def _counted_in(path: str, usual: str, place: _Place) -> dict[str, list[int]]:
     """Return the totals of tokens in the mirror `usual`, if `path` is a second one of its session."""
-    is_second = path.rpartition("/")[2].startswith(usual.rpartition("/")[2].removesuffix(".jsonl"))
-    totals: dict[str, list[int]] = mark_of(usual).get("usage", {})
-    return totals if is_second and path != usual else {}
+    is_second = path != usual and not place.parent
+    totals: dict[str, list[int]] = mark_of(usual).get("usage", {}) if is_second else {}
+    return totals
 
 
 class _Place:
