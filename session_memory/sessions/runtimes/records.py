@@ -217,6 +217,12 @@ class Branch:
         """Return the directory that a line names for the records after it; '' if it names none."""
         return ""
 
+    def settle(self, directory: str) -> None:
+        """Give the entries that were read backward the directory that an earlier line names."""
+        for entry in self.unsettled:
+            entry.cwd = directory
+        self.unsettled = []
+
     def holds(self, line: bytes) -> bool:
         """Tell whether `line` counts. Call this for every line, from the last to the first."""
         return True

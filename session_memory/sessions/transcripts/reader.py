@@ -194,24 +194,18 @@ class TranscriptReader:
         """Yield the entries of a transcript from the last to the first, within its last `limit`
         bytes.
 
-        An entry whose directory is in an earlier line waits for that line, which may be before
-        these bytes. Without directories, it does not wait."""
+        The directory of an entry may be in an earlier line, also before these bytes. That line is
+        not searched for without directories."""
         size = os.fstat(descriptor).st_size
         end = last_line_end(descriptor, 0, size, size if limit is None else limit) or 0
-        waiting: list[Entry] = []
+        branch = self._branch if with_directories else None
         for lines in windows_backward(descriptor, 0, end, limit):
-            if not with_directories:
-                yield from self.backward(reversed(lines))
-                continue
-            for entry in self.backward(reversed(lines)):
-                waiting.append(entry)
-                unsettled = self._branch.unsettled if self._branch is not None else ()
-                while waiting and not (unsettled and waiting[0] is unsettled[0]):
-                    yield waiting.pop(0)
-            if waiting:
-                self.begin_at(descriptor, lines[0][0])
-            yield from waiting
-            waiting = []
+            entries = self.backward(reversed(lines))
+            if branch is not None and branch.DIRECTORY_MARKS:
+                entries = iter([*entries])
+                if branch.unsettled:
+                    self.begin_at(descriptor, lines[0][0])
+            yield from entries
 
     def begin_at(self, descriptor: int, offset: int) -> None:
         """Note the directory that an earlier line names for the records at `offset`.
@@ -229,9 +223,7 @@ class TranscriptReader:
             self._named = start, offset, directory
         if directory:
             branch.directory = directory
-            for entry in branch.unsettled:
-                entry.cwd = directory
-            branch.unsettled = []
+            branch.settle(directory)
 
     def forward(
         self,

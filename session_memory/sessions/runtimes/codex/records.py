@@ -313,11 +313,8 @@ class CodexRollout(records.Branch):
         self.unsettled: list[Entry] = []  # their turn was not read yet
 
     def holds(self, line: bytes) -> bool:
-        directory = self.directory_in(line)
-        if directory:
-            for entry in self.unsettled:
-                entry.cwd = directory
-            self.unsettled = []
+        if directory := self.directory_in(line):
+            self.settle(directory)
         return not self.is_of_subagent
 
     def directory_in(self, line: bytes) -> str:
@@ -326,10 +323,7 @@ class CodexRollout(records.Branch):
             is_rewritten or line.startswith(b'{"type":"message"')
         ) and b"<environment_context>" in line
         if is_old or line.find(b'"turn_context"', 0, len(line) if is_rewritten else HEAD_BYTES) > 0:
-            named = [
-                directory for record in objects_in(line) if (directory := _directory_of(record))
-            ]
-            return named[-1] if named else ""
+            return next(filter(None, map(_directory_of, reversed(objects_in(line)))), "")
         return ""
 
     def note(self, record: Record) -> None:

@@ -208,9 +208,8 @@ class CopilotSession(records.Branch):
 
     def holds(self, line: bytes) -> bool:
         directory = self.directory_in(line)
-        for entry in self.unsettled if directory else ():
-            entry.cwd = directory
-        self.unsettled = [] if directory else self.unsettled
+        if directory:
+            self.settle(directory)
         # from the first line on, everything is read forward
         self._is_backward = not (directory and b'"session.start"' in line)
         return True
@@ -218,10 +217,7 @@ class CopilotSession(records.Branch):
     def directory_in(self, line: bytes) -> str:
         is_rewritten = not line.startswith(_START)
         if line.startswith(_TELLS_DIRECTORY) or (is_rewritten and b'"session.' in line):
-            named = [
-                directory for record in objects_in(line) if (directory := _directory_of(record))
-            ]
-            return named[-1] if named else ""
+            return next(filter(None, map(_directory_of, reversed(objects_in(line)))), "")
         return ""
 
     def note(self, record: Record) -> None:
